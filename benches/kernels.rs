@@ -3,7 +3,7 @@
 //! A chunk fits in the second-level cache together with its result. Compare each row with `memcpy`
 //! of its group, which moves the same bytes and does nothing to them. `bitshuffle 64 MiB` streams
 //! from memory, unless a shared cache has more than 128 MiB. Throughput counts each byte once: of
-//! the elements, of the symbols of `tiers`, or of the numbers of `quotients` and `palettes`.
+//! the elements, of the symbols of `tiers`, or of the numbers of `float_multiples` and `dictionaries`.
 
 #[allow(dead_code, unused_imports, reason = "the crate uses what the benchmarks do not, and tests are no benchmarks")]
 #[path = "../src/kernel/mod.rs"]
@@ -15,11 +15,11 @@ use kernel::bins::costs::{self, GroupCounts};
 use kernel::bins::encode::{self, BinEncoder};
 use kernel::bins::{BinModel, CodedBlock};
 use kernel::byte_planes::BytePlanes;
-use kernel::palettes::PaletteTables;
-use kernel::predict::{FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, SEGMENT, Weights};
-use kernel::quotients::{FloatFormat, NumberDetails, QuotientTerms};
+use kernel::dictionaries::DictionaryTables;
+use kernel::float_multiples::{FloatFormat, FloatMultipleTerms, NumberDetails};
+use kernel::predict::{FilterBank, MAX_FILTERS, MAX_TAPS, Prediction, Predictor, SEGMENT, Weights};
 use kernel::tiers::{GROUP_BYTES, code_bytes};
-use kernel::{Width, bins, bitshuffle, byte_planes, extra_bits, palettes, predict, quotients, tiers};
+use kernel::{Width, bins, bitshuffle, byte_planes, dictionaries, extra_bits, float_multiples, predict, tiers};
 use std::hint::black_box;
 use std::ops::Range;
 use support::{Random, criterion};
@@ -145,11 +145,11 @@ fn predictions(c: &mut Criterion) {
 fn filters(c: &mut Criterion) {
     let from = random(CHUNK);
     let mut to = vec![0; CHUNK];
-    let codes: Vec<u8> = (0..MOST_FILTERS as u8).cycle().take(CHUNK / 2 / SEGMENT).collect();
+    let codes: Vec<u8> = (0..MAX_FILTERS as u8).cycle().take(CHUNK / 2 / SEGMENT).collect();
     let mut group = group(c, "filters", &from);
     for kernel in predict::available() {
         for taps in [8, 16] {
-            let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+            let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
             let used = coefficients.iter_mut().flat_map(|filter| &mut filter[..taps]);
             used.zip(from.as_chunks().0).for_each(|(to, bytes)| *to = i16::from_le_bytes(*bytes) / 8);
             let bank = FilterBank { coefficients, taps, restart: 8, zero: 0x8000 };
@@ -249,14 +249,14 @@ fn lengths_and_bits(c: &mut Criterion) {
 }
 
 /// Usual quotients: of log-mel with details, of sound of 16 bits, and of cents.
-fn quotients_of_numbers(c: &mut Criterion) {
+fn float_multiples_of_numbers(c: &mut Criterion) {
     let numbers = random(CHUNK);
     let (mut lengths, mut out) = (vec![0; CHUNK], vec![0; 4 * CHUNK]);
     let mut group = group(c, "quotients", &numbers);
-    for kernel in quotients::available() {
+    for kernel in float_multiples::available() {
         for format in [FloatFormat::Bf16, FloatFormat::F16, FloatFormat::F32] {
             let row = |name: &str| format!("{}/{format:?}/{name}", kernel.name());
-            let terms = QuotientTerms { format, detail_bits: 11, divisor: 1, exponent: 14, base: -32_768 };
+            let terms = FloatMultipleTerms { format, detail_bits: 11, divisor: 1, exponent: 14, base: -32_768 };
             let lengths = &mut lengths[..COUNT];
             group.bench_function(row("detail lengths"), |b| {
                 b.iter(|| kernel.detail_lengths(&terms, Width::W2, black_box(&numbers), black_box(&mut *lengths)));
@@ -268,7 +268,7 @@ fn quotients_of_numbers(c: &mut Criterion) {
                 b.iter(|| kernel.join(&terms, Width::W2, black_box(&numbers), details, black_box(&mut *out)));
             });
             for divisor in [1, 25] {
-                let terms = QuotientTerms { detail_bits: 0, divisor, ..terms };
+                let terms = FloatMultipleTerms { detail_bits: 0, divisor, ..terms };
                 group.bench_function(row(&format!("divide by {divisor}")), |b| {
                     b.iter(|| kernel.divide(&terms, Width::W2, black_box(&numbers), black_box(&mut *out)));
                 });
@@ -278,16 +278,16 @@ fn quotients_of_numbers(c: &mut Criterion) {
 }
 
 /// Numbers of one byte, in full palettes.
-fn values_of_palettes(c: &mut Criterion) {
+fn values_of_dictionaries(c: &mut Criterion) {
     let numbers = random(CHUNK);
     let mut out = vec![0; 4 * CHUNK];
-    let mut group = group(c, "palettes", &numbers);
-    for kernel in palettes::available() {
+    let mut group = group(c, "dictionaries", &numbers);
+    for kernel in dictionaries::available() {
         for width in [Width::W2, Width::W4] {
             for count in [1, 3] {
                 let ends: Vec<usize> = (1..=count).map(|count| 256 * count).collect();
                 let values = random(256 * count * width.bytes());
-                let tables = PaletteTables { width, is_wide: false, values: &values, ends: &ends };
+                let tables = DictionaryTables { width, is_wide: false, values: &values, ends: &ends };
                 let out = &mut out[..CHUNK * width.bytes()];
                 group.bench_function(format!("{}/width {}/{count} tables", kernel.name(), width.bytes()), |b| {
                     b.iter(|| assert!(kernel.look_up(&tables, 0, black_box(&numbers), black_box(&mut *out))));
@@ -380,6 +380,6 @@ fn bins_of_blocks(c: &mut Criterion) {
 criterion_group! {
     name = benches;
     config = criterion();
-    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, costs_of_groups, bins_of_blocks, quotients_of_numbers, values_of_palettes
+    targets = shuffles_of_chunks, shuffles_of_memory, planes, predictions, filters, symbols, lengths_and_bits, costs_of_groups, bins_of_blocks, float_multiples_of_numbers, values_of_dictionaries
 }
 criterion_main!(benches);

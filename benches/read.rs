@@ -129,8 +129,8 @@ fn gather(c: &mut Criterion) {
             let (slices, mut random) = (slices(&column), Random::new());
             group.bench_function("memcpy", |b| {
                 b.iter(|| {
-                    let places = black_box(&mut out).chunks_exact_mut(384);
-                    places.zip(request(&mut random, count)).for_each(|(to, i)| to.copy_from_slice(slices[i as usize]));
+                    let slots = black_box(&mut out).chunks_exact_mut(384);
+                    slots.zip(request(&mut random, count)).for_each(|(to, i)| to.copy_from_slice(slices[i as usize]));
                 });
             });
         }
@@ -257,9 +257,9 @@ fn lists(c: &mut Criterion) {
     let count = (all.len() / CHAT_BYTES) as u64;
     group.bench_function("memcpy", |b| {
         b.iter(|| {
-            let places = black_box(&mut out).chunks_exact_mut(CHAT_BYTES);
+            let slots = black_box(&mut out).chunks_exact_mut(CHAT_BYTES);
             let chats = request(&mut random, count).map(|i| &all[i as usize * CHAT_BYTES..][..CHAT_BYTES]);
-            places.zip(chats).for_each(|(to, chat)| to.copy_from_slice(chat));
+            slots.zip(chats).for_each(|(to, chat)| to.copy_from_slice(chat));
         });
     });
     for profile in [Profile::Raw, Profile::Fast, Profile::Balanced] {

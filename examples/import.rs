@@ -5,7 +5,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use tensilo::export::{ExportOptions, export};
-use tensilo::import::{self, ConvertOptions, FoundShape, Progress};
+use tensilo::import::{self, ConvertOptions, InferredShape, Progress};
 use tensilo::{Reader, WriterOptions};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let ratio = facts.raw_bytes as f64 / facts.stored_bytes.max(1) as f64;
         println!("{}: {} {}, ratio {ratio:.2}", schema.name, schema.dtype, schema.shape);
         // A list type does not state its length. This is what the conversion found.
-        if let Some(found) = FoundShape::of(schema) {
+        if let Some(found) = InferredShape::of(schema) {
             println!("  shape: {found}");
         }
     }

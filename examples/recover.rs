@@ -29,10 +29,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} of {} samples are lost: {:?}", lost.count(), salvaged.reader.sample_count(), lost.ranges());
 
     // A training job decides what a batch reads instead. The choice is the same in every process.
-    let wanted = [0, 350, 351, 999];
+    let requested = [0, 350, 351, 999];
     let mut samples = Vec::new();
-    lost.resolve(&wanted, OnLoss::Substitute, &mut samples)?;
-    println!("instead of {wanted:?} read {samples:?}");
+    lost.resolve(&requested, OnLoss::Substitute, &mut samples)?;
+    println!("instead of {requested:?} read {samples:?}");
     let mut labels = vec![0_i32; samples.len()];
     salvaged.reader.column("label")?.cursor().gather_slice(&samples, &mut labels)?;
     println!("labels: {labels:?}");

@@ -307,8 +307,8 @@ def check_refusals():
             read(files)
         except manifest.Broken as error:
             broken = str(error).split(':')[0]
-            due = {rule} | ({'M-4.2', 'M-5.1'} if rule == 'M-6.2' else set())
-            if broken not in due:
+            expected = {rule} | ({'M-4.2', 'M-5.1'} if rule == 'M-6.2' else set())
+            if broken not in expected:
                 sys.exit('%s is refused with %s' % (name, error))
         else:
             sys.exit('%s is not refused' % name)

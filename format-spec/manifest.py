@@ -73,24 +73,24 @@ def members(value, names, optional=()):
     return [value.get(name) for name in (*names, *optional)]
 
 
-def number(value, least=0, most=LARGEST):
+def number(value, min_value=0, max_value=LARGEST):
     need(isinstance(value, int) and not isinstance(value, bool), 'M-2.2', '%r is no number' % (value,))
-    need(least <= value <= most, 'M-2.3', '%d is out of range' % value)
+    need(min_value <= value <= max_value, 'M-2.3', '%d is out of range' % value)
     return value
 
 
-def a(kind, value):
+def of_type(kind, value):
     need(isinstance(value, kind), 'M-2.2', '%r is no %s' % (value, kind.__name__))
     return value
 
 
 def hexadecimal(value):
-    need(HEX.match(a(str, value)), 'M-2.2', '%r is no id' % value)
+    need(HEX.match(of_type(str, value)), 'M-2.2', '%r is no id' % value)
     return value
 
 
 def path_of(value):
-    good = 0 < len(a(str, value).encode()) <= 1024 and not re.search(r'[\\:\x00-\x1f\x7f]', value)
+    good = 0 < len(of_type(str, value).encode()) <= 1024 and not re.search(r'[\\:\x00-\x1f\x7f]', value)
     parts = value.split('/')
     good = good and all(part not in ('', '.', '..') for part in parts) and parts[0].lower() != 'manifest'
     need(good, 'M-1.3', 'the path %r' % value)
@@ -100,8 +100,8 @@ def path_of(value):
 # 3 to 6. Versions, columns, groups, pages
 
 def metadata_of(value, rule):
-    for key, text in a(dict, value).items():
-        need(0 < len(key.encode()) <= 1024 and len(a(str, text).encode()) <= 16 << 20, rule, 'the metadata of %r' % key)
+    for key, text in of_type(dict, value).items():
+        need(0 < len(key.encode()) <= 1024 and len(of_type(str, text).encode()) <= 16 << 20, rule, 'the metadata of %r' % key)
     need(len(value) <= 65536, rule, '%d entries of metadata' % len(value))
     return value
 
@@ -110,19 +110,19 @@ def column_of(value):
     (column_id, name, dtype, shape, nullable, metadata, levels, cast) = members(
         value, ('id', 'name', 'dtype', 'shape', 'nullable', 'metadata'), ('nullable_levels', 'cast'))
     number(column_id)
-    a(bool, nullable)
-    named = 0 < len(a(str, name).encode()) <= 1024 and not re.search(r'[\x00-\x1f\x7f]', name)
+    of_type(bool, nullable)
+    named = 0 < len(of_type(str, name).encode()) <= 1024 and not re.search(r'[\x00-\x1f\x7f]', name)
     need(named, 'M-4.1', 'the column name %r' % name)
     need(dtype in reader.DTYPES[1:], 'M-4.1', 'the dtype %r' % (dtype,))
-    need(len(a(list, shape)) <= 16, 'M-4.1', 'the rank %d' % len(shape))
+    need(len(of_type(list, shape)) <= 16, 'M-4.1', 'the rank %d' % len(shape))
     need(all(extent is None or number(extent) < (1 << 32) - 1 for extent in shape), 'M-4.1', 'an extent')
     inner = math.prod(extent for extent in shape if extent is not None)
     need(inner * reader.ELEMENT_BYTES[reader.DTYPES.index(dtype)] <= reader.MAX_CHUNK, 'M-4.1', 'the size of an item')
     need(dtype not in ('bytes', 'utf8') or shape == [None], 'M-4.1', 'the shape of a %s column' % dtype)
     if 'nullable_levels' in value:
-        need(1 <= len(a(list, levels)) <= 16, 'M-4.1', '%d levels' % len(levels))
+        need(1 <= len(of_type(list, levels)) <= 16, 'M-4.1', '%d levels' % len(levels))
         for level in levels:
-            a(bool, level)
+            of_type(bool, level)
     if 'cast' in value:
         possible = cast in ('decimal', *reader.DTYPES[1:13]) and dtype in reader.DTYPES[1:5] and cast != dtype
         need(possible, 'M-4.1', 'a cast from %r to %s' % (cast, dtype))
@@ -131,7 +131,7 @@ def column_of(value):
 
 
 def layout_of(value, column_ids):
-    for name, column_id in a(dict, value).items():
+    for name, column_id in of_type(dict, value).items():
         need(number(column_id) < column_ids, 'M-4.2', 'the id %d' % column_id)
     need(len(set(value.values())) == len(value), 'M-4.2', 'a column occurs twice in a layout')
     return value
@@ -140,7 +140,7 @@ def layout_of(value, column_ids):
 def group_of(value, layouts, columns):
     samples, files = members(value, ('samples', 'files'))
     number(samples, 1)
-    need(a(list, files), 'M-2.2', 'a group without files')
+    need(of_type(list, files), 'M-2.2', 'a group without files')
     found = []
     for file in files:
         layout, path, length, footer, content_id = members(file, ('layout', 'path', 'bytes', 'footer', 'content_id'))
@@ -158,14 +158,14 @@ def group_of(value, layouts, columns):
 
 def version_of(data, version, read_page):
     value = unseal(data, 64 << 20)
-    need(a(dict, value).get('format') == 'tensilo dataset 1', 'M-3.1', 'the format is %r' % value.get('format'))
-    for feature in a(list, value.get('requires', [])):
-        need(a(str, feature) in FEATURES, 'M-3.6', 'the feature %r is not known' % feature)
+    need(of_type(dict, value).get('format') == 'tensilo dataset 1', 'M-3.1', 'the format is %r' % value.get('format'))
+    for feature in of_type(list, value.get('requires', [])):
+        need(of_type(str, feature) in FEATURES, 'M-3.6', 'the feature %r is not known' % feature)
     (_, dataset_id, stated, parent, change, samples, order, metadata, column_ids, columns, layouts, pages, groups, _,
      time, _) = members(value, ('format', 'dataset_id', 'version', 'parent', 'change', 'samples', 'order', 'metadata',
                              'column_ids', 'columns', 'layouts', 'pages', 'groups', 'digest'), ('time', 'requires'))
     hexadecimal(dataset_id)
-    a(str, change)
+    of_type(str, change)
     if 'time' in value:
         number(time)
     need(number(stated) == version, 'M-3.2', 'the file of version %d has version %d' % (version, stated))
@@ -177,25 +177,25 @@ def version_of(data, version, read_page):
         number(part, 1, (1 << 32) - 1)
     metadata_of(metadata, 'M-3.4')
     number(column_ids)
-    columns = [column_of(column) for column in a(list, columns)]
+    columns = [column_of(column) for column in of_type(list, columns)]
     for key in 'id', 'name':
         need(len({column[key] for column in columns}) == len(columns), 'M-4.1', 'two columns have the same %s' % key)
     need(all(column['id'] < column_ids for column in columns), 'M-4.1', 'the id of a column')
-    layouts = [layout_of(layout, column_ids) for layout in a(list, layouts)]
+    layouts = [layout_of(layout, column_ids) for layout in of_type(list, layouts)]
     found = []
-    for entry in a(list, pages):
+    for entry in of_type(list, pages):
         page_digest, length, count, page_samples = members(entry, ('digest', 'bytes', 'groups', 'samples'))
         page = read_page(hexadecimal(page_digest))
         need(page is not None and len(page) == number(length), 'M-6.1', 'the page %s' % page_digest)
         text = unseal(page, 4 << 20)
-        need(a(dict, text).get('format') == 'tensilo dataset page 1', 'M-3.1', 'the format of a page')
+        need(of_type(dict, text).get('format') == 'tensilo dataset page 1', 'M-3.1', 'the format of a page')
         _, page_groups, sealed = members(text, ('format', 'groups', 'digest'))
         need(sealed == page_digest, 'M-6.1', 'the page has the digest %s' % sealed)
-        page_groups = [group_of(group, layouts, columns) for group in a(list, page_groups)]
+        page_groups = [group_of(group, layouts, columns) for group in of_type(list, page_groups)]
         stated = number(count, 1), number(page_samples, 1)
         need(stated == (len(page_groups), sum(group['samples'] for group in page_groups)), 'M-6.1', 'the sums of a page')
         found += page_groups
-    found += [group_of(group, layouts, columns) for group in a(list, groups)]
+    found += [group_of(group, layouts, columns) for group in of_type(list, groups)]
     total = sum(group['samples'] for group in found)
     need(total <= LARGEST, 'M-2.3', 'the sum of the samples')
     need(total == number(samples), 'M-3.3', 'the sum of the samples')
@@ -229,10 +229,10 @@ def check_file(folder, file, samples, layout, columns):
 
 def check_column(stored, column, path):
     cast = stored['cast'] and stored['cast']['source']
-    levels, due = stored.get('nullable_levels', []), column.get('nullable_levels', [])
+    levels, expected = stored.get('nullable_levels', []), column.get('nullable_levels', [])
     same = (stored['dtype'], stored['shape'], cast) == (column['dtype'], column['shape'], column.get('cast'))
-    need(same and len(levels) == len(due), 'M-4.3', 'the column %r of %s has another type' % (stored['name'], path))
-    nulls = zip([stored['nullable'], *levels], [column['nullable'], *due])
+    need(same and len(levels) == len(expected), 'M-4.3', 'the column %r of %s has another type' % (stored['name'], path))
+    nulls = zip([stored['nullable'], *levels], [column['nullable'], *expected])
     need(all(may for has, may in nulls if has), 'M-4.3', 'the column %r of %s may have nulls' % (stored['name'], path))
 
 
@@ -240,8 +240,8 @@ def check_lineage(folder, value, groups):
     """M-3.5, as far as the version before is there."""
     if value['parent'] is None:
         ids = ''.join(file['content_id'] for group in groups for file in group['files'])
-        due = hashlib.sha256(bytes.fromhex(ids)).hexdigest()[:32]
-        need(value['dataset_id'] == due, 'M-3.5', 'the id is not that of the files')
+        expected = hashlib.sha256(bytes.fromhex(ids)).hexdigest()[:32]
+        need(value['dataset_id'] == expected, 'M-3.5', 'the id is not that of the files')
         return
     path = folder / 'manifest' / ('%010d.json' % value['parent']['version'])
     if path.exists():

@@ -76,15 +76,15 @@ def order(mode, n, seed, epoch):
 
 # 4. Steps and ranks
 
-def division(tail, n, batch, world, start=0):
+def division(last_batch, n, batch, world, start=0):
     """The positions of each rank in each step of the rest of an epoch."""
     left, steps = list(range(start, n)), []
     while left:
         now, left = left[:batch * world], left[batch * world:]
         if len(now) < batch * world:
-            if tail == 'drop':
+            if last_batch == 'drop':
                 break
-            if tail == 'pad':
+            if last_batch == 'pad':
                 now = [p % n for p in range(now[0], now[0] + batch * world)]
         cuts = [r * len(now) // world for r in range(world + 1)]
         steps.append([now[start:end] for start, end in zip(cuts, cuts[1:])])
@@ -100,22 +100,22 @@ def split(seed, start, end, n):
 def shares(samples, weights):
     counts = [samples * weight // sum(weights) for weight in weights]
     remainders = [samples * weight % sum(weights) for weight in weights]
-    most = sorted(range(len(weights)), key=lambda i: (-remainders[i], i))
-    for i in most[:samples - sum(counts)]:
+    by_remainder = sorted(range(len(weights)), key=lambda i: (-remainders[i], i))
+    for i in by_remainder[:samples - sum(counts)]:
         counts[i] += 1
     return counts
 
 
 def mixture(seed, run, n, components, epoch):
     """(component, sample of it) for each sample of the mixture. `components`: (samples, weight)."""
-    whose = []
+    component_of = []
     for start in range(0, n, BLOCK):
         counts = shares(min(BLOCK, n - start), [weight for _, weight in components])
-        whose += [i for i, count in enumerate(counts) for _ in range(count)]
-    sums = [whose.count(i) for i in range(len(components))]
+        component_of += [i for i, count in enumerate(counts) for _ in range(count)]
+    sums = [component_of.count(i) for i in range(len(components))]
     assert all(sums)
     taken, found, orders = [epoch * s for s in sums], [], {}
-    for i in whose:
+    for i in component_of:
         samples, of_component = components[i][0], taken[i] // components[i][0] & MASK
         if (i, of_component) not in orders:
             orders[i, of_component] = order(('windowed', run, 1), samples, key(5, seed, i), of_component)
@@ -126,11 +126,11 @@ def mixture(seed, run, n, components, epoch):
 
 # 6. State
 
-def state(mode, tail, dataset_id, version, view, n, seed, epoch, position, receipt):
+def state(mode, last_batch, dataset_id, version, view, n, seed, epoch, position, receipt):
     name, *sizes = mode
     run, window = sizes or (0, 0)
     number = ['sequential', 'shuffled', 'windowed'].index(name)
-    fields = struct.pack('<4sHBB16sQQQQQQIIQ4x', b'TSLO', 1, number, ['drop', 'pad', 'exact'].index(tail), dataset_id, version,
+    fields = struct.pack('<4sHBB16sQQQQQQIIQ4x', b'TSLO', 1, number, ['drop', 'pad', 'exact'].index(last_batch), dataset_id, version,
                          view, n, seed, epoch, position, run, window, receipt)
     return fields + struct.pack('<I', zlib.crc32(fields))
 
@@ -190,11 +190,11 @@ def vectors():
         return {'seed': '%016x' % 9, 'run': run, 'n': n, 'epoch': epoch, 'components': listed, 'identity': '%016x' % identity,
                 'samples': [[v, *found[v]] for v in numbers]}
 
-    def a_state(mode, tail):
+    def a_state(mode, last_batch):
         taken = order(mode, 1000, 5, 2)[:128]
         fields = bytes(range(16)), 3, part, 1000, 5, 2, 128, receipt(taken, 2)
-        return {'mode': mode, 'tail': tail, 'dataset_id': fields[0].hex(), 'dataset_version': 3, 'view': '%016x' % part, 'n': 1000,
-                'seed': '%016x' % 5, 'epoch': 2, 'position': 128, 'receipt': '%016x' % fields[-1], 'bytes': state(mode, tail, *fields).hex()}
+        return {'mode': mode, 'tail': last_batch, 'dataset_id': fields[0].hex(), 'dataset_version': 3, 'view': '%016x' % part, 'n': 1000,
+                'seed': '%016x' % 5, 'epoch': 2, 'position': 128, 'receipt': '%016x' % fields[-1], 'bytes': state(mode, last_batch, *fields).hex()}
 
     return {
         'keys': [{'words': hexes(words), 'key': '%016x' % key(*words)} for words in [(), (0,), (1, 2), (2, 1), (1, 2, 0), (MASK,)]],
@@ -208,8 +208,8 @@ def vectors():
                           'pairs': pairs((p, found[p]) for p in range(0, n, n // 41))}
                          for mode, n in [(('windowed', 64, 512), 100_003), (('windowed', 5, 4096), 50_001), (('shuffled',), 50_001)]
                          for found in [order(mode, n, 1, 2)]],
-        'divisions': [{'tail': tail, 'n': n, 'batch': batch, 'world': world, 'start': start, 'steps': division(tail, n, batch, world, start)}
-                      for tail in ['drop', 'pad', 'exact'] for n, start in [(0, 0), (1, 0), (7, 0), (12, 0), (13, 0), (13, 6), (41, 16)]
+        'divisions': [{'tail': last_batch, 'n': n, 'batch': batch, 'world': world, 'start': start, 'steps': division(last_batch, n, batch, world, start)}
+                      for last_batch in ['drop', 'pad', 'exact'] for n, start in [(0, 0), (1, 0), (7, 0), (12, 0), (13, 0), (13, 6), (41, 16)]
                       for batch, world in [(1, 1), (2, 3), (5, 4)]],
         'splits': [{'seed': '%016x' % seed, 'from': start, 'to': end, 'n': 100, 'samples': split(seed, start, end, 100),
                     'identity': '%016x' % key(8, 2, seed, start, end)}
@@ -217,7 +217,7 @@ def vectors():
         'lists': [{'samples': samples, 'identity': '%016x' % key(8, 1, len(samples), *samples)} for samples in [[], [3], [5, 1, 5]]],
         'mixtures': [a_mixture(*sizes, components) for sizes in [(1, 60, 0), (4, 60, 5), (16, 5000, 2), (3, 8192, 1)]]
         + [a_mixture(2, 4100, 3, [(10, 1), (20, 1), (30, 1)])],
-        'states': [a_state(mode, tail) for mode, tail in [(('sequential',), 'drop'), (('shuffled',), 'pad'), (('windowed', 64, 512), 'exact')]],
+        'states': [a_state(mode, last_batch) for mode, last_batch in [(('sequential',), 'drop'), (('shuffled',), 'pad'), (('windowed', 64, 512), 'exact')]],
         'substitutes': [{'n': str(n), 'seed': '%016x' % seed, 'epoch': epoch, 'sample': str(sample),
                          'attempts': [str(substitute(n, seed, epoch, sample, attempt)) for attempt in range(3)]}
                         for n, sample in [(1, 0), (7, 3), (1000, 999), ((1 << 63) - 25, 1 << 40)] for seed, epoch in seeds[1:]],

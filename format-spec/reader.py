@@ -17,12 +17,12 @@ def text(rule, data):
     return data.decode()
 
 class Block(Fields):  # of the schema or a footer
-    def count(self, rule, least=0, most=65536):
+    def count(self, rule, min_value=0, max_value=65536):
         number, = self.unpack("I")
-        check({f"{rule} {number}": least <= number <= most})
+        check({f"{rule} {number}": min_value <= number <= max_value})
         return number
-    def text(self, least, most):
-        return text("R-3.4", self.take(self.count("R-3.4 length of a text:", least, most)))
+    def text(self, min_value, max_value):
+        return text("R-3.4", self.take(self.count("R-3.4 length of a text:", min_value, max_value)))
 # ---- 2. Regions --------------------------------------------------------------------------------------------
 FILE_HEADER, CHUNK, TABLE, INDEX, FOOTER, TRAILER = b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"
 MAX_CHUNK, VARYING = (1 << 32) - (1 << 16), 0xFFFFFFFF
@@ -155,15 +155,15 @@ def read_chunk(file, region):
         right = list(map(math.prod, zip(*dims))) == lengths and max(map(max, dims)) < VARYING
         check({"R-4.7 ends descends": min(lengths) >= 0, "R-4.7 extents": right})
     decoded, entries = decode(*values, column.coded, column.bodies), []
-    wanted = column.is_known and (file.wanted is None or column.info["name"] in file.wanted)
-    if wanted or dtype == "utf8" or 0 in present[L]:
+    requested = column.is_known and (file.requested is None or column.info["name"] in file.requested)
+    if requested or dtype == "utf8" or 0 in present[L]:
         for is_present, begin, end, *extents in zip(present[L], chain([0], ends), ends, *dims):
             item = decoded[begin * size:end * size]
             check({"R-4.8 a null is not zero": is_present or not any(item) and not any(extents)})
             text("R-4.9", item if dtype == "utf8" else b"")
-            if wanted:
+            if requested:
                 entries.append({"extents": extents, "hex": item.hex()} if is_present else None)
-    if wanted:
+    if requested:
         for is_present, ends_of_lists in zip(present[-2::-1], lists[::-1]):
             ranges = zip(is_present, chain([0], ends_of_lists), ends_of_lists)
             entries = [entries[begin:end] if is_list else None for is_list, begin, end in ranges]
@@ -312,8 +312,8 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
 # ---- 10. Reading and verifying -----------------------------------------------------------------------------
 READ = {CHUNK: read_chunk, TABLE: read_table, INDEX: read_page, FOOTER: end_commit, TRAILER: read_trailer}
 
-def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; without one, to a violation
-    file = Record(data=data, wanted=wanted, at=0, file_id=None, commits=0, sample_count=0, trailer=0,
+def walk(data, requested=(), to_the_end=False):  # up to the last valid trailer; without one, to a violation
+    file = Record(data=data, requested=requested, at=0, file_id=None, commits=0, sample_count=0, trailer=0,
                   content=bytes(16))
     try:
         read_file_header(file)
@@ -324,7 +324,7 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
                 read_footer(file, footer)
             for column in file.columns:
                 column.unknown = [e for e, _ in column.stated["encodings"] if e not in ENCODINGS]
-                refused = to_the_end or wanted is None or column.info["name"] in wanted
+                refused = to_the_end or requested is None or column.info["name"] in requested
                 check({f"R-7.6 encoding {e} of column {column.info['name']!a}": not refused for e in column.unknown})
             check({"R-9.1 incompat_flags": footer.fields[1] & ~NESTED == 0})
         while not last or file.trailer != last:
@@ -339,13 +339,13 @@ def walk(data, wanted=(), to_the_end=False):  # up to the last valid trailer; wi
         raise
     return file
 
-def read(data: bytes, wanted=None, to_the_end=False) -> dict:  # with samples of all or the `wanted` columns
+def read(data: bytes, requested=None, to_the_end=False) -> dict:  # with samples of all or the `requested` columns
     file = walk(data, (), to_the_end)  # first without samples, lest those of an invalid file take memory
-    file = file if wanted == [] else walk(data, wanted)
+    file = file if requested == [] else walk(data, requested)
     for column in file.columns:
         names = {e: f"encoding-{e}" for e in column.unknown}
         column.info.update(column.stated, encodings={names.get(e) or ENCODINGS[e]: n for e, n in column.stated["encodings"]})
-        if wanted is None or column.info["name"] in wanted:
+        if requested is None or column.info["name"] in requested:
             column.info["samples"] = column.samples if column.is_known else None  # 3.2
     names = "alignment", "finished", "tail_bytes", "commits", "sample_count", "metadata"
     return {"file_id": file.file_id.hex(), "content_id": file.content_id.hex(), **{name: getattr(file, name) for name in names},
@@ -364,11 +364,11 @@ def main():
     parser.add_argument("--columns", metavar="A,B", type=lambda names: names.split(","))
     parser.add_argument("FILE")
     options = parser.parse_args()
-    wanted = [] if options.verify or options.no_samples else options.columns
+    requested = [] if options.verify or options.no_samples else options.columns
     try:
         with open(options.FILE, "rb") as stream:
-            result = read(stream.read(), wanted, options.verify)
-        if not {column["name"] for column in result["columns"]}.issuperset(wanted or ()):
+            result = read(stream.read(), requested, options.verify)
+        if not {column["name"] for column in result["columns"]}.issuperset(requested or ()):
             parser.error("no such column")
         print("ok" if options.verify else json.dumps(result, separators=(",", ":")), flush=True)
     except Violation as violation:

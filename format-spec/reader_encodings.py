@@ -54,13 +54,13 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
         fields = Fields(stored[8:index_bytes - 4], "R-5.14")
     else:
         fields = Fields(stored, rule)
-    own = fields.take(table_bytes)
+    own_tables = fields.take(table_bytes)
     if kind == BINS:
-        others = int.from_bytes(own, "little") - 4  # table_bytes counts itself
+        others = int.from_bytes(own_tables, "little") - 4  # table_bytes counts itself
         check({f"{fields.rule} table_bytes": others >= 0})
-        own = fields.take(others)
+        own_tables = fields.take(others)
         table_bytes += others
-    decode_block = DECODERS[kind](own, w, tables)
+    decode_block = DECODERS[kind](own_tables, w, tables)
     if encoding & BLOCKS:
         blocks = read_block_index(fields, block_count, n, stored, index_bytes, before, of_index, of_blocks)
     else:
@@ -70,17 +70,17 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
     check({"R-5.14 more than 65,535 elements": not is_long})
     return b"".join(decode_block(block, n) for n, block in blocks)
 # ---- 5.1 to 5.5: for each encoding, a function of its tables that returns one of a block and its elements ---
-def raw_decoder(own, w, tables):
+def raw_decoder(own_tables, w, tables):
     def decode_block(block, n):
         check({"R-5.3 stored length": len(block) == n * w})
         return block
     return decode_block
 
-def zstd_decoder(own, w, tables):
-    zstd_dictionary = None if own == b"\xff" * 4 else find_zstd_dictionary(int.from_bytes(own, "little"), tables)
+def zstd_decoder(own_tables, w, tables):
+    zstd_dictionary = None if own_tables == b"\xff" * 4 else find_zstd_dictionary(int.from_bytes(own_tables, "little"), tables)
     return lambda block, n: unframe(block, n * w, zstd_dictionary)
 
-def bitshuffle_decoder(own, w, tables):
+def bitshuffle_decoder(own_tables, w, tables):
     return lambda block, n: unshuffle(unframe(block, n * w), w)
 
 def unframe(stored, length, zstd_dictionary=None):
@@ -169,12 +169,12 @@ def read_codes(fields, width, count):  # those of one tier, a byte each
     number = sum(int.from_bytes(plane, "little") << j for j, plane in enumerate(planes))
     return number.to_bytes(-(-count // 64) * 64, "little")  # with those that fill up the last group
 
-def tier_decoder(own, w, tables, has_extra_bits):
-    fields, rule = Fields(own, ""), "R-5.11" if has_extra_bits else "R-5.10"
+def tier_decoder(own_tables, w, tables, has_extra_bits):
+    fields, rule = Fields(own_tables, ""), "R-5.11" if has_extra_bits else "R-5.10"
     transform, *details = read_transform(fields)
     *widths, ranks = fields.unpack("3B29s")
     escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
-    right = all(1 <= width <= most for width, most in zip(widths, (3, 3, 4)))
+    right = all(1 <= width <= max_width for width, max_width in zip(widths, (3, 3, 4)))
     check({f"{rule} transform": transform in ((NONE, DELTA, LORENZO) if has_extra_bits else (NONE, ROTATE)),
            "R-5.8 a width": right, "R-5.8 ranks": not any(ranks[sum(escapes):]),
            "R-5.11 ranks": not has_extra_bits or max(ranks) <= 8 * w})
@@ -227,8 +227,8 @@ def add_extra_bits(stored, symbols, w, rule="R-5.11"):  # the bytes of the y wit
     return struct.pack(f"<{n}{'_BH_I___Q'[w]}", *y)
 
 # ---- 5.10 planes-zstd --------------------------------------------------------------------------------------
-def planes_decoder(own, w, tables):
-    fields = Fields(own, "")
+def planes_decoder(own_tables, w, tables):
+    fields = Fields(own_tables, "")
     transform, *details = read_transform(fields)
     split, reserved = fields.unpack("B7s")
     check({f"R-5.12 split {split}": split in (1, 8), "R-5.12 reserved": not any(reserved)})
@@ -264,8 +264,8 @@ def read_block_index(fields, block_count, n, stored, index_bytes, before, of_ind
         blocks.append((end - begin, block[:length]))
     return blocks
 # ---- 5.13 Bins ---------------------------------------------------------------------------------------------
-def bin_decoder(own, w, tables):  # `own` begins after table_bytes
-    fields = Fields(own, "R-5.18")
+def bin_decoder(own_tables, w, tables):  # `own_tables` begins after table_bytes
+    fields = Fields(own_tables, "R-5.18")
     transform, *details = read_transform(fields, (NONE, DELTA, LORENZO, SEPARABLE))
     s, bin_count, class_count, mapping = fields.unpack("4B")
     has_gaps, has_outliers, has_filters, mapping = *(mapping & bit for bit in (16, 32, 64)), mapping & 143

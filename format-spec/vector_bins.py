@@ -4,7 +4,7 @@ from itertools import cycle
 
 from vector_blocks import NUMBERS, of_dtypes, one
 from vector_encoder import *
-from vector_tiers import blocks, elements, in_form, transform_pieces, transformed
+from vector_tiers import blocks, elements, in_form, transform_sections, transformed
 
 
 # ---- the encoder -----------------------------------------------------------------------------------------------------
@@ -77,7 +77,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
     vector_mappings.py.
     For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
     `start`, `early` and `ends_in` are for its states and its stream: see `coded`."""
-    def pieces(data, w):
+    def sections(data, w):
         code, v, fields, mapped = mapping or (0, w, {}, None)
         widths, code_bits = tuple(K or (0, *range(8 if v == 1 else 16))), class_bits(class_count)
         V, turns = [sum(1 << k for k in widths[:b]) for b in range(len(widths))], cycle(classes)
@@ -95,7 +95,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
                     counts[c][bisect(V, window) - 1] += 1
             coded_blocks.append((of_mapping, [bytes(n >> 8 * k & 255 for n in y) for k in range(low_bytes)], groups, of_groups, used))
 
-        stated, every_F = [], []  # of each class
+        stated, class_frequencies = [], []  # of each class
         for c in range(class_count):
             F = scaled(counts[c] if any(counts[c]) else [1] * len(widths))
             first = next(b for b, frequency in enumerate(F) if frequency)
@@ -104,27 +104,27 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
             else:
                 F = F[:max(b for b, frequency in enumerate(F) if frequency) + 1]
             stated.append((first, F[first:]))
-            every_F.append(F)
-        own = {'table_bytes': bytes(4), **transform_pieces(transform, **details), 'low_bytes': le(low_bytes, 1),
+            class_frequencies.append(F)
+        own_tables = {'table_bytes': bytes(4), **transform_sections(transform, **details), 'low_bytes': le(low_bytes, 1),
                'bin_count': le(len(widths), 1), 'class_count': le(class_count, 1), 'mapping': le(code, 1),
                'K': bytes(widths)}
         for c, (first, F) in enumerate(stated):
-            own.update({'first %d' % c: le(first, 1), 'count %d' % c: le(len(F), 1), 'frequencies %d' % c: bytes(F)})
-        own.update(fields)
-        own.update({name: le(value, len(own[name])) if isinstance(value, int) else value for name, value in (tables or {}).items()})
+            own_tables.update({'first %d' % c: le(first, 1), 'count %d' % c: le(len(F), 1), 'frequencies %d' % c: bytes(F)})
+        own_tables.update(fields)
+        own_tables.update({name: le(value, len(own_tables[name])) if isinstance(value, int) else value for name, value in (tables or {}).items()})
         if 'table_bytes' not in (tables or {}):
-            own['table_bytes'] = le(sum(map(len, own.values())), 4)
+            own_tables['table_bytes'] = le(sum(map(len, own_tables.values())), 4)
 
         todo = list(coded_blocks)
 
         def block(data, w):
             of_mapping, low, groups, of_groups, used = todo.pop(0)
             found = {**of_mapping, 'classes': packed(of_groups, code_bits)}
-            found.update({'low bytes %d' % k: piece for k, piece in enumerate(low)})
-            found.update(coded(groups, widths, V, [every_F[c] for c in used], *(({}, (), None) if todo else (start or {}, early, ends_in))))
+            found.update({'low bytes %d' % k: section for k, section in enumerate(low)})
+            found.update(coded(groups, widths, V, [class_frequencies[c] for c in used], *(({}, (), None) if todo else (start or {}, early, ends_in))))
             return rewrite(found) if rewrite and not todo else found
-        return blocks('bins', ends, block, own, filling, has_index)[1](data, w)
-    return in_form('bins', ends, has_index), pieces
+        return blocks('bins', ends, block, own_tables, filling, has_index)[1](data, w)
+    return in_form('bins', ends, has_index), sections
 
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
@@ -138,9 +138,9 @@ def ends_of(lengths):
     return tuple(sum(lengths[:b + 1]) for b in range(len(lengths)))
 
 
-def little(n, most, w=1):
+def little(n, limit, w=1):
     """n elements below `most`, which are smaller in some groups than in others."""
-    return b''.join(le(a % most >> a % 5 + i // 64 % 3, w) for i, a in enumerate(mixed(n)))
+    return b''.join(le(a % limit >> a % 5 + i // 64 % 3, w) for i, a in enumerate(mixed(n)))
 
 
 def valid_vectors():
@@ -210,7 +210,7 @@ def fault(rule, name, what, here=(), data=FEW, dtype='u16', also=(), **enc):
     """A vector with one chunk, in which the pieces `here` are marked."""
     f = one([data], bins(**{**THREE, **enc}), col('x', dtype, [len(data) // DTYPES[dtype][1]]))
     r, = (r for r in f.regions if r.kind == 'chunk')
-    r.tweak.update({'values: ' + piece: r.body['values: ' + piece] for piece in ([here] if isinstance(here, str) else here)})
+    r.tweak.update({'values: ' + section: r.body['values: ' + section] for section in ([here] if isinstance(here, str) else here)})
     return rule, 'bins-' + name, what, f, {'also': list(also)}
 
 
@@ -275,8 +275,8 @@ def table_cases():
 
     yield transform('transform', 'separable with restart and stride 0', 'transform', 4)
     yield transform('transform-5', 'an unknown transform', 'transform', 5, transform='separable', restart=6, stride=1)
-    for place, weights in enumerate(((9, 0), (8, 255))):
-        yield transform('weight-%d' % place, 'a weight greater than 8', 'weights', bytes(weights), transform='separable', restart=6, stride=2)
+    for index, weights in enumerate(((9, 0), (8, 255))):
+        yield transform('weight-%d' % index, 'a weight greater than 8', 'weights', bytes(weights), transform='separable', restart=6, stride=2)
     yield transform('weights', 'a weight with lorenzo', 'weights', b'\1\0', transform='lorenzo', restart=6, stride=2)
     yield transform('separable-restart', 'restart 0 with separable', 'restart', 0, transform='separable', restart=6, stride=2)
     yield transform('separable-stride', 'stride 0 with separable', 'stride', 0, transform='separable', restart=6, stride=2)
@@ -310,9 +310,9 @@ def table_cases():
             [bytes(ends[-1])], bins(ends, (0, 0, 1, 2, 3, 4, 5, 6, 7), frequencies=[(0, (255, 1))]), col('x', 'u8', [ends[-1]]))
     for name, size, what in (('nothing', 0, 'no stored bytes'), ('table-bytes', 3, 'stored bytes that end within table_bytes'),
                              ('tables', 20, 'stored bytes that end within the tables')):
-        pieces = bins(**THREE)[1](FEW, 2)
+        sections = bins(**THREE)[1](FEW, 2)
         yield 'R-5.18', 'bins-cut-' + name, 'bins of ' + what, one([FEW], bins(**THREE), tweak={
-            **{'values: ' + k: None for k in pieces}, 'values: table_bytes': b''.join(pieces.values())[:size]})
+            **{'values: ' + k: None for k in sections}, 'values: table_bytes': b''.join(sections.values())[:size]})
 
 
 def cut(block, section, size):
@@ -327,7 +327,7 @@ def block_cases():
         return fault('R-5.19', name, what, [there + here], data, rewrite=rewrite, **{'ends': (150,), 'K': None, **enc})
 
     def first(value):
-        return lambda piece: bytes([value]) + piece[1:]
+        return lambda section: bytes([value]) + section[1:]
 
     def within(section, size, **enc):
         return block('cut-' + section.replace(' ', '-'), 'a block that ends within its %s' % section, section,

@@ -167,8 +167,8 @@ def block_index_cases():
     yield fault('too-short', 'stored bytes that end within index_bytes', dict.fromkeys(raw(ends)[1](b''.join(samples), 2)) | {'index_bytes': b'\1\2\3'})
     for name, enc, before in (('zstd', frames, 'table'), ('exponent-tiers', exponents, 'ranks'), ('residual-tiers', residuals, 'ranks'),
                               ('planes-zstd', planes, 'reserved 3')):
-        pieces = enc(ends)[1](b''.join(samples), 2)
-        size = sum(len(pieces[name]) for name in list(pieces)[:list(pieces).index(before) + 1])
+        sections = enc(ends)[1](b''.join(samples), 2)
+        size = sum(len(sections[name]) for name in list(sections)[:list(sections).index(before) + 1])
         yield fault('index-in-tables-' + name, 'a block index that ends within the tables of %s, behind which its checksum is' % name, {
             'index_bytes': size + 3}, enc=enc(ends))
     small = dict(transform='none', widths=(1, 1, 1), ranks=b'\0')
@@ -267,10 +267,10 @@ def block_cases():
 
 def rewritten(enc, rewrite, ends=ENDS, number=None):
     """The encoding with the pieces of a block rewritten; without a number, of the last one."""
-    name, pieces = enc
+    name, sections = enc
 
     def changed(data, w):
-        parts, todo = pieces(data, w), iter(range(len(ends)))
+        parts, todo = sections(data, w), iter(range(len(ends)))
         names = list(parts)
         tables = {k: parts[k] for k in names[2:names.index('end 0')]}
         at = len(ends) - 1 if number is None else number

@@ -44,9 +44,9 @@ def le(n, size):
     return n.to_bytes(size, 'little')
 
 
-def put(pieces=None, **more):
+def put(sections=None, **more):
     """A tweak: overwrites fields of a region; '+name' adds a field at the end of the body, None removes one."""
-    return {**(pieces or {}), **more}
+    return {**(sections or {}), **more}
 
 
 class Region:
@@ -72,14 +72,14 @@ class Region:
         self.end = offset + 64 + len(data)
 
     def set(self, name, value):
-        pieces = self.header if name in self.header else self.body
+        sections = self.header if name in self.header else self.body
         if value is None:
-            del pieces[name]
+            del sections[name]
         elif name[0] == '+':
-            pieces[name] = value
+            sections[name] = value
         else:
-            assert name in pieces, name
-            pieces[name] = le(value, len(pieces[name])) if isinstance(value, int) else value
+            assert name in sections, name
+            sections[name] = le(value, len(sections[name])) if isinstance(value, int) else value
 
     def get(self, name):
         return int.from_bytes(self.header[name], 'little')
@@ -142,8 +142,8 @@ RAW, CONSTANT = ('raw', lambda data, w: {'': data}), ('constant', lambda data, w
 
 def encode(encoding, data, w):
     """The id of the encoding, and pieces of the stored bytes by name."""
-    name, pieces = encoding if data else RAW
-    return IDS[name], pieces(data, w)
+    name, sections = encoding if data else RAW
+    return IDS[name], sections(data, w)
 
 
 def el(fmt, *values):
@@ -235,8 +235,8 @@ class Tsl:
 
     def add(self, kind, body, title, shift=0, tweak=None, **fields):
         end, previous = (self.regions[-1].end, self.regions[-1].header['header_crc']) if self.regions else (0, bytes(4))
-        place = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
-        self.regions.append(Region(kind, place + shift, self.file_id, previous, body, title, tweak, **fields))
+        offset = align(end + 64, self.A) - 64 if kind in ('chunk', 'table') else align(end, 64)
+        self.regions.append(Region(kind, offset + shift, self.file_id, previous, body, title, tweak, **fields))
         if kind == 'index page':
             self.content += b''.join(self.regions[-1].body.values())
         return self.regions[-1]
@@ -273,16 +273,16 @@ class Tsl:
                  ('values', b''.join(s[1] for s in full), c['coded'], enc, True)]
         table, data = [], []
         for name, raw, w, encoding, present in parts:
-            code, pieces = encode(encoding, raw, w)
-            size = sum(map(len, pieces.values()))
+            code, sections = encode(encoding, raw, w)
+            size = sum(map(len, sections.values()))
             for field, value in (('stored_bytes', le(size, 4)), ('raw_bytes', le(len(raw), 4)),
                                  ('encoding', le(code, 2)), ('reserved', bytes(6))):
                 table.append(('%s.%s' % (name, field), value))
-            data += [(name + ': ' * bool(piece) + piece, stored) for piece, stored in pieces.items()]
+            data += [(name + ': ' * bool(section) + section, stored) for section, stored in sections.items()]
             if name != 'values' and size % 64:
                 data.append((name + ' padding', bytes(-size % 64)))
         split = bool(has_nulls or c['v'] or c['lists'])
-        body = table + [('part table reserved', bytes(16))] + data if split else data[-len(pieces):]
+        body = table + [('part table reserved', bytes(16))] + data if split else data[-len(sections):]
         title = 'of column %d, from sample %d' % (column, self.next[column])
         r = self.add('chunk', [(k, v) for k, v in body if v or k.startswith('values')], title, shift, tweak, column=column,
                      first_sample=self.next[column], sample_count=n, raw_bytes=sum(len(p[1]) for p in parts),
@@ -402,11 +402,11 @@ class Tsl:
                 lines.append('# ---- %s, at %d' % ((r.kind + ' ' + r.title).strip(), r.offset))
             short = len(self.regions) > 40 and r.kind in ('chunk', 'index page') or brief and not (
                 r.tweak or r.kind == 'chunk' and r.get('encoding'))
-            for pieces in (r.header, r.body):
+            for sections in (r.header, r.body):
                 if short:
-                    rows(at + sum(map(len, pieces.values())), 'header' if pieces is r.header else 'body')
+                    rows(at + sum(map(len, sections.values())), 'header' if sections is r.header else 'body')
                     continue
-                for name, value in pieces.items():
+                for name, value in sections.items():
                     text = name.lstrip('+')
                     if len(value) in (1, 2, 4, 8) and not NOT_A_NUMBER.search(text):
                         text += ' = %d' % int.from_bytes(value, 'little')
@@ -494,10 +494,10 @@ def of_many(*chunks):
     """A column of each dtype named, ragged, with one chunk of one sample for each (dtype, elements, encoding)."""
     names = list(dict.fromkeys(dtype for dtype, _, _ in chunks))
     f = Tsl([col(name, name, [None]) for name in names])
-    most = max(sum(dtype == name for dtype, _, _ in chunks) for name in names)
+    max_chunks = max(sum(dtype == name for dtype, _, _ in chunks) for name in names)
     for dtype, data, encoding in chunks:
         f.chunk(names.index(dtype), [data], encoding)
     for c in range(len(names)):
-        for _ in range(most - len(f.pending[c])):
+        for _ in range(max_chunks - len(f.pending[c])):
             f.chunk(c, [b''])
     return f.commit()

@@ -466,8 +466,8 @@ def zstd_dictionary_cases():
 
 def named(enc, data, dtype, name):
     """The piece of that name, of the tables or of the only block."""
-    pieces = enc[1](data, DTYPES[dtype][1])
-    return 'values: ' + (name if name in pieces else 'block 0: ' + name)
+    sections = enc[1](data, DTYPES[dtype][1])
+    return 'values: ' + (name if name in sections else 'block 0: ' + name)
 
 
 def tiers(enc, data, tweak, dtype='u8', **more):
@@ -479,8 +479,8 @@ def tiers(enc, data, tweak, dtype='u8', **more):
 
 def shortened(enc, data, size, dtype='u8'):
     """The tweak that leaves no more than the first `size` stored bytes."""
-    pieces = enc[1](data, DTYPES[dtype][1])
-    return {**{k.replace('block 0: ', ''): None for k in pieces}, 'transform': b''.join(pieces.values())[:size]}
+    sections = enc[1](data, DTYPES[dtype][1])
+    return {**{k.replace('block 0: ', ''): None for k in sections}, 'transform': b''.join(sections.values())[:size]}
 
 
 def tier_cases():
@@ -630,9 +630,9 @@ def tier_cases():
         yield 'R-5.5', 'stream-' + name, 'a stream of planes-zstd of 12 bytes that is a frame ' + what, tiers(frames, twelve, {
             'stored_bytes 1': len(stored), 'stream 1': stored}, 'u16')
     for enc in (e, r, byte_planes):
-        name, pieces = enc
+        name, sections = enc
         yield 'R-5.2', 'empty-' + name, 'values of no bytes that are ' + name, broken(col('x', 'u8', [0]), [b''], chunk=put(
-            encoding=IDS[name], values=b''.join(pieces(b'', 1).values())))
+            encoding=IDS[name], values=b''.join(sections(b'', 1).values())))
     yield 'R-4.9', 'bool-residuals', 'a bool that is 2, of residual-tiers', broken(col('x', 'bool'), [b'\0', b'\1', b'\2'], enc=r)
 
 

@@ -17,14 +17,14 @@ def residuals(k, v, coefficients, codes, segments, zero):
         m %= 65536
         return m - 65536 if m >= 32768 else m
 
-    every, y = (1 << 8 * v) - 1, []
+    mask, y = (1 << 8 * v) - 1, []
     for i, number in enumerate(k):
         code = codes[i // 128]
         F, total = coefficients[code if code < len(coefficients) else 0], 2048
         for q in range(min(len(F), i % (128 * segments or 1 << 32))):
             total += F[q] * signed(k[i - 1 - q] - zero)
-        r = (number - zero - total // 4096) & every
-        y.append(every ^ 2 * r & every if r >> 8 * v - 1 else 2 * r)
+        r = (number - zero - total // 4096) & mask
+        y.append(mask ^ 2 * r & mask if r >> 8 * v - 1 else 2 * r)
     return y
 
 
@@ -316,9 +316,9 @@ def field_cases():
              outliers=(16, 0, 0))
 
 
-def topped(*sections, **pieces):
-    return lambda found: {**{name: piece[:-1] + bytes([piece[-1] | 128]) if name in sections else piece for name,
-                             piece in found.items()}, **pieces}
+def topped(*names, **sections):
+    return lambda found: {**{name: section[:-1] + bytes([section[-1] | 128]) if name in names else section for name,
+                             section in found.items()}, **sections}
 
 
 def block_cases():
@@ -398,7 +398,7 @@ def order_cases():
              dtype='u32', K=BINS[1], **NUMBERS)
 
     def block(rule, name, what, here, chunk):
-        return fault(rule, 'order-filters-' + name, what, ['block 0: ' + piece for piece in here], chunk)
+        return fault(rule, 'order-filters-' + name, what, ['block 0: ' + section for section in here], chunk)
 
     yield block('R-5.21', 'positions', 'a position beyond, and a filter code of 3 of three filters', [
         'positions', 'filter codes'], few_mapped(

@@ -17,11 +17,11 @@ def leb128(n):
 
 def steps(values, w, is_float):
     """The bytes of the second differences of a dictionary."""
-    top, every, found, last, before = 1 << 8 * w - 1, (1 << 8 * w) - 1, b'', 0, 0
+    top, mask, found, last, before = 1 << 8 * w - 1, (1 << 8 * w) - 1, b'', 0, 0
     for value in values:
         m = value ^ (top - 1) if is_float and value & top else value
-        r = (m - 2 * last + before) & every
-        found += leb128(every ^ 2 * r & every if r & top else 2 * r)
+        r = (m - 2 * last + before) & mask
+        found += leb128(mask ^ 2 * r & mask if r & top else 2 * r)
         last, before = m, last
     return found
 
@@ -31,18 +31,18 @@ def mapped_blocks(ends, numbers, v, patches, w, details=None, bases=None):
     integer for each element, whose extra bits are stored. `bases`: that of each block, if they have one."""
     for b, (begin, end) in enumerate(zip((0, *ends), ends)):
         here = [i for i in sorted(patches) if begin <= i < end]
-        pieces = {'patch_count': le(len(here), 2)}
+        sections = {'patch_count': le(len(here), 2)}
         if bases:
-            pieces['base = %d' % bases[b]] = bases[b].to_bytes(8, 'little', signed=True)
+            sections['base = %d' % bases[b]] = bases[b].to_bytes(8, 'little', signed=True)
         if details:
             bits = extra_bits(details[begin:end])
-            pieces['detail_bytes'] = le((len(bits) + 7) // 8, 4)
-        pieces['positions'] = b''.join(le(i - begin, 2) for i in here)
-        pieces['patches'] = b''.join(le(patches[i], w) for i in here)
+            sections['detail_bytes'] = le((len(bits) + 7) // 8, 4)
+        sections['positions'] = b''.join(le(i - begin, 2) for i in here)
+        sections['patches'] = b''.join(le(patches[i], w) for i in here)
         if details:
-            pieces['details'] = packed_bits(bits)
+            sections['details'] = packed_bits(bits)
         assert all(0 <= k < 1 << 8 * v for k in numbers[begin:end])
-        yield numbers[begin:end], pieces
+        yield numbers[begin:end], sections
 
 
 def packed_bits(bits):
@@ -95,7 +95,7 @@ def float_multiple(N, float_name, divisor, exponent):
     return (infinity if q is None else nearest(q, precision, exponent_bits)) | (N < 0) << precision + exponent_bits - 1
 
 
-def exponent_piece(exponent):
+def exponent_section(exponent):
     """The name of the piece says what the number is, which the hex file would show without sign."""
     return 'exponent = %d, of all elements' % exponent
 
@@ -114,7 +114,7 @@ def float_multiples(dtype, ends, numbers, v, D=0, divisor=1, exponent=0, float_t
     name = float_type or dtype
     code, precision, _ = FLOATS[name]
     fields = {'number_bytes': le(v, 1), 'float_type': le(code, 1), 'detail_bits': le(D, 1), 'reserved 4': bytes(1), 'divisor': le(divisor, 4),
-              exponent_piece(exponent): exponent.to_bytes(2, 'little', signed=True), 'reserved 5': bytes(2)}
+              exponent_section(exponent): exponent.to_bytes(2, 'little', signed=True), 'reserved 5': bytes(2)}
     s, details = [N >> D for N in numbers], []
     bases, k = counted(ends, s, bases, 1 << (64 if name == 'f64' else 32) - D if D < 32 else 1 << 64)
     for i, (number, N) in enumerate(zip(s, numbers)):
@@ -151,9 +151,9 @@ assert counted((4,), [32, 3, -33, 320], None, 1 << 28) == ([-33], [65, 36, 0, 35
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
 
-def some(n, bits, least=0):
+def some(n, bits, min_bits=0):
     """n integers of both signs below 2^bits; small ones are as frequent as large ones."""
-    return [(a >> 9) % (1 << least + a % (bits + 1 - least)) * (1 - 2 * (a >> 63)) for a in mixed(n)]
+    return [(a >> 9) % (1 << min_bits + a % (bits + 1 - min_bits)) * (1 - 2 * (a >> 63)) for a in mixed(n)]
 
 
 def any_order(n, w):
@@ -308,7 +308,7 @@ def fault(rule, name, what, here, chunk, also=()):
     dtype, data, enc = chunk
     f = one([data], enc, col('x', dtype, [len(data) // DTYPES[dtype][1]]))
     r, = (r for r in f.regions if r.kind == 'chunk')
-    r.tweak.update({'values: ' + piece: r.body['values: ' + piece] for piece in ([here] if isinstance(here, str) else here)})
+    r.tweak.update({'values: ' + section: r.body['values: ' + section] for section in ([here] if isinstance(here, str) else here)})
     return rule, name, what, f, {'also': list(also)}
 
 
@@ -362,7 +362,7 @@ def table_cases():
                   numbers=(0, 1) * 3)
     yield dictionary('count-more', 'dictionary_count of one more than there are', 'dictionary_count', {'dictionary_count': 2})
     yield dictionary('count-fewer', 'dictionary_count of one less than there are', 'dictionary_count', {'dictionary_count': 1}, values=([1, 2, 3], [4, 5, 6]))
-    fields = (exponent_piece(0), 'reserved 5')
+    fields = (exponent_section(0), 'reserved 5')
     yield float_multiple('no-fields', 'tables that end before the fields of a float multiple', 'mapping', dict.fromkeys(
         ('number_bytes', 'float_type', 'detail_bits', 'reserved 4', 'divisor', *fields), b''))
     yield float_multiple('short', 'tables that end before the last two bytes of a float multiple', fields[0], {fields[1]: b''})
@@ -399,8 +399,8 @@ def field_cases():
 
     def stepped(name, what, first, dtype='u16', also=()):
         """The first step has these bytes; the others are 1."""
-        piece = 'dictionary 0: steps of values'
-        return dictionary('step-' + name, what, piece, {piece: first + b'\1\1'}, also, dtype=dtype, values=([0, 0, 0],))
+        section = 'dictionary 0: steps of values'
+        return dictionary('step-' + name, what, section, {section: first + b'\1\1'}, also, dtype=dtype, values=([0, 0, 0],))
     yield stepped('0', 'a step of 0 in two bytes', b'\x80\0')
     yield stepped('long', 'a step of 1,000 in three bytes', b'\xE8\x87\0')
     yield stepped('long-1', 'a step of 255 in three bytes, of one element byte', b'\xFF\x81\0', 'u8')
@@ -446,7 +446,7 @@ def field_cases():
     for exponent, dtype in ((127, 'f32'), (-127, 'f32'), (127, 'bf16'), (-127, 'f16'), (1022, 'bf16'), (1023, 'f64'), (-1023, 'f64'),
                             (-32768, 'f64')):
         name = 'exponent-%s%d-%s' % ('minus-' * (exponent < 0), abs(exponent), dtype)
-        yield float_multiple(name, 'exponent %d, of %s' % (exponent, dtype), exponent_piece(exponent), dtype=dtype, exponent=exponent)
+        yield float_multiple(name, 'exponent %d, of %s' % (exponent, dtype), exponent_section(exponent), dtype=dtype, exponent=exponent)
     yield float_multiple('reserved', 'the reserved byte of a float multiple', 'reserved 4', {'reserved 4': 128})
     yield float_multiple('reserved-2', 'the reserved bytes after the exponent', 'reserved 5', {'reserved 5': 1})
     yield float_multiple('reserved-sign', 'the reserved bytes after an exponent of -1, as if it had 32 bits', 'reserved 5', {
@@ -464,8 +464,8 @@ def block_cases():
     def float_multiple(name, what, here, *rewrite, **more):
         return mapped('float-multiple', name, what, here, few_of_float_multiple, *rewrite, **more)
 
-    def replaced(**pieces):
-        return lambda found: {name: pieces.get(name, piece) for name, piece in found.items()}
+    def replaced(**sections):
+        return lambda found: {name: sections.get(name, section) for name, section in found.items()}
 
     def within(of, section, size, **more):
         name = section.split()[0]  # that of `base` has its value too

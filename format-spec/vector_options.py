@@ -5,7 +5,7 @@ from itertools import groupby
 from vector_bins import bins, cut, ends_of, little
 from vector_encoder import *
 from vector_mappings import BINS, fault, few_of_int_multiple, few_of_dictionary, few_of_float_multiple, int_multiples, packed_bits, dictionaries, patterns, float_multiples
-from vector_tiers import elements, in_form, transform_pieces, transformed
+from vector_tiers import elements, in_form, transform_sections, transformed
 
 PREDICTION = ('restart', 'stride', 'weights')
 
@@ -39,15 +39,15 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, filters=None, tra
     `filters`: their fields, and what makes y and filter codes of the numbers of a block; see vector_filters.py."""
     details = {name: more.pop(name) for name in PREDICTION if name in more}
 
-    def pieces(data, w):
+    def sections(data, w):
         code, v, fields, mapped = mapping or (0, w, {}, None)
-        fields, blocks, every_end = dict(fields), [], ends_of(list(map(sum, gaps[3]))) if gaps else ends
+        fields, blocks, all_ends = dict(fields), [], ends_of(list(map(sum, gaps[3]))) if gaps else ends
         if gaps:
             fields.update({'filler': le(gaps[0], w), 'rice_unmarked of gaps': le(gaps[1], 1), 'rice_marked of gaps': le(gaps[2], 1)})
         if outliers:
             fields.update(zip(('upper_bits', 'rice_unmarked of outliers', 'rice_marked of outliers'), (le(n, 1) for n in outliers)))
         fields.update(filters[0] if filters else {})
-        for b, (begin, end) in enumerate(zip((0, *every_end), every_end)):
+        for b, (begin, end) in enumerate(zip((0, *all_ends), all_ends)):
             x, found = elements(data[begin * w:end * w], w), {}
             if gaps:
                 found['gap marks'] = marks(gaps[3][b], gaps[1:3])
@@ -68,9 +68,9 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, filters=None, tra
                 found['filter codes'] = codes
             blocks.append((y, found))
         options = 16 * bool(gaps) + 32 * bool(outliers) + 64 * bool(filters)
-        return bins(every_end, mapping=(code | options, v, fields, blocks), low_bytes=low_bytes,
-                    tables={**transform_pieces(transform, **details), **(tables or {})}, **more)[1](data, w)
-    return in_form('bins', gaps[3] if gaps else ends), pieces
+        return bins(all_ends, mapping=(code | options, v, fields, blocks), low_bytes=low_bytes,
+                    tables={**transform_sections(transform, **details), **(tables or {})}, **more)[1](data, w)
+    return in_form('bins', gaps[3] if gaps else ends), sections
 
 
 def plain(dtype, ends, x=None, **more):
@@ -407,10 +407,10 @@ def order_cases():
         '+more': b'\0'}, few_of_outliers, x=range(6), also=(1,), upper_bits=17)
 
     def block(rule, name, what, here, rewrite, chunk, **more):
-        return fault(rule, 'order-' + name, what, ['block 0: ' + piece for piece in here], chunk(rewrite=rewrite, **more))
+        return fault(rule, 'order-' + name, what, ['block 0: ' + section for section in here], chunk(rewrite=rewrite, **more))
 
-    def topped(*sections, **pieces):
-        return lambda found: {**{name: piece[:-1] + bytes([piece[-1] | 128]) if name in sections else piece for name, piece in found.items()}, **pieces}
+    def topped(*names, **sections):
+        return lambda found: {**{name: section[:-1] + bytes([section[-1] | 128]) if name in names else section for name, section in found.items()}, **sections}
 
     yield block('R-5.23', 'gaps-positions', 'a bit that fills up gap marks, and a position beyond', ['gap marks', 'positions'],
                 topped('gap marks', positions=le(9, 2)), gapped_dictionary, patches={0: 9})

@@ -89,13 +89,13 @@ def wrong_examples(text, files):
     for number, line in enumerate(text.splitlines() + ['<!-- bytes 0 to 0 of vectors/ -->'], 1):
         mark, row = MARK.match(line), LINE.match(line)
         if mark:
-            if marks and sorted(shown) != list(range(len(due))):
+            if marks and sorted(shown) != list(range(len(expected))):
                 problems.append('EXAMPLES.md:%d: the example before this line does not show all of its bytes' % number)
             begin, end, name = int(mark[1]), int(mark[2]), mark[3]
-            due, shown, marks = bytes_of(files[name])[begin:end] if name else b'', {}, marks + 1
+            expected, shown, marks = bytes_of(files[name])[begin:end] if name else b'', {}, marks + 1
         elif row and marks:
             for at, byte in enumerate(bytes.fromhex(row[2]), int(row[1])):
-                if at in shown or due[at:at + 1] != bytes([byte]):
+                if at in shown or expected[at:at + 1] != bytes([byte]):
                     problems.append('EXAMPLES.md:%d: byte %d is not that of the vector, or is shown twice' % (number, at))
                 shown[at] = byte
     return problems + ['EXAMPLES.md: there are no examples'] * (marks < 9)

@@ -20,15 +20,15 @@ def elements(data, w):
 def transformed(x, w, transform, restart=0, stride=0, weights=(0, 0)):
     """The coded integers y of the elements x."""
     bits = 8 * w
-    top, every = 1 << bits - 1, (1 << bits) - 1
+    top, mask = 1 << bits - 1, (1 << bits) - 1
     if transform == 'none':
         return x
     if transform == 'rotate':
-        return [(n << 1 | n >> bits - 1) & every for n in x]
+        return [(n << 1 | n >> bits - 1) & mask for n in x]
     y = []
 
     def eighths(n, weight):
-        n &= every
+        n &= mask
         return (weight * (n - (n & top) * 2) + 4) // 8
 
     def missed(i):
@@ -38,22 +38,22 @@ def transformed(x, w, transform, restart=0, stride=0, weights=(0, 0)):
         return x[i] - above - eighths(step, weights[1])
 
     for i in range(len(x)):
-        row, place = divmod(i % restart, stride)
+        row, position = divmod(i % restart, stride)
         left, above = x[i - 1] if i else 0, x[i - stride] if i >= stride else 0
         if row == 0:
-            p = left if place else 0
+            p = left if position else 0
         elif transform == 'separable':
-            p = x[i] - missed(i) + (eighths(missed(i - 1), weights[0]) if place else 0)
-        elif transform == 'delta' or place == 0:
+            p = x[i] - missed(i) + (eighths(missed(i - 1), weights[0]) if position else 0)
+        elif transform == 'delta' or position == 0:
             p = above
         else:
             p = left + above - x[i - stride - 1]
-        r = (x[i] - p) & every
-        y.append(every ^ 2 * r & every if r & top else 2 * r)
+        r = (x[i] - p) & mask
+        y.append(mask ^ 2 * r & mask if r & top else 2 * r)
     return y
 
 
-def transform_pieces(transform, restart=0, stride=0, weights=(0, 0)):
+def transform_sections(transform, restart=0, stride=0, weights=(0, 0)):
     return {'transform': le(TRANSFORMS.index(transform), 1), 'reserved 0': bytes(1), 'weights': bytes(weights),
             'restart': le(restart, 4), 'stride': le(stride, 4), 'reserved 2': bytes(4)}
 
@@ -102,7 +102,7 @@ def tiers(name, transform, widths, ranks, ends=None, has_index=None, filling=0, 
     """`ranks`: the symbols that have codes, in all blocks; else the most frequent ones."""
     is_exponents = name == 'exponent-tiers'
 
-    def pieces(data, w):
+    def sections(data, w):
         def coded(block):
             y = transformed(elements(block, w), w, transform, **details)
             return y, [n >> 8 * w - 8 if is_exponents else n.bit_length() for n in y]
@@ -119,10 +119,10 @@ def tiers(name, transform, widths, ranks, ends=None, has_index=None, filling=0, 
         if ranks is None:
             symbols = coded(data)[1]
             stated = sorted(set(symbols), key=lambda s: (-symbols.count(s), s))[:sum((1 << width) - 1 for width in widths)]
-        tables = {**transform_pieces(transform, **details), **{'width_%d' % k: le(width, 1) for k, width in enumerate(widths, 1)},
+        tables = {**transform_sections(transform, **details), **{'width_%d' % k: le(width, 1) for k, width in enumerate(widths, 1)},
                   'ranks': bytes(stated) + bytes(29 - len(stated))}
         return blocks(name, ends, block, tables, filling, has_index)[1](data, w)
-    return in_form(name, ends, has_index), pieces
+    return in_form(name, ends, has_index), sections
 
 
 def exponent_tiers(transform='none', widths=(1, 1, 1), ranks=None, **more):
@@ -142,10 +142,10 @@ def blocks(name, ends, block, tables=None, filling=0, has_index=None):
     """An encoding of blocks. `ends`: those of the blocks, or None: all elements are one. `block`: a function of the bytes of a
     block and the element bytes that gives its pieces by name. The checksums are computed when the chunk is put together: see
     `seal` in vector_encoder.py. `filling`: more zero bytes of a block index than alignment takes."""
-    def pieces(data, w):
-        every_end, own, entries, found, stored_end = ends or (len(data) // w,), dict(tables or {}), {}, {}, 0
+    def sections(data, w):
+        all_ends, own_tables, entries, found, stored_end = ends or (len(data) // w,), dict(tables or {}), {}, {}, 0
         of_index, of_blocks = ALIGNMENTS.get(name, (1, 1))
-        for b, (start, end) in enumerate(zip((0, *every_end), every_end)):
+        for b, (start, end) in enumerate(zip((0, *all_ends), all_ends)):
             if b:
                 padding = -stored_end % of_blocks
                 stored_end += padding
@@ -156,13 +156,13 @@ def blocks(name, ends, block, tables=None, filling=0, has_index=None):
             found.update(named)
         if in_form(name, ends, has_index) == name:
             assert filling == 0
-            return {**own, 'padding': bytes(-sum(map(len, own.values())) % of_blocks), **found}
-        index_bytes = 8 + sum(map(len, own.values())) + 12 * len(every_end) + 4
+            return {**own_tables, 'padding': bytes(-sum(map(len, own_tables.values())) % of_blocks), **found}
+        index_bytes = 8 + sum(map(len, own_tables.values())) + 12 * len(all_ends) + 4
         filling_bytes = -index_bytes % of_index + filling
         index_bytes += filling_bytes
-        return {'index_bytes': le(index_bytes, 4), 'block_count': le(len(every_end), 4), **own, **entries,
+        return {'index_bytes': le(index_bytes, 4), 'block_count': le(len(all_ends), 4), **own_tables, **entries,
                 'filling': bytes(filling_bytes), 'index_crc': bytes(4), **found}
-    return in_form(name, ends, has_index), pieces
+    return in_form(name, ends, has_index), sections
 
 
 def planes_zstd(split, pack, transform='none', ends=None, has_index=None, **details):
@@ -181,7 +181,7 @@ def planes_zstd(split, pack, transform='none', ends=None, has_index=None, **deta
             table.update({'stored_bytes %d' % j: le(len(stored['stream %d' % j]), 4), 'packing %d' % j: le(packing, 1),
                           'reserved of stream %d' % j: bytes(3)})
         return {**table, **stored, 'tail': b''.join(le(n, w) for n in tail)}
-    return blocks('planes-zstd', ends, block, {**transform_pieces(transform, **details), 'split': le(split, 1), 'reserved 3': bytes(7)},
+    return blocks('planes-zstd', ends, block, {**transform_sections(transform, **details), 'split': le(split, 1), 'reserved 3': bytes(7)},
                   has_index=has_index)
 
 

@@ -131,8 +131,8 @@ impl<'a> ListBatch<'a> {
         let Some(&[start, end]) = ends else { return Error::internal("a list of a batch has no length") };
         match end.checked_sub(start) {
             Some(length) => {
-                let most = u32::MAX;
-                Error::over_limit(format!("list {i} of a level of the batch has {length} members, at most {most} fit"))
+                let max = u32::MAX;
+                Error::over_limit(format!("list {i} of a level of the batch has {length} members, at most {max} fit"))
             }
             None => Error::bad_argument(format!("the offsets of lists descend from {start} to {end} at list {i}")),
         }
@@ -271,10 +271,10 @@ impl<'a> ColumnBatch<'a> {
             let message = format!("{found} extents for {} {item}s of shape {}", self.item_count, column.shape);
             return Err(Error::bad_argument(message));
         }
-        let due = self.bytes_due(column)?;
-        if due != self.values.len() {
+        let expected = self.expected_bytes(column)?;
+        if expected != self.values.len() {
             let message = format!(
-                "{} bytes of values were pushed; {} {}s of shape {} take {due}",
+                "{} bytes of values were pushed; {} {}s of shape {} take {expected}",
                 self.values.len(),
                 self.item_count,
                 column.item_name(),
@@ -289,7 +289,7 @@ impl<'a> ColumnBatch<'a> {
     }
 
     /// Returns the bytes that all samples take, null ones included.
-    fn bytes_due(&self, column: &ColumnSchema) -> Result<usize> {
+    fn expected_bytes(&self, column: &ColumnSchema) -> Result<usize> {
         let inner_bytes = pushed_inner_bytes(column)?;
         let varying = column.shape.varying_count();
         let mut count = Some(0_usize);
@@ -361,12 +361,12 @@ impl<'a> ColumnBatch<'a> {
 
 /// Refuses values of a type that is not pushed into `column`.
 pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
-    let due = column.pushed_dtype();
-    let as_u8 = found == DType::U8 && due.is_byte();
-    if found == due || as_u8 {
+    let expected = column.pushed_dtype();
+    let as_u8 = found == DType::U8 && expected.is_byte();
+    if found == expected || as_u8 {
         return Ok(());
     }
-    Err(Error::wrong_type(format!("expected values of type {due}, found {found}")))
+    Err(Error::wrong_type(format!("expected values of type {expected}, found {found}")))
 }
 
 /// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.

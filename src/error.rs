@@ -63,8 +63,8 @@ pub enum Advice {
     SkipColumns,
     /// `ConvertOptions::renames`.
     RenameColumns,
-    /// `AppendOptions::skip_others`.
-    SkipOthers,
+    /// `AppendOptions::skip_extra_columns`.
+    SkipExtraColumns,
     /// `NullElements::Nan` or `NullElements::Zero`.
     ReplaceNulls,
     /// `NullElements::Zero`.
@@ -80,8 +80,8 @@ pub enum Advice {
     DiscardTail,
     /// `ExportOptions::stored_types`.
     StoredTypes,
-    /// `ConvertOptions::distrust_statistics`.
-    DistrustStatistics,
+    /// `ConvertOptions::ignore_statistics`.
+    IgnoreStatistics,
 }
 
 impl Advice {
@@ -90,7 +90,7 @@ impl Advice {
         match self {
             Self::SkipColumns => "leave columns out".to_owned(),
             Self::RenameColumns => "give columns other names".to_owned(),
-            Self::SkipOthers => "leave out columns that the file does not have".to_owned(),
+            Self::SkipExtraColumns => "leave out columns that the file does not have".to_owned(),
             Self::ReplaceNulls => "store NaN or zero in the place of null elements".to_owned(),
             Self::ReplaceNullsWithZero => "store zero in the place of null elements".to_owned(),
             Self::DeclareShape(extents) => format!("declare the shape [{}]", extents_text(extents)),
@@ -100,7 +100,7 @@ impl Advice {
             ),
             Self::Cast(dtype) => format!("convert the source with a cast to {dtype}"),
             Self::StoredTypes => "export the types that the file states".to_owned(),
-            Self::DistrustStatistics => "do not trust what the input states of its nulls".to_owned(),
+            Self::IgnoreStatistics => "do not trust what the input states of its nulls".to_owned(),
             Self::DiscardTail => "cut the bytes off, which loses what they hold".to_owned(),
         }
     }
@@ -117,13 +117,13 @@ impl fmt::Display for Advice {
         let option = match self {
             Self::SkipColumns => "ConvertOptions::skip",
             Self::RenameColumns => "ConvertOptions::renames",
-            Self::SkipOthers => "AppendOptions::skip_others",
+            Self::SkipExtraColumns => "AppendOptions::skip_extra_columns",
             Self::ReplaceNulls => "NullElements::Nan`, `NullElements::Zero",
             Self::ReplaceNullsWithZero => "NullElements::Zero",
             Self::DeclareShape(_) | Self::ConvertAgain(_) => "ConvertOptions::shapes",
             Self::Cast(_) => "ConvertOptions::casts",
             Self::StoredTypes => "ExportOptions::stored_types",
-            Self::DistrustStatistics => "ConvertOptions::distrust_statistics",
+            Self::IgnoreStatistics => "ConvertOptions::ignore_statistics",
             Self::DiscardTail => "WriterOptions::discard_tail",
         };
         write!(f, "{} (`{option}`)", self.action())
@@ -241,12 +241,12 @@ impl Error {
     }
 
     /// Returns the error of an operation that the operating system refused: for functions of a
-    /// caller that open files. `doing` is the operation, such as "opening the file". The kind is
+    /// caller that open files. `operation` is the operation, such as "opening the file". The kind is
     /// [`ErrorKind::Io`], or [`ErrorKind::Busy`] if the system reports
     /// [`io::ErrorKind::WouldBlock`].
-    pub fn io(doing: &str, source: io::Error) -> Self {
+    pub fn io(operation: &str, source: io::Error) -> Self {
         let kind = if source.kind() == io::ErrorKind::WouldBlock { ErrorKind::Busy } else { ErrorKind::Io };
-        Self::new(kind, format!("{doing}: {source}")).with_source(source)
+        Self::new(kind, format!("{operation}: {source}")).with_source(source)
     }
 
     /// Sets the error that caused this one.
@@ -342,7 +342,7 @@ impl Error {
 }
 
 /// Converts the result of a progress callback.
-pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<()> {
+pub(crate) fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(Error::cancelled()),
@@ -352,12 +352,12 @@ pub(crate) fn go_on(flow: ControlFlow<()>) -> Result<()> {
 /// Returns the text of a path for a message. Control characters are escaped, so that the name of a
 /// file cannot steer a terminal or forge a line.
 pub fn display_path(path: &Path) -> impl fmt::Display + '_ {
-    Shown(path)
+    EscapedPath(path)
 }
 
-struct Shown<'a>(&'a Path);
+struct EscapedPath<'a>(&'a Path);
 
-impl fmt::Display for Shown<'_> {
+impl fmt::Display for EscapedPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.to_string_lossy().chars().try_for_each(|character| match character {
             character if character.is_control() => write!(f, "{}", character.escape_default()),

@@ -159,7 +159,7 @@ pub mod sink {
     //! Destinations to write to: files that appear when they are complete, streams, and
     //! implementations of [`Sink`].
 
-    pub use crate::write::{AppendedFile, AtomicFile, Sink, Stream};
+    pub use crate::write::{AppendFile, AtomicFile, Sink, Stream};
 }
 
 pub mod nested {
@@ -183,7 +183,7 @@ pub mod verify {
 pub mod salvage {
     //! Reading what is left of a damaged file.
 
-    pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, nothing_left, salvage};
+    pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, all_lost, salvage};
     pub use crate::rewrite::{RewriteOptions, UNCONFIRMED};
 }
 

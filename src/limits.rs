@@ -38,7 +38,7 @@ pub const BLOCK_ELEMENTS: usize = 65_535;
 /// Bytes of a table's body.
 pub const TABLE_BYTES: u32 = 16 << 20;
 /// Bytes of a table that is a dictionary.
-pub const DICTIONARY_BYTES: u32 = 1 << 20;
+pub const ZSTD_DICTIONARY_BYTES: u32 = 1 << 20;
 /// Bytes of an index page's body.
 pub(crate) const INDEX_PAGE_BYTES: u32 = 4_032;
 /// Tables in a file.

@@ -8,11 +8,11 @@ use crate::element::dtype::DType;
 use std::str::FromStr;
 
 /// The most names that a message lists.
-const LISTED: usize = 20;
+const MAX_LISTED: usize = 20;
 /// The most names that are compared, and the most characters of one: a file may have many and long
 /// ones.
-const COMPARED: usize = 10_000;
-const LONGEST: usize = 64;
+const MAX_COMPARED: usize = 10_000;
+const MAX_CHARS: usize = 64;
 
 /// Parses a [name](DType::name), such as `"bf16"`. Fails for any other text, and lists the names.
 impl FromStr for DType {
@@ -32,9 +32,9 @@ impl Error {
     pub fn unknown_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Self {
         let similar = nearest(name, available.clone());
         let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
-        let listed = available.clone().take(LISTED).map(|name| name.escape_debug().to_string());
+        let listed = available.clone().take(MAX_LISTED).map(|name| name.escape_debug().to_string());
         let mut listed: Vec<String> = listed.collect();
-        if available.count() > LISTED {
+        if available.count() > MAX_LISTED {
             listed.push("...".to_owned());
         }
         Self::no_column(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
@@ -43,11 +43,14 @@ impl Error {
 
 /// Returns the most similar name, if any is similar; the first of several.
 fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let name: Vec<char> = name.to_lowercase().chars().take(LONGEST + 1).collect();
-    let most = name.len() / 3 + 1;
-    let short = available.take(COMPARED).filter(|other| other.len() <= 4 * LONGEST && name.len() <= LONGEST);
+    let name: Vec<char> = name.to_lowercase().chars().take(MAX_CHARS + 1).collect();
+    let max_distance = name.len() / 3 + 1;
+    let short = available.take(MAX_COMPARED).filter(|other| other.len() <= 4 * MAX_CHARS && name.len() <= MAX_CHARS);
     let distances = short.map(|other| (distance(&name, other), other));
-    distances.filter(|(distance, _)| *distance <= most).min_by_key(|(distance, _)| *distance).map(|(_, other)| other)
+    distances
+        .filter(|(distance, _)| *distance <= max_distance)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, other)| other)
 }
 
 /// Returns the number of characters to insert, delete or replace (Levenshtein), ignoring case;
@@ -104,7 +107,7 @@ mod tests {
 
     #[test]
     fn distances_are_those_of_levenshtein() {
-        for (a, b, due) in [
+        for (a, b, expected) in [
             ("", "", 0),
             ("", "abc", 3),
             ("abc", "", 3),
@@ -115,12 +118,12 @@ mod tests {
             ("mel", "features.mel", 1),
         ] {
             let name: Vec<char> = a.chars().collect();
-            assert_eq!(distance(&name, b), due, "{a} {b}");
+            assert_eq!(distance(&name, b), expected, "{a} {b}");
         }
     }
 
     #[test]
-    fn the_most_similar_name_is_named_and_nothing_that_is_not_similar() {
+    fn only_a_similar_name_is_suggested() {
         let names = ["utt_id", "embedding", "embeddings", "features.mel"];
         let nearest = |name| nearest(name, names.into_iter());
         assert_eq!(nearest("embeding"), Some("embedding"));

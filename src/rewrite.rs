@@ -11,7 +11,7 @@
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::RawChunk;
-use crate::error::go_on;
+use crate::error::check_cancelled;
 use crate::format::content::validity_bytes;
 use crate::read::{ChunkScratch, Column};
 use crate::read::{Losses, LostSamples, Salvaged};
@@ -30,7 +30,7 @@ pub const UNCONFIRMED: &str = "tensilo.unconfirmed";
 #[derive(Default)]
 #[non_exhaustive]
 pub struct RewriteOptions<'a> {
-    leave_out: bool,
+    drop_lost: bool,
     progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
@@ -43,8 +43,8 @@ impl<'a> RewriteOptions<'a> {
     /// Sets whether every sample that any column has lost is left out (default: no). The samples
     /// after it then get other numbers. By default all samples keep their numbers, and those that a
     /// column has lost become nulls in it, even if it was not nullable.
-    pub fn leave_out(mut self, leave_out: bool) -> Self {
-        self.leave_out = leave_out;
+    pub fn drop_lost(mut self, drop_lost: bool) -> Self {
+        self.drop_lost = drop_lost;
         self
     }
 
@@ -83,16 +83,16 @@ impl Salvaged {
     ) -> Result<Summary<K>> {
         self.reader.check_output(sink.identity(), sink.path())?;
         let mut schema = self.reader.schema().clone();
-        if !options.leave_out {
+        if !options.drop_lost {
             for (column, (_, lost)) in schema.columns.iter_mut().zip(&self.losses.columns) {
                 column.nullable |= !lost.is_empty();
             }
         }
-        let left_out = if options.leave_out { self.losses.of_all() } else { LostSamples::default() };
+        let left_out = if options.drop_lost { self.losses.of_all() } else { LostSamples::default() };
         let schema = self.with_notes(schema, &left_out);
         let casts = self.reader.columns().map(|column| column.facts().cast).collect();
         let origin = [b"salvaged from ".as_slice(), &self.reader.file_id().0].concat();
-        let output = ChunkWriter::new(sink, schema, &writer.clone().origin_or(origin), casts)?;
+        let output = ChunkWriter::new(sink, schema, &writer.clone().default_origin(origin), casts)?;
         let null_bytes = writer.resolved_chunk_bytes();
         let (without_tables, scratch) = (BTreeSet::new(), ChunkScratch::new());
         let mut rewrite = Rewrite { output, losses: &self.losses, left_out, null_bytes, without_tables, scratch };
@@ -102,7 +102,7 @@ impl Salvaged {
         while let Some((run, column)) = runs.next()? {
             rewrite.run(&run, &column)?;
             if let Some(progress) = &mut progress {
-                go_on(progress(run.samples.start))?;
+                check_cancelled(progress(run.samples.start))?;
             }
         }
         // those left out are some of all
@@ -111,21 +111,21 @@ impl Salvaged {
 
     /// Returns a schema whose metadata say which samples nothing confirms, as far as it has room.
     fn with_notes(&self, schema: Schema, left_out: &LostSamples) -> Schema {
-        let most_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
-        let noted = |most_ranges| {
+        let max_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
+        let noted = |max_ranges| {
             let mut schema = schema.clone();
             for (column, (_, unconfirmed)) in schema.columns.iter_mut().zip(&self.unconfirmed.columns) {
                 let before = column.metadata.remove(UNCONFIRMED);
                 let before = before.iter().flat_map(|text| parse_ranges(text));
                 let ranges = before.chain(unconfirmed.ranges().iter().cloned());
                 let ranges = ranges.map(|range| left_out.intact_before(range.start)..left_out.intact_before(range.end));
-                let text = ranges_text(ranges.filter(|range| !range.is_empty()).collect(), most_ranges);
+                let text = ranges_text(ranges.filter(|range| !range.is_empty()).collect(), max_ranges);
                 column.metadata.extend(text.map(|text| (UNCONFIRMED.to_owned(), text)));
             }
             schema
         };
         let has_room = |schema: &Schema| schema.check().is_ok();
-        [most_ranges, 1].into_iter().map(noted).find(has_room).unwrap_or_else(|| noted(0))
+        [max_ranges, 1].into_iter().map(noted).find(has_room).unwrap_or_else(|| noted(0))
     }
 }
 
@@ -135,16 +135,16 @@ const RANGES_BYTES: usize = 1 << 20;
 /// The most bytes of a range in them.
 const RANGE_BYTES: usize = 44;
 
-/// Returns ranges as text; `None` if there are none. If they are more than `most`, the last one
+/// Returns ranges as text; `None` if there are none. If they are more than `max_count`, the last one
 /// contains the rest.
-fn ranges_text(ranges: Vec<Range<u64>>, most: usize) -> Option<String> {
+fn ranges_text(ranges: Vec<Range<u64>>, max_count: usize) -> Option<String> {
     let samples = LostSamples::of_ranges(u64::MAX, ranges);
-    let (first, rest) = samples.ranges().split_at_checked(most).unwrap_or((samples.ranges(), &[]));
+    let (first, rest) = samples.ranges().split_at_checked(max_count).unwrap_or((samples.ranges(), &[]));
     let end = |range: &Range<u64>, is_last: bool| match rest.last() {
         Some(rest) if is_last => rest.end,
         _ => range.end,
     };
-    let texts = (1..).zip(first).map(|(number, range)| format!("{}..{}", range.start, end(range, number == most)));
+    let texts = (1..).zip(first).map(|(number, range)| format!("{}..{}", range.start, end(range, number == max_count)));
     let text = texts.collect::<Vec<String>>().join(", ");
     (!text.is_empty()).then_some(text)
 }
@@ -265,11 +265,11 @@ impl<K: Sink> Rewrite<'_, K> {
             if left.is_empty() {
                 return Ok(());
             }
-            let raw = column.some_of_chunk(chunk, &left, first_sample, &mut self.scratch)?;
+            let raw = column.select_from_chunk(chunk, &left, first_sample, &mut self.scratch)?;
             return self.output.raw(&raw);
         }
         let (mut stored, null_count) = column.stored_chunk(chunk, &mut self.scratch)?;
-        stored.head.entry.first_sample = first_sample;
+        stored.header.entry.first_sample = first_sample;
         self.output.encoded(stored, null_count)
     }
 
@@ -277,11 +277,11 @@ impl<K: Sink> Rewrite<'_, K> {
     fn nulls(&mut self, samples: Range<u64>, column: &Column) -> Result<()> {
         let layout = column.schema().layout()?;
         let sample_bytes = layout.null_shape_bytes().saturating_add(layout.null_value_bytes()).max(1);
-        let most = u64_of((self.null_bytes / sample_bytes).max(1));
-        let most = most.min(limits::CHUNK_SAMPLES.into());
+        let max_count = u64_of((self.null_bytes / sample_bytes).max(1));
+        let max_count = max_count.min(limits::CHUNK_SAMPLES.into());
         let mut first_sample = samples.start;
         while first_sample < samples.end {
-            let count = (samples.end - first_sample).min(most);
+            let count = (samples.end - first_sample).min(max_count);
             let n = usize::try_from(count).unwrap_or(0); // at most 2^24
             self.output.raw(&RawChunk {
                 column: column.number(),

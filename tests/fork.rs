@@ -44,12 +44,12 @@ mod unix {
         assert!((0..SAMPLES / 2).all(|i| cursor.read(i).is_ok())); // half of it was touched before
         let children: Vec<_> = (0..4).map(|seed| fork(|| read_all(&reader, seed, 0).is_empty())).collect();
         assert!(read_all(&reader, 9, 0).is_empty(), "{what}: the parent");
-        children.into_iter().for_each(|child| child.assert_ended_well(what));
+        children.into_iter().for_each(|child| child.assert_success(what));
         let reader = open();
         let (mut wait, mut go) = pipe().unwrap();
         let child = fork(|| wait.read_exact(&mut [0]).is_ok() && read_all(&reader, 5, 0).is_empty());
         drop(reader);
         go.write_all(&[1]).unwrap();
-        child.assert_ended_well(&format!("{what}, closed by the parent"));
+        child.assert_success(&format!("{what}, closed by the parent"));
     }
 }

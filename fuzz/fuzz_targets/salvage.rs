@@ -5,6 +5,6 @@ use tensilo_fuzz::{mutate, salvage};
 
 fuzz_target!(|input: &[u8]| salvage::run(input));
 
-fuzz_mutator!(|data: &mut [u8], size: usize, most: usize, seed: u32| {
-    mutate::mutate(data, size, most, seed, fuzzer_mutate)
+fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
+    mutate::mutate(data, size, max_size, seed, fuzzer_mutate)
 });

@@ -11,8 +11,8 @@ use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, S
 /// time. Some columns have so many times the bytes: enough for blocks, and for blocks that are read
 /// alone.
 const COLUMN_BYTES: usize = 1024;
-const BLOCKS: usize = 8;
-const BLOCKS_ALONE: usize = 40;
+const BLOCKED_SCALE: usize = 8;
+const SEPARATE_BLOCKS_SCALE: usize = 40;
 const CHUNKS: usize = 3;
 const SAMPLES: usize = 32;
 
@@ -55,8 +55,8 @@ impl Case {
         let sample_count = u.int_in_range(0..=SAMPLES)?;
         let column_count = if rarely(u, 8)? { u.int_in_range(0..=5)? } else { 1 };
         let scale = match dice / 4096 % 64 {
-            0 => BLOCKS_ALONE,
-            1..=15 => BLOCKS,
+            0 => SEPARATE_BLOCKS_SCALE,
+            1..=15 => BLOCKED_SCALE,
             _ => 1,
         };
         let columns: Vec<Column> =

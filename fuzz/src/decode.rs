@@ -6,8 +6,8 @@ use super::blocked;
 #[cfg(fuzzing)]
 use super::kernels;
 use super::regions::{
-    BLOCKS, CONTENT_ID, ENTRY, FOOTER, FOOTER_SCHEMA, HEAD, HEADER, PAGE, TABLE, body, heads, number, put,
-    put_content_id, seal, tables,
+    BLOCKS, CONTENT_ID_BYTES, ENTRY_BYTES, FILE_HEADER, FOOTER, FOOTER_SCHEMA_OFFSET, HEADER_BYTES, PAGE, TABLE, body,
+    headers, number, put, put_content_id, seal, tables,
 };
 use std::borrow::Cow;
 use std::ops::Range;
@@ -22,9 +22,9 @@ use tensilo::{
 /// Larger parts would only cost time.
 const RAW_BYTES: usize = 1 << 14;
 /// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
-const DTYPE: usize = 13;
+const DTYPE_OFFSET: usize = 13;
 const ELEMENT_BYTES: usize = 16;
-const EXTENT: usize = 17;
+const EXTENT_OFFSET: usize = 17;
 /// The encoding whose parts are never in blocks.
 const CONSTANT: u16 = 1;
 /// The encoding that may name a table.
@@ -36,8 +36,8 @@ const BINS: u16 = 6;
 const IN_BLOCKS: u8 = 0x40;
 const VERIFIED: u8 = 0x80;
 /// The bytes of a footer behind the facts of the only column: one encoding and one run.
-const ENCODING: usize = 16;
-const RUN: usize = 40;
+const ENCODING_BYTES: usize = 16;
+const RUN_BYTES: usize = 40;
 
 /// A file of two chunks, both of this encoding.
 pub struct Parts<'a> {
@@ -149,7 +149,7 @@ impl<'a> Parts<'a> {
     fn sealed(id: u16, input: &'a [u8], dice: u32) -> Option<Self> {
         let mut parts = Self::new(id, input)?;
         if parts.are_in_blocks() {
-            parts.seal_fronts(dice);
+            parts.seal_block_indexes(dice);
         }
         Some(parts)
     }
@@ -160,7 +160,7 @@ impl<'a> Parts<'a> {
 
     /// Corrects the checksums of fronts and blocks, and mostly the end of the last block. One time
     /// in sixteen repeats the blocks: if they are long enough, they are read alone.
-    fn seal_fronts(&mut self, dice: u32) {
+    fn seal_block_indexes(&mut self, dice: u32) {
         let elements = self.samples * self.sample_elements;
         if !(dice / 16).is_multiple_of(8) {
             for stored in &mut self.stored {
@@ -197,14 +197,14 @@ impl<'a> Parts<'a> {
         let [_, chunk, _, old_page, old_footer, old_trailer] = PLAIN.regions;
         let plain = &PLAIN.file;
         let mut file = plain[..chunk].to_vec();
-        self.put_schema(&mut file, HEAD);
+        self.put_schema(&mut file, HEADER_BYTES);
         let mut previous = 0;
         seal(&mut file, 0, &mut previous);
         let table = self.push_table(&mut file, &mut previous);
         let mut chunks = [0; 2];
         for (i, at) in (0..).zip(&mut chunks) {
             *at = file.len();
-            file.extend(&plain[chunk..chunk + HEAD]);
+            file.extend(&plain[chunk..chunk + HEADER_BYTES]);
             file.extend(&*self.stored[i]);
             put(&mut file, *at + 32, 8, self.chunk(i).start);
             put(&mut file, *at + 40, 4, self.samples as u64);
@@ -212,12 +212,12 @@ impl<'a> Parts<'a> {
             put(&mut file, *at + 48, 4, self.raw_bytes() as u64);
             put(&mut file, *at + 52, 2, self.encoding.into());
             seal(&mut file, *at, &mut previous);
-            file.resize(file.len().next_multiple_of(HEAD), 0);
+            file.resize(file.len().next_multiple_of(HEADER_BYTES), 0);
         }
         let page = file.len();
         file.extend(&plain[old_page..old_footer]);
         for (i, chunk) in chunks.into_iter().enumerate() {
-            self.put_entry(&mut file, page + HEAD + ENTRY * i, chunk);
+            self.put_entry(&mut file, page + HEADER_BYTES + ENTRY_BYTES * i, chunk);
         }
         seal(&mut file, page, &mut previous);
         let footer = self.push_footer(&mut file, page, table);
@@ -231,9 +231,9 @@ impl<'a> Parts<'a> {
 
     fn put_schema(&self, file: &mut [u8], at: usize) {
         let dtype = DType::ALL.iter().position(|&dtype| dtype == self.dtype).map_or(0, |at| at + 1);
-        put(file, at + DTYPE, 1, dtype as u64);
+        put(file, at + DTYPE_OFFSET, 1, dtype as u64);
         put(file, at + ELEMENT_BYTES, 1, self.dtype.element_bytes() as u64);
-        put(file, at + EXTENT, 4, self.sample_elements as u64);
+        put(file, at + EXTENT_OFFSET, 4, self.sample_elements as u64);
     }
 
     /// Returns the index entry for the chunk at `chunk`.
@@ -248,14 +248,14 @@ impl<'a> Parts<'a> {
     fn push_table(&self, file: &mut Vec<u8>, previous: &mut u32) -> Option<usize> {
         let body = self.table?;
         let at = file.len();
-        file.extend(&PLAIN.file[..HEAD]);
+        file.extend(&PLAIN.file[..HEADER_BYTES]);
         file[at..at + 8].fill(0);
-        file[at + 32..at + HEAD].fill(0);
+        file[at + 32..at + HEADER_BYTES].fill(0);
         file[at..at + 4].copy_from_slice(&TABLE);
         put(file, at + 44, 4, body.len() as u64);
         file.extend(body);
         seal(file, at, previous);
-        file.resize(file.len().next_multiple_of(HEAD), 0);
+        file.resize(file.len().next_multiple_of(HEADER_BYTES), 0);
         Some(at)
     }
 
@@ -272,11 +272,11 @@ impl<'a> Parts<'a> {
             entry[16..20].copy_from_slice(&file[table + 44..table + 48]);
             entry[20..].copy_from_slice(&file[table + 56..table + 60]);
             file.splice(at + count + 4..at + count + 4, entry);
-            let body_bytes = file.len() - at - HEAD;
+            let body_bytes = file.len() - at - HEADER_BYTES;
             put(file, at + 44, 4, body_bytes as u64);
         }
         self.put_facts(file, at, page);
-        file.resize(file.len().next_multiple_of(HEAD), 0);
+        file.resize(file.len().next_multiple_of(HEADER_BYTES), 0);
         at
     }
 
@@ -284,16 +284,16 @@ impl<'a> Parts<'a> {
         let samples = self.chunk(1).end;
         let stored_bytes = self.stored.iter().map(|stored| stored.len() as u64).sum();
         put(file, at + 48, 8, samples);
-        self.put_schema(file, at + FOOTER_SCHEMA);
-        let run = at + HEAD + number(file, at + 44, 4) as usize - RUN;
+        self.put_schema(file, at + FOOTER_SCHEMA_OFFSET);
+        let run = at + HEADER_BYTES + number(file, at + 44, 4) as usize - RUN_BYTES;
         put(file, run, 8, page as u64);
         put(file, run + 16, 8, samples);
         put(file, run + 32, 4, self.samples as u64);
-        let facts = run - ENCODING - 40;
+        let facts = run - ENCODING_BYTES - 40;
         put(file, facts, 8, 2 * self.raw_bytes() as u64);
         put(file, facts + 8, 8, stored_bytes);
         put(file, facts + 40, 2, self.encoding.into());
-        let before = [&[0; CONTENT_ID], body(file, page).unwrap_or(&[])].concat();
+        let before = [&[0; CONTENT_ID_BYTES], body(file, page).unwrap_or(&[])].concat();
         put_content_id(file, at, &before);
     }
 
@@ -303,7 +303,7 @@ impl<'a> Parts<'a> {
         let reader = Reader::from_bytes(file.clone()).unwrap();
         let column = reader.column_at(0).unwrap();
         let mut buffer = ColumnBuffer::new();
-        let due = [0, 1].map(|chunk| {
+        let expected = [0, 1].map(|chunk| {
             let result = column.cursor().range_into(self.chunk(chunk), &mut buffer);
             result.ok().map(|()| buffer.bytes().to_vec())
         });
@@ -312,25 +312,25 @@ impl<'a> Parts<'a> {
             // a file that were wrong elsewhere would test nothing
             let of_encoding = |rule: &str| rule.starts_with("R-5.");
             assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
-            assert_eq!(due.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
+            assert_eq!(expected.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
         }
         if self.are_in_blocks() {
-            blocked::check(self, &file, &due, dice);
+            blocked::check(self, &file, &expected, dice);
         }
         // memory that the other chunk has been in
         let mut cursor = column.cursor();
         for chunk in [1, 0, 1] {
-            match &due[chunk] {
-                Some(due) => self.check_sound(&mut cursor, chunk, due, &mut buffer),
+            match &expected[chunk] {
+                Some(expected) => self.check_sound(&mut cursor, chunk, expected, &mut buffer),
                 None => self.check_broken(&column, &mut cursor, chunk),
             }
         }
-        due.iter().flatten().count()
+        expected.iter().flatten().count()
     }
 
     /// Samples of a chunk that decodes.
-    pub fn check_sound(&self, cursor: &mut tensilo::Cursor, chunk: usize, due: &[u8], buffer: &mut ColumnBuffer) {
-        let sample = |i: u64| self.slice(chunk, due, &(i..i + 1));
+    pub fn check_sound(&self, cursor: &mut tensilo::Cursor, chunk: usize, expected: &[u8], buffer: &mut ColumnBuffer) {
+        let sample = |i: u64| self.slice(chunk, expected, &(i..i + 1));
         for i in self.some(chunk, 3) {
             assert_eq!(cursor.read(i).unwrap().bytes(), sample(i), "sample {i}");
         }
@@ -338,7 +338,7 @@ impl<'a> Parts<'a> {
         cursor.gather_into(&some, buffer).unwrap();
         assert!(some.iter().flat_map(|&i| sample(i)).eq(buffer.bytes()), "gathered");
         cursor.range_into(self.chunk(chunk), buffer).unwrap();
-        assert_eq!(buffer.bytes(), due);
+        assert_eq!(buffer.bytes(), expected);
     }
 
     /// Of a part that does not decode a sample alone may, which then is the same each time.
@@ -351,10 +351,10 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the values of some samples of a chunk. `due` are those of the chunk.
-    pub fn slice<'d>(&self, chunk: usize, due: &'d [u8], samples: &Range<u64>) -> &'d [u8] {
+    /// Returns the values of some samples of a chunk. `expected` are those of the chunk.
+    pub fn slice<'d>(&self, chunk: usize, expected: &'d [u8], samples: &Range<u64>) -> &'d [u8] {
         let at = |i: u64| (i - self.chunk(chunk).start) as usize * self.sample_bytes();
-        &due[at(samples.start)..at(samples.end)]
+        &expected[at(samples.start)..at(samples.end)]
     }
 
     /// Returns about `count` samples of a chunk, from the last.
@@ -374,7 +374,7 @@ impl Plain {
     /// The footer, without what fills its last 64 bytes.
     fn footer(&self) -> &[u8] {
         let at = self.regions[4];
-        &self.file[at..at + HEAD + number(&self.file, at + 44, 4) as usize]
+        &self.file[at..at + HEADER_BYTES + number(&self.file, at + 44, 4) as usize]
     }
 }
 
@@ -384,9 +384,10 @@ static PLAIN: LazyLock<Plain> = LazyLock::new(|| {
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).unwrap();
     (0..2).for_each(|_| writer.push(&[Value::tensor(&[1_u8])]).unwrap());
     let file = writer.into_bytes().unwrap();
-    let heads: Vec<(usize, [u8; 4])> = heads(&file).collect();
-    let [(header, HEADER), (chunk, _), (second, _), (page, PAGE), (footer, FOOTER), (trailer, _)] = heads[..] else {
-        panic!("another file than the template: {heads:?}")
+    let headers: Vec<(usize, [u8; 4])> = headers(&file).collect();
+    let [(header, FILE_HEADER), (chunk, _), (second, _), (page, PAGE), (footer, FOOTER), (trailer, _)] = headers[..]
+    else {
+        panic!("another file than the template: {headers:?}")
     };
     Plain { regions: [header, chunk, second, page, footer, trailer], file }
 });

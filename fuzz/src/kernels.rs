@@ -2,13 +2,13 @@
 //! windows, or a refusal.
 
 use super::kernel::bins::{self, BinModel, CodedBlock};
-use super::kernel::predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, Prediction, Predictor, Weights};
+use super::kernel::predict::{self, FilterBank, MAX_FILTERS, MAX_TAPS, Prediction, Predictor, Weights};
 use super::kernel::{Width, extra_bits};
 use super::options::{Filters, Options, UNKNOWN, code, code_bits};
-use super::regions::{BLOCK_ENTRY, BLOCKS, Front, block_align, front, number};
+use super::regions::{BLOCK_ENTRY_BYTES, BLOCKS, BlockIndex, block_align, block_index, number};
 
 /// The most elements of a block.
-const BLOCK_ELEMENTS: usize = 65_535;
+const MAX_BLOCK_ELEMENTS: usize = 65_535;
 /// The id of the encoding.
 const BINS: u16 = 6;
 
@@ -45,7 +45,7 @@ fn take_number(rest: &mut &[u8], bytes: usize) -> Option<usize> {
 struct Part<'a> {
     stored: &'a [u8],
     /// `None` if the part is one block.
-    front: Option<Front>,
+    block_index: Option<BlockIndex>,
     /// The tables, behind the field `table_bytes`.
     tables: &'a [u8],
     elements: usize,
@@ -53,32 +53,32 @@ struct Part<'a> {
 
 impl<'a> Part<'a> {
     fn new(stored: &'a [u8], encoding: u16, elements: usize) -> Option<Self> {
-        let front = if encoding & BLOCKS == 0 { None } else { Some(front(stored, encoding)?) };
-        let tables = match &front {
-            Some(front) => stored.get(12..front.directory)?,
+        let block_index = if encoding & BLOCKS == 0 { None } else { Some(block_index(stored, encoding)?) };
+        let tables = match &block_index {
+            Some(block_index) => stored.get(12..block_index.entries_start)?,
             None => stored.get(4..number(stored.get(..4)?, 0, 4) as usize)?,
         };
-        Some(Self { stored, front, tables, elements })
+        Some(Self { stored, block_index, tables, elements })
     }
 
     fn block_count(&self) -> usize {
-        self.front.as_ref().map_or(1, |front| front.block_count)
+        self.block_index.as_ref().map_or(1, |block_index| block_index.block_count)
     }
 
     /// Returns where the block ends: elements and stored bytes.
     fn end(&self, block: usize) -> (usize, usize) {
-        let Some(front) = &self.front else { return (self.elements, self.stored.len()) };
-        let entry = front.directory + BLOCK_ENTRY * block;
+        let Some(block_index) = &self.block_index else { return (self.elements, self.stored.len()) };
+        let entry = block_index.entries_start + BLOCK_ENTRY_BYTES * block;
         let field = |at| number(self.stored, entry + at, 4) as usize;
-        (field(0), front.bytes + field(4))
+        (field(0), block_index.bytes + field(4))
     }
 
     /// Returns the elements and the stored bytes of a block, if it has as many as a block may.
     fn block(&self, block: usize) -> Option<(usize, &'a [u8])> {
-        let first = (0, self.front.as_ref().map_or(4 + self.tables.len(), |front| front.bytes));
+        let first = (0, self.block_index.as_ref().map_or(4 + self.tables.len(), |block_index| block_index.bytes));
         let before = block.checked_sub(1).map_or(first, |before| self.end(before));
         let end = self.end(block);
-        let count = end.0.checked_sub(before.0).filter(|count| (1..=BLOCK_ELEMENTS).contains(count))?;
+        let count = end.0.checked_sub(before.0).filter(|count| (1..=MAX_BLOCK_ELEMENTS).contains(count))?;
         // fronts are as long as a multiple of it
         let start = before.1.next_multiple_of(block_align(BINS));
         Some((count, self.stored.get(start..end.1)?))
@@ -123,10 +123,10 @@ fn check_with(options: &Options, part: &Part<'_>, element_bytes: usize) -> Optio
         let mut rest = block;
         let count = options.skip_gaps(count, &mut rest)?;
         if mapping > 0 {
-            let exceptions = take_number(&mut rest, 2)?;
+            let patch_count = take_number(&mut rest, 2)?;
             take(&mut rest, if mapping > 1 { 8 } else { 0 })?;
             let detail_bytes = if has_details { take_number(&mut rest, 4)? } else { 0 };
-            take(&mut rest, (2 + element_bytes) * exceptions)?;
+            take(&mut rest, (2 + element_bytes) * patch_count)?;
             deposit_alike(take(&mut rest, detail_bytes)?, block);
         }
         options.skip_outliers(count, &mut rest)?;
@@ -155,20 +155,20 @@ fn check_with(options: &Options, part: &Part<'_>, element_bytes: usize) -> Optio
 /// the block is right.
 fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) -> bool {
     let mut is_block_right = false;
-    for wanted in [count.div_ceil(2), count] {
-        let mut due = None;
+    for window_count in [count.div_ceil(2), count] {
+        let mut expected = None;
         for kernel in bins::available() {
-            let [mut alone, mut first, mut second] = [(); 3].map(|()| vec![[0; 2]; wanted]);
-            let is_right = kernel.decode(model, CodedBlock { classes, count, stored, out: &mut alone });
+            let [mut single, mut first, mut second] = [(); 3].map(|()| vec![[0; 2]; window_count]);
+            let is_right = kernel.decode(model, CodedBlock { classes, count, stored, out: &mut single });
             let a = CodedBlock { classes, count, stored, out: &mut first };
             let b = CodedBlock { classes, count, stored, out: &mut second };
             let are_right = kernel.decode_two(model, [a, b]);
-            let results = [(is_right, alone), (are_right[0], first), (are_right[1], second)];
+            let results = [(is_right, single), (are_right[0], first), (are_right[1], second)];
             for (is_right, windows) in results {
                 is_block_right = is_right;
                 let found = is_right.then_some(windows);
-                let due = due.get_or_insert_with(|| found.clone());
-                assert!(found == *due, "{} decodes {wanted} of {count} in another way", kernel.name());
+                let expected = expected.get_or_insert_with(|| found.clone());
+                assert!(found == *expected, "{} decodes {window_count} of {count} in another way", kernel.name());
             }
         }
     }
@@ -191,14 +191,14 @@ fn undo_alike(transform: &[u8], width: Width, bytes: &[u8]) {
         kernel.undo(&prediction, width, &mut data);
         data
     };
-    let due = undone(&predict::available()[0]);
-    assert!(predict::available().iter().all(|kernel| undone(kernel) == due), "{prediction:?}");
+    let expected = undone(&predict::available()[0]);
+    assert!(predict::available().iter().all(|kernel| undone(kernel) == expected), "{prediction:?}");
 }
 
 /// Undoes filters of any bytes, and predicts the numbers again.
 fn undo_filters_alike(filters: &Filters, codes: &[u8], bytes: &[u8]) {
     let &Filters { taps, restart, zero, .. } = filters;
-    let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+    let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
     for (to, from) in coefficients.iter_mut().zip(filters.coefficients.chunks_exact(taps)) {
         to[..taps].copy_from_slice(from);
     }
@@ -212,8 +212,8 @@ fn undo_filters_alike(filters: &Filters, codes: &[u8], bytes: &[u8]) {
         assert!(residuals == bytes, "{}, {bank:?}", kernel.name());
         data
     };
-    let due = undone(&predict::available()[0]);
-    assert!(predict::available().iter().all(|kernel| undone(kernel) == due), "{bank:?}");
+    let expected = undone(&predict::available()[0]);
+    assert!(predict::available().iter().all(|kernel| undone(kernel) == expected), "{bank:?}");
 }
 
 /// Makes integers of details, with bit lengths that any bytes are.
@@ -223,6 +223,6 @@ fn deposit_alike(details: &[u8], any: &[u8]) {
         let mut out = vec![0; 2 * lengths.len()];
         (kernel.deposit(Width::W2, &lengths, details, 0, &mut out), out)
     };
-    let due = deposited(&extra_bits::available()[0]);
-    assert!(extra_bits::available().iter().all(|kernel| deposited(kernel) == due), "details differ");
+    let expected = deposited(&extra_bits::available()[0]);
+    assert!(extra_bits::available().iter().all(|kernel| deposited(kernel) == expected), "details differ");
 }

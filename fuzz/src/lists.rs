@@ -89,8 +89,8 @@ impl Level {
         let mut end = 0;
         for _ in 0..count {
             let is_null = level.may_be_null && rarely(u, 4)?;
-            let most = if is_null { 0 } else { (ITEMS - end).min(4) };
-            let length = u.int_in_range(0..=most)?;
+            let max_length = if is_null { 0 } else { (ITEMS - end).min(4) };
+            let length = u.int_in_range(0..=max_length)?;
             end += length;
             level.nulls.push(is_null);
             level.lengths.push(length as u32);

@@ -3,8 +3,8 @@
 //! the checksums.
 
 use super::regions::{
-    BLOCK_ENTRY, CHUNK, FOOTER, FOOTER_SCHEMA, Front, HEAD, HEADER, PAGE, body, entries, front, heads, number, put,
-    reseal, values_at,
+    BLOCK_ENTRY_BYTES, BlockIndex, CHUNK, FILE_HEADER, FOOTER, FOOTER_SCHEMA_OFFSET, HEADER_BYTES, PAGE, block_index,
+    body, entries, headers, number, put, reseal, values_at,
 };
 use tensilo_testing::Random;
 
@@ -20,13 +20,13 @@ const REPEATED: [(usize, usize, usize); 4] = [(32, 8, 8), (44, 16, 4), (40, 20, 
 /// Bytes that are changed blindly at a time.
 const WINDOW: usize = 64;
 
-/// Changes the file in the first `size` bytes of `data`; returns its new length, at most `most`.
-pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32, bytes: Bytes) -> usize {
+/// Changes the file in the first `size` bytes of `data`; returns its new length, at most `max_size`.
+pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, bytes: Bytes) -> usize {
     let mut random = Random(seed.into());
     let file = &mut data[..size];
-    let regions: Vec<(usize, [u8; 4])> = heads(file).collect();
-    if regions.is_empty() || size > most || random.one_in(64) {
-        return bytes(data, size, most);
+    let regions: Vec<(usize, [u8; 4])> = headers(file).collect();
+    if regions.is_empty() || size > max_size || random.one_in(64) {
+        return bytes(data, size, max_size);
     }
     for _ in 0..=random.index(3) {
         change(file, &regions, &mut random, bytes);
@@ -38,21 +38,21 @@ pub fn mutate(data: &mut [u8], size: usize, most: usize, seed: u32, bytes: Bytes
 fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, bytes: Bytes) {
     let (at, magic) = pick(regions, random);
     let length = body(file, at).map_or(0, <[u8]>::len);
-    let front = if magic == CHUNK { front_of(file, at) } else { None };
-    if let Some((values, front)) = front.filter(|_| random.one_in(3)) {
-        change_front(&mut file[at + HEAD + values..at + HEAD + length], &front, random);
+    let block_index = if magic == CHUNK { block_index_of(file, at) } else { None };
+    if let Some((values, block_index)) = block_index.filter(|_| random.one_in(3)) {
+        change_block_index(&mut file[at + HEADER_BYTES + values..at + HEADER_BYTES + length], &block_index, random);
     } else if random.one_in(16) {
         copy_region(file, pick(regions, random).0, at);
     } else if length == 0 || random.one_in(3) {
         let (field, size) = random.pick(&FIELDS);
         change_number(file, at + field, size, random);
     } else {
-        change_body(&mut file[at + HEAD..at + HEAD + length], random, bytes);
+        change_body(&mut file[at + HEADER_BYTES..at + HEADER_BYTES + length], random, bytes);
     }
     // otherwise a reader would see only that head and entry disagree
     if random.index(8) > 0 {
         match magic {
-            HEADER => repeat_schema(file, regions, at),
+            FILE_HEADER => repeat_schema(file, regions, at),
             CHUNK => repeat_chunk(file, regions, at),
             _ => {}
         }
@@ -61,8 +61,8 @@ fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, by
 
 /// Picks a chunk half of the time, because most of the structure is in chunks.
 fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
-    let wanted = random.pick(&[CHUNK, CHUNK, CHUNK, PAGE, FOOTER, HEADER]);
-    let of_kind: Vec<_> = regions.iter().filter(|(_, magic)| *magic == wanted).collect();
+    let kind = random.pick(&[CHUNK, CHUNK, CHUNK, PAGE, FOOTER, FILE_HEADER]);
+    let of_kind: Vec<_> = regions.iter().filter(|(_, magic)| *magic == kind).collect();
     match of_kind.get(random.index(of_kind.len().max(1))) {
         Some(region) => **region,
         None => random.pick(regions),
@@ -70,18 +70,20 @@ fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
 }
 
 /// Returns where the values of the chunk at `at` begin in its body, and their front, if it has one.
-fn front_of(file: &[u8], at: usize) -> Option<(usize, Front)> {
+fn block_index_of(file: &[u8], at: usize) -> Option<(usize, BlockIndex)> {
     let values = values_at(file, at)?;
     let stored = body(file, at)?.get(values..)?;
-    Some((values, front(stored, number(file, at + 52, 2) as u16)?))
+    Some((values, block_index(stored, number(file, at + 52, 2) as u16)?))
 }
 
 /// Changes a number of a front: its length, that of the directory, or the end of a block.
-fn change_front(stored: &mut [u8], front: &Front, random: &mut Random) {
+fn change_block_index(stored: &mut [u8], block_index: &BlockIndex, random: &mut Random) {
     let field = match random.index(8) {
         field @ (0 | 1) => 4 * field,
-        _ if front.block_count == 0 => 4,
-        _ => front.directory + BLOCK_ENTRY * random.index(front.block_count) + 4 * random.index(2),
+        _ if block_index.block_count == 0 => 4,
+        _ => {
+            block_index.entries_start + BLOCK_ENTRY_BYTES * random.index(block_index.block_count) + 4 * random.index(2)
+        }
     };
     change_number(stored, field, 4, random);
 }
@@ -123,7 +125,7 @@ fn change_number(bytes: &mut [u8], at: usize, size: usize, random: &mut Random) 
 
 /// Puts head and body of one region over another, as far as they lie in the file.
 fn copy_region(file: &mut [u8], from: usize, to: usize) {
-    let length = HEAD + body(file, from).map_or(0, <[u8]>::len);
+    let length = HEADER_BYTES + body(file, from).map_or(0, <[u8]>::len);
     let length = length.min(file.len() - from.max(to));
     file.copy_within(from..from + length, to);
 }
@@ -132,9 +134,9 @@ fn copy_region(file: &mut [u8], from: usize, to: usize) {
 fn repeat_schema(file: &mut [u8], regions: &[(usize, [u8; 4])], header: usize) {
     let length = body(file, header).map_or(0, <[u8]>::len);
     for &(footer, _) in regions.iter().filter(|(_, magic)| *magic == FOOTER) {
-        let to = footer + FOOTER_SCHEMA;
+        let to = footer + FOOTER_SCHEMA_OFFSET;
         if to + length <= file.len() {
-            file.copy_within(header + HEAD..header + HEAD + length, to);
+            file.copy_within(header + HEADER_BYTES..header + HEADER_BYTES + length, to);
         }
     }
 }

@@ -2,7 +2,7 @@
 //! can be read.
 
 use super::lists;
-use super::regions::{CHUNK, heads, number};
+use super::regions::{CHUNK, headers, number};
 use tensilo::source::{InMemory, Source};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{Column, ColumnBuffer, Cursor, DType, Error, OpenOptions, Reader, Result, Verification};
@@ -17,7 +17,7 @@ pub fn run(file: &[u8]) {
         // samples, bytes
         magic != CHUNK || number(file, at + 40, 4) <= SMALL && number(file, at + 48, 4) <= SMALL
     };
-    let is_small = heads(file).all(is_small);
+    let is_small = headers(file).all(is_small);
     let verified = verify(&InMemory(file), VerifyOptions::new().decode(is_small));
     let salt = file.last().copied().unwrap_or(0); // of a checksum: as good as random
     let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][usize::from(salt) % 3];

@@ -23,7 +23,7 @@ pub struct Filters {
 }
 
 /// Bytes of the fields of filters before the coefficients.
-const FILTERS_HEAD: usize = 6;
+const FILTERS_HEADER_BYTES: usize = 6;
 /// Numbers of a segment.
 const SEGMENT: usize = 128;
 
@@ -36,16 +36,16 @@ impl Filters {
     }
 
     fn of_size(taps: usize, count: usize, tables: &[u8]) -> Option<Self> {
-        let fields = tables.get(tables.len().checked_sub(FILTERS_HEAD + 2 * taps * count)?..)?;
-        let (head, coefficients) = fields.split_at(FILTERS_HEAD);
-        let [restart, zero] = [2, 4].map(|at| number(head, at, 2) as u16);
+        let fields = tables.get(tables.len().checked_sub(FILTERS_HEADER_BYTES + 2 * taps * count)?..)?;
+        let (header, coefficients) = fields.split_at(FILTERS_HEADER_BYTES);
+        let [restart, zero] = [2, 4].map(|at| number(header, at, 2) as u16);
         let coefficients = coefficients.chunks_exact(2).map(|two| i16::from_le_bytes([two[0], two[1]])).collect();
-        let is_size = [usize::from(head[0]), usize::from(head[1])] == [taps, count];
+        let is_size = [usize::from(header[0]), usize::from(header[1])] == [taps, count];
         (is_size && restart > 0).then_some(Self { taps, count, restart, zero, coefficients })
     }
 
     fn bytes(&self) -> usize {
-        FILTERS_HEAD + 2 * self.coefficients.len()
+        FILTERS_HEADER_BYTES + 2 * self.coefficients.len()
     }
 }
 

@@ -4,27 +4,27 @@ use sha2::{Digest, Sha256};
 use std::ops::Range;
 
 /// Bytes of a head.
-pub const HEAD: usize = 64;
+pub const HEADER_BYTES: usize = 64;
 /// Bytes of an entry of an index page.
-pub const ENTRY: usize = 32;
+pub const ENTRY_BYTES: usize = 32;
 /// Bytes of a footer's entry of a table.
-const TABLE_ENTRY: usize = 24;
+const TABLE_ENTRY_BYTES: usize = 24;
 /// Bytes of the content id that a footer's body begins with.
-pub const CONTENT_ID: usize = 16;
+pub const CONTENT_ID_BYTES: usize = 16;
 /// The offset of the schema in a footer, counted from its head.
-pub const FOOTER_SCHEMA: usize = HEAD + CONTENT_ID + 4;
+pub const FOOTER_SCHEMA_OFFSET: usize = HEADER_BYTES + CONTENT_ID_BYTES + 4;
 
-pub const HEADER: [u8; 4] = *b"\x89TSL";
+pub const FILE_HEADER: [u8; 4] = *b"\x89TSL";
 pub const CHUNK: [u8; 4] = *b"TSLC";
 pub const TABLE: [u8; 4] = *b"TSLT";
 pub const PAGE: [u8; 4] = *b"TSLI";
 pub const FOOTER: [u8; 4] = *b"TSLF";
 
 /// Returns everything that begins with a magic number at a multiple of 64: offset and magic number.
-pub fn heads(file: &[u8]) -> impl Iterator<Item = (usize, [u8; 4])> {
-    file.chunks_exact(HEAD).enumerate().filter_map(|(i, head)| {
-        let magic = *head.first_chunk()?;
-        (magic == HEADER || magic.starts_with(b"TSL")).then_some((i * HEAD, magic))
+pub fn headers(file: &[u8]) -> impl Iterator<Item = (usize, [u8; 4])> {
+    file.chunks_exact(HEADER_BYTES).enumerate().filter_map(|(i, header)| {
+        let magic = *header.first_chunk()?;
+        (magic == FILE_HEADER || magic.starts_with(b"TSL")).then_some((i * HEADER_BYTES, magic))
     })
 }
 
@@ -40,10 +40,10 @@ pub fn put(file: &mut [u8], at: usize, bytes: usize, number: u64) {
 
 /// The body of the region at `at`, if it lies inside the file.
 pub fn body(file: &[u8], at: usize) -> Option<&[u8]> {
-    file.get(at + HEAD..)?.get(..number(file, at + 44, 4) as usize)
+    file.get(at + HEADER_BYTES..)?.get(..number(file, at + 44, 4) as usize)
 }
 
-/// Corrects the offset and the checksums of the region at `at`. `previous` is the `head_crc` of the
+/// Corrects the offset and the checksums of the region at `at`. `previous` is the `header_crc` of the
 /// region before, and becomes that of this one.
 pub fn seal(file: &mut [u8], at: usize, previous: &mut u32) {
     put(file, at + 20, 4, (*previous).into());
@@ -59,21 +59,21 @@ pub fn seal(file: &mut [u8], at: usize, previous: &mut u32) {
 pub const BLOCKS: u16 = 1 << 8;
 
 /// Chapter 5.12: a front whose directory fits.
-pub struct Front {
+pub struct BlockIndex {
     pub bytes: usize,
     pub block_count: usize,
     /// Where the directory begins.
-    pub directory: usize,
+    pub entries_start: usize,
 }
 
 /// Bytes of an entry of a directory.
-pub const BLOCK_ENTRY: usize = 12;
+pub const BLOCK_ENTRY_BYTES: usize = 12;
 /// Bytes of the checksum that a front ends with.
-pub const FRONT_CRC: usize = 4;
+pub const INDEX_CRC_BYTES: usize = 4;
 
 /// Parses the front that stored bytes of this encoding begin with. Returns `None` if the part is
 /// not in several blocks, or the directory does not fit.
-pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
+pub fn block_index(stored: &[u8], encoding: u16) -> Option<BlockIndex> {
     let table_bytes = match encoding.checked_sub(BLOCKS)? {
         0 | 3 => 0,
         2 => 4,
@@ -82,11 +82,11 @@ pub fn front(stored: &[u8], encoding: u16) -> Option<Front> {
         7 => 24,
         _ => return None,
     };
-    let directory = 8_usize.checked_add(table_bytes)?;
-    let head = stored.get(..8)?;
-    let (bytes, block_count) = (number(head, 0, 4) as usize, number(head, 4, 4) as usize);
-    let end = block_count.checked_mul(BLOCK_ENTRY)?.checked_add(directory + FRONT_CRC)?;
-    (end <= bytes && bytes <= stored.len()).then_some(Front { bytes, block_count, directory })
+    let entries_start = 8_usize.checked_add(table_bytes)?;
+    let header = stored.get(..8)?;
+    let (bytes, block_count) = (number(header, 0, 4) as usize, number(header, 4, 4) as usize);
+    let end = block_count.checked_mul(BLOCK_ENTRY_BYTES)?.checked_add(entries_start + INDEX_CRC_BYTES)?;
+    (end <= bytes && bytes <= stored.len()).then_some(BlockIndex { bytes, block_count, entries_start })
 }
 
 /// Each block begins at a multiple of as many bytes, counted from the end of the front.
@@ -95,30 +95,30 @@ pub fn block_align(encoding: u16) -> usize {
 }
 
 /// The front has a multiple of as many bytes.
-pub fn front_align(encoding: u16) -> usize {
+pub fn block_index_align(encoding: u16) -> usize {
     if encoding & !BLOCKS == 0 { 64 } else { block_align(encoding) }
 }
 
 /// Corrects the checksums of blocks and front. The values begin at `values` in the body.
-pub fn seal_front(body: &mut [u8], values: usize, encoding: u16) {
+pub fn seal_block_index(body: &mut [u8], values: usize, encoding: u16) {
     let Some(stored) = body.get_mut(values..) else { return };
-    let Some(front) = front(stored, encoding) else { return };
+    let Some(block_index) = block_index(stored, encoding) else { return };
     let align = block_align(encoding);
-    let mut start = front.bytes;
-    for block in 0..front.block_count {
-        let entry = front.directory + BLOCK_ENTRY * block;
-        let mut end = front.bytes.saturating_add(number(stored, entry + 4, 4) as usize);
-        if block + 1 < front.block_count {
-            end = front.bytes + (end - front.bytes).next_multiple_of(align); // with the padding
+    let mut start = block_index.bytes;
+    for block in 0..block_index.block_count {
+        let entry = block_index.entries_start + BLOCK_ENTRY_BYTES * block;
+        let mut end = block_index.bytes.saturating_add(number(stored, entry + 4, 4) as usize);
+        if block + 1 < block_index.block_count {
+            end = block_index.bytes + (end - block_index.bytes).next_multiple_of(align); // with the padding
         }
         if let Some(crc) = stored.get(start..end).map(crc32fast::hash) {
             put(stored, entry + 8, 4, crc.into());
         }
         start = end;
     }
-    let end = values + front.bytes - FRONT_CRC;
+    let end = values + block_index.bytes - INDEX_CRC_BYTES;
     let crc = crc32fast::hash(&body[..end]);
-    put(body, end, FRONT_CRC, crc.into());
+    put(body, end, INDEX_CRC_BYTES, crc.into());
 }
 
 /// Returns where the values begin in the body of the chunk at `at`, as its part table states.
@@ -135,24 +135,26 @@ pub fn values_at(file: &[u8], at: usize) -> Option<usize> {
 fn seal_blocks(file: &mut [u8], at: usize) {
     let (Some(values), Some(length)) = (values_at(file, at), body(file, at).map(<[u8]>::len)) else { return };
     let encoding = number(file, at + 52, 2) as u16;
-    seal_front(&mut file[at + HEAD..at + HEAD + length], values, encoding);
+    seal_block_index(&mut file[at + HEADER_BYTES..at + HEADER_BYTES + length], values, encoding);
 }
 
 /// Makes the content id of the footer at `at` right and returns it. `before` is the id of the
 /// commit before, followed by the bodies of the index pages since.
 pub fn put_content_id(file: &mut [u8], at: usize, before: &[u8]) -> Vec<u8> {
-    let Some(rest) = body(file, at).and_then(|body| body.get(CONTENT_ID..)) else { return vec![0; CONTENT_ID] };
-    let id = Sha256::digest([before, rest].concat())[..CONTENT_ID].to_vec();
-    file[at + HEAD..at + HEAD + CONTENT_ID].copy_from_slice(&id);
+    let Some(rest) = body(file, at).and_then(|body| body.get(CONTENT_ID_BYTES..)) else {
+        return vec![0; CONTENT_ID_BYTES];
+    };
+    let id = Sha256::digest([before, rest].concat())[..CONTENT_ID_BYTES].to_vec();
+    file[at + HEADER_BYTES..at + HEADER_BYTES + CONTENT_ID_BYTES].copy_from_slice(&id);
     id
 }
 
 /// Corrects the offsets, the checksums and the content ids of all regions, the checksums of blocks,
 /// and those that index pages and footers repeat.
 pub fn reseal(file: &mut [u8]) {
-    let (mut content, mut previous) = (vec![0; CONTENT_ID], 0);
-    let heads: Vec<(usize, [u8; 4])> = heads(file).collect();
-    for (at, magic) in heads {
+    let (mut content, mut previous) = (vec![0; CONTENT_ID_BYTES], 0);
+    let headers: Vec<(usize, [u8; 4])> = headers(file).collect();
+    for (at, magic) in headers {
         if magic == CHUNK {
             seal_blocks(file, at);
         }
@@ -163,7 +165,7 @@ pub fn reseal(file: &mut [u8]) {
             content.extend(body(file, at).unwrap_or(&[]));
         }
         if magic == FOOTER {
-            for entry in tables(file, at).step_by(TABLE_ENTRY) {
+            for entry in tables(file, at).step_by(TABLE_ENTRY_BYTES) {
                 put_table_crc(file, entry);
             }
             content = put_content_id(file, at, &content);
@@ -176,17 +178,17 @@ pub fn reseal(file: &mut [u8]) {
 pub fn tables(file: &[u8], at: usize) -> Range<usize> {
     let body = body(file, at).unwrap_or(&[]);
     let four = |at: usize| body.get(at..at.saturating_add(4)).map_or(0, |bytes| number(bytes, 0, 4) as usize);
-    let count = CONTENT_ID + 4 + four(CONTENT_ID);
+    let count = CONTENT_ID_BYTES + 4 + four(CONTENT_ID_BYTES);
     let start = body.len().min(count + 4);
-    let end = body.len().min(start + TABLE_ENTRY * four(count));
-    at + HEAD + start..at + HEAD + end
+    let end = body.len().min(start + TABLE_ENTRY_BYTES * four(count));
+    at + HEADER_BYTES + start..at + HEADER_BYTES + end
 }
 
 /// Repeats the checksum of a table in this entry of a footer.
 fn put_table_crc(file: &mut [u8], entry: usize) {
-    let Some(fields) = file.get(entry..entry + TABLE_ENTRY) else { return };
+    let Some(fields) = file.get(entry..entry + TABLE_ENTRY_BYTES) else { return };
     let table = number(fields, 8, 8) as usize;
-    let is_table = file.get(table..table.saturating_add(HEAD)).is_some_and(|head| head.starts_with(&TABLE));
+    let is_table = file.get(table..table.saturating_add(HEADER_BYTES)).is_some_and(|header| header.starts_with(&TABLE));
     if is_table {
         file.copy_within(table + 56..table + 60, entry + 20);
     }
@@ -195,9 +197,10 @@ fn put_table_crc(file: &mut [u8], entry: usize) {
 /// Returns the entries of the index page at `at` that point to chunks: the offsets of entry and
 /// chunk.
 pub fn entries(file: &[u8], at: usize) -> Vec<(usize, usize)> {
-    let count = body(file, at).map_or(0, |body| body.len() / ENTRY);
-    let entries = (0..count).map(|i| at + HEAD + i * ENTRY);
+    let count = body(file, at).map_or(0, |body| body.len() / ENTRY_BYTES);
+    let entries = (0..count).map(|i| at + HEADER_BYTES + i * ENTRY_BYTES);
     let chunk = |entry| usize::try_from(number(file, entry, 8)).ok();
-    let is_chunk = |&at: &usize| file.get(at..at.saturating_add(HEAD)).is_some_and(|head| head.starts_with(&CHUNK));
+    let is_chunk =
+        |&at: &usize| file.get(at..at.saturating_add(HEADER_BYTES)).is_some_and(|header| header.starts_with(&CHUNK));
     entries.filter_map(|entry| Some((entry, chunk(entry).filter(is_chunk)?))).collect()
 }

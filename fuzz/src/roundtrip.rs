@@ -39,9 +39,9 @@ fn check_read(case: &Case, file: &[u8]) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     assert_eq!((reader.commit_count() as usize, reader.is_finished()), (case.commits.len() + 1, true));
     let mut buffer = ColumnBuffer::new();
-    for (column, due) in reader.columns().zip(&case.columns) {
-        assert_eq!(column.schema(), &due.schema);
+    for (column, expected) in reader.columns().zip(&case.columns) {
+        assert_eq!(column.schema(), &expected.schema);
         column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
-        due.assert_holds(&buffer, 0..case.sample_count);
+        expected.assert_holds(&buffer, 0..case.sample_count);
     }
 }

@@ -3,7 +3,7 @@
 //! lost nothing.
 
 use super::open;
-use super::regions::{CHUNK, HEAD, body, front, heads, number, reseal, values_at};
+use super::regions::{CHUNK, HEADER_BYTES, block_index, body, headers, number, reseal, values_at};
 use tensilo::salvage::{OnLoss, RewriteOptions, SalvageOptions, Salvaged, salvage};
 use tensilo::sink::Stream;
 use tensilo::source::InMemory;
@@ -20,7 +20,7 @@ pub fn run(input: &[u8]) {
         // samples, bytes
         magic != CHUNK || number(&file, at + 40, 4) <= SMALL && number(&file, at + 48, 4) <= SMALL
     };
-    if !heads(&file).all(is_small) {
+    if !headers(&file).all(is_small) {
         return;
     }
     let salt = file.last().copied().unwrap_or(0); // of a checksum: as good as random
@@ -49,12 +49,14 @@ pub fn run(input: &[u8]) {
 
 /// Changes a byte behind the front of each chunk in blocks.
 fn damage_blocks(file: &mut [u8], salt: usize) {
-    let chunks: Vec<usize> = heads(file).filter(|(_, magic)| *magic == CHUNK).map(|(at, _)| at).collect();
+    let chunks: Vec<usize> = headers(file).filter(|(_, magic)| *magic == CHUNK).map(|(at, _)| at).collect();
     for at in chunks {
         let Some((values, body)) = values_at(file, at).zip(body(file, at)) else { continue };
-        let end = at + HEAD + body.len();
-        let front = body.get(values..).and_then(|stored| front(stored, number(file, at + 52, 2) as u16));
-        let Some(blocks) = front.map(|front| at + HEAD + values + front.bytes..end) else { continue };
+        let end = at + HEADER_BYTES + body.len();
+        let block_index = body.get(values..).and_then(|stored| block_index(stored, number(file, at + 52, 2) as u16));
+        let Some(blocks) = block_index.map(|block_index| at + HEADER_BYTES + values + block_index.bytes..end) else {
+            continue;
+        };
         if !blocks.is_empty() {
             file[blocks.start + salt * 31 % blocks.len()] ^= 1;
         }
@@ -88,8 +90,8 @@ fn is_too_new<T>(result: &Result<T>) -> bool {
 }
 
 fn rewrite(salvaged: &Salvaged, salt: u8) {
-    let leave_out = salt & 1 == 1;
-    let options = RewriteOptions::new().leave_out(leave_out);
+    let drop_lost = salt & 1 == 1;
+    let options = RewriteOptions::new().drop_lost(drop_lost);
     let block_bytes = (salt & 2 == 2).then_some(1024 + usize::from(salt));
     let writer = WriterOptions::new().profile(Profile::Raw).block_bytes(block_bytes);
     let written = salvaged.write_to(Stream(Vec::new()), &writer, options);
@@ -98,8 +100,8 @@ fn rewrite(salvaged: &Salvaged, salt: u8) {
         return;
     }
     let written = written.expect("what can be read can be written");
-    let lost = if leave_out { salvaged.losses.of_all().count() } else { 0 };
-    let due = salvaged.reader.sample_count() - lost; // also without columns
-    assert_eq!(written.sample_count, due);
+    let lost = if drop_lost { salvaged.losses.of_all().count() } else { 0 };
+    let expected = salvaged.reader.sample_count() - lost; // also without columns
+    assert_eq!(written.sample_count, expected);
     assert!(is_whole(&written.sink.0));
 }

@@ -13,7 +13,7 @@ pub fn run(input: &[u8]) {
 }
 
 fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
-    let due = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
+    let expected = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
     let kinds = [ErrorKind::StorageFull, ErrorKind::WriteZero, ErrorKind::BrokenPipe, ErrorKind::Other];
     let mut sink = FaultySink::new();
     sink.accepted = vec![u.int_in_range(1..=200)?];
@@ -24,9 +24,9 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let result = case.write(&mut sink, &case.options, step).map(|_| ());
     assert_eq!(result.is_err(), sink.has_failed, "{result:?}");
     if result.is_ok() {
-        assert!(sink.bytes == due, "other bytes than a sink without faults gets");
+        assert!(sink.bytes == expected, "other bytes than a sink without faults gets");
     } else {
-        assert!(due.starts_with(&sink.bytes), "what was written before is not the start of the file");
+        assert!(expected.starts_with(&sink.bytes), "what was written before is not the start of the file");
     }
     if let Some(&published) = sink.published.last() {
         check_committed(case, &sink.bytes[..published], sink.published.len());
@@ -47,8 +47,8 @@ fn check_committed(case: &Case, file: &[u8], commits: usize) {
     let samples = if case.columns.is_empty() { 0 } else { samples };
     assert_eq!(reader.sample_count(), samples as u64);
     let mut buffer = ColumnBuffer::new();
-    for (column, due) in reader.columns().zip(&case.columns) {
+    for (column, expected) in reader.columns().zip(&case.columns) {
         column.cursor().range_into(0..samples as u64, &mut buffer).unwrap();
-        due.assert_holds(&buffer, 0..samples);
+        expected.assert_holds(&buffer, 0..samples);
     }
 }

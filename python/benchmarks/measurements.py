@@ -66,7 +66,7 @@ def check(batch, spec):
         else:
             shape = [spec.batch_size, *column.shape]
             is_right = values.dtype == TORCH_DTYPES[column.dtype] and len(values.shape) == len(shape)
-            is_right &= all(due in (None, got) for due, got in zip(shape, values.shape, strict=False))
+            is_right &= all(expected in (None, got) for expected, got in zip(shape, values.shape, strict=False))
         if not is_right:
             raise SystemExit(f"wrong batch: {column} came as {getattr(values, 'shape', values)}")
 
@@ -163,7 +163,7 @@ def step_stall(batches, example, spec):
     """Returns how much longer a training step of 5 ms takes with this loader than without any."""
     column = next(column for column in spec.columns if column.dtype != "text")
     step, width = training_step(inputs(example, column))
-    alone = [timed(step, inputs(example, column)) for _ in range(STEPS)]
+    baseline = [timed(step, inputs(example, column)) for _ in range(STEPS)]
     for _ in range(4):
         batches.next()
     waited = working = 0.0
@@ -175,12 +175,12 @@ def step_stall(batches, example, spec):
         ready = time.perf_counter()
         step(inputs(batch, column))
         waited, working, steps = waited + ready - begin, working + time.perf_counter() - ready, steps + 1
-    alone = float(np.mean(alone))
+    baseline = float(np.mean(baseline))
     return {
-        "step_alone_ms": alone * 1e3,
+        "step_alone_ms": baseline * 1e3,
         "step_waited_ms": waited / steps * 1e3,
-        "step_slowed_ms": (working / steps - alone) * 1e3,
-        "stall_ms": ((waited + working) / steps - alone) * 1e3,
+        "step_slowed_ms": (working / steps - baseline) * 1e3,
+        "stall_ms": ((waited + working) / steps - baseline) * 1e3,
         "steps": steps,
         "model_width": width,
     }
@@ -243,13 +243,13 @@ def resume(row, folder, spec, count):
         taken += 1
     del batches, loader
     gc.collect()
-    for percent, (state, due) in states.items():
+    for percent, (state, expected) in states.items():
         loader = row.loader(folder, spec)
         start = time.perf_counter()
         row.resume(loader, _state(state))
         batch = next(iter(loader))
         elapsed = time.perf_counter() - start
-        say(**{f"resume_{percent}_ms": elapsed * 1e3, f"resume_{percent}_exact": is_same(batch, due, spec)})
+        say(**{f"resume_{percent}_ms": elapsed * 1e3, f"resume_{percent}_exact": is_same(batch, expected, spec)})
         del loader
         gc.collect()
 
@@ -266,12 +266,12 @@ def _state(text):
     return bytes.fromhex(state["bytes"]) if isinstance(state, dict) and set(state) == {"bytes"} else state
 
 
-def is_same(batch, due, spec):
+def is_same(batch, expected, spec):
     """Returns whether two batches have the same samples in the same order."""
     return all(
-        batch[column.name] == due[column.name]
+        batch[column.name] == expected[column.name]
         if column.dtype == "text"
-        else torch.equal(batch[column.name], due[column.name])
+        else torch.equal(batch[column.name], expected[column.name])
         for column in spec.columns
     )
 

@@ -115,15 +115,15 @@ def run_ranks(row, world, time_limit, port, **arguments):
     return [cell.result(deadline) for cell in cells]
 
 
-def run_cycles(row, cycles, patience, **arguments):
+def run_cycles(row, cycles, timeout_s, **arguments):
     """Counts the cycles that hang: those that take longer than ``patience`` seconds."""
     hangs = done = 0
     while done + hangs < cycles:
         cell = Cell("cycles", row, cycles=cycles - done - hangs, **arguments)
         try:
-            while (line := cell.line(patience)) is not None:
+            while (line := cell.line(timeout_s)) is not None:
                 done += "cycle" in line
-            cell.process.wait(patience)
+            cell.process.wait(timeout_s)
         except (TimeoutError, subprocess.TimeoutExpired):
             hangs += 1
             continue

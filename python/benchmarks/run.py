@@ -238,8 +238,8 @@ def present(benchmark, facts, output):
         if key not in keys and key[1]:
             keys.append(key)
     for data_set, order, cache, workers in keys:
-        due = {"data_set": data_set, "order": order, "cache": cache, "workers": workers}
-        rows = [result for result in benchmark.results if due.items() <= result.items()]
+        expected = {"data_set": data_set, "order": order, "cache": cache, "workers": workers}
+        rows = [result for result in benchmark.results if expected.items() <= result.items()]
         title = f"{data_set}, {order}, {cache}, {workers} workers ({benchmark.origins[data_set]})"
         text.append(report.table(title, rows, report.MAIN))
         if not benchmark.chosen.only_speed and (order, cache) == (keys[0][1], keys[0][2]):

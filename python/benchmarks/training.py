@@ -10,7 +10,7 @@ lmdb-blosc            LMDB + Blosc in a DataLoader
 memmap                a map of the raw values in a DataLoader
 tensilo               ``tensilo.torch.Loader``, which decodes on the CPU
 tensilo-device        ``tensilo.torch.Loader(device="cuda")``
-tensilo-resident      ``tensilo.cuda.Resident``
+tensilo-resident      ``tensilo.cuda.ResidentDataset``
 ====================  ================================================================================
 
 The table has steps per second; the share of time that the device would be busy if a step took as long as with
@@ -104,9 +104,9 @@ def batches(name, folder, spec, device):
             yield mel
     column = spec.columns[0].name
     if name == "tensilo-resident":
-        from tensilo.cuda import Resident
+        from tensilo.cuda import ResidentDataset
 
-        resident = Resident(f"{folder}/data/", column, device=device, pad={column: 0})
+        resident = ResidentDataset(f"{folder}/data/", column, device=device, pad={column: 0})
         while True:
             order = torch.randperm(len(resident), device=resident.device)
             for indices in order.split(spec.batch_size)[:-1]:

@@ -88,7 +88,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
 
 impl Threads {
     /// Returns how many threads encode: all processors, unless a number was given.
-    pub fn of_writer(&self) -> usize {
+    pub fn or_all_cpus(&self) -> usize {
         let processors = || thread::available_parallelism().map_or(1, |processors| processors.get());
         if self.0 == 0 { processors() } else { self.0 }
     }

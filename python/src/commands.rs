@@ -39,8 +39,8 @@ pub fn _inspect(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
 #[pyfunction]
 pub fn _salvage(py: Python<'_>, path: PathBuf, output: Option<PathBuf>) -> PyResult<Bound<'_, PyAny>> {
     let document = run(py, None, |progress| {
-        let mut tell = |phase, done, total| progress.tell(phase, done, total);
-        embed::salvage(&path, output.as_deref(), &mut tell)
+        let mut update = |phase, done, total| progress.update(phase, done, total);
+        embed::salvage(&path, output.as_deref(), &mut update)
     })?;
     object(py, &document)
 }
@@ -49,10 +49,10 @@ pub fn _salvage(py: Python<'_>, path: PathBuf, output: Option<PathBuf>) -> PyRes
 #[pyfunction]
 pub fn _draw_layout(py: Python<'_>, path: PathBuf, width: Natural<u32>, verify: bool) -> PyResult<String> {
     let progress = Arc::new(Progress::default());
-    let told = Arc::clone(&progress);
+    let thread_progress = Arc::clone(&progress);
     let drawn = wait_for(py, move || {
-        let mut tell = |phase, done, total| told.tell(phase, done, total);
-        embed::draw_layout(&path, width.0, verify, &mut tell)
+        let mut update = |phase, done, total| thread_progress.update(phase, done, total);
+        embed::draw_layout(&path, width.0, verify, &mut update)
     });
     if drawn.is_err() {
         progress.cancel(); // nothing waits for the thread after Ctrl-C
@@ -102,17 +102,17 @@ pub fn _verify(
     threads: Threads,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Bound<'_, PyList>> {
-    let threads = threads.of_writer().min(1024);
+    let threads = threads.or_all_cpus().min(1024);
     let reports = run(py, progress.as_ref(), move |progress| {
-        let is_dataset = Address::is_prefix(&path) || path.is_dir() || is_pattern(&path);
+        let is_dataset = Address::is_dataset_prefix(&path) || path.is_dir() || is_pattern(&path);
         let files = match is_dataset {
             true => Dataset::files_without_manifest(&path)?,
             false => Some(vec![path.clone()]),
         };
         let mut done = 0;
         let mut check = |bytes: u64, report: &dyn Fn(VerifyOptions<'_>) -> tensilo::Result<VerifyReport>| {
-            let mut tell = |bytes| -> ControlFlow<()> { progress.tell("verifying", done + bytes, None) };
-            let report = report(VerifyOptions::new().decode(deep).threads(threads).progress(&mut tell));
+            let mut update = |bytes| -> ControlFlow<()> { progress.update("verifying", done + bytes, None) };
+            let report = report(VerifyOptions::new().decode(deep).threads(threads).progress(&mut update));
             done += bytes;
             report
         };
@@ -137,8 +137,8 @@ pub fn _verify(
             let group = group?;
             for (number, file) in group.files.iter().enumerate() {
                 let found = match dataset.open_file(&group, number) {
-                    Ok(reader) => Ok(listed(check(reader.file_bytes(), &|options| reader.verify(options))?)),
-                    Err(error) if error.is_lasting() => Err(error.to_string()),
+                    Ok(reader) => Ok(only_damaged(check(reader.file_bytes(), &|options| reader.verify(options))?)),
+                    Err(error) if error.is_permanent() => Err(error.to_string()),
                     Err(error) => return Err(error),
                 };
                 reports.push(FileReport { path: file.path.clone(), found });
@@ -152,7 +152,7 @@ pub fn _verify(
 
 /// Returns the report on a file of a dataset, which reads an earlier commit of a file whose last
 /// writer had not finished.
-fn listed(mut report: VerifyReport) -> VerifyReport {
+fn only_damaged(mut report: VerifyReport) -> VerifyReport {
     report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
     report
 }

@@ -32,15 +32,15 @@ impl ErrorClass {
     }
 
     /// Returns an exception with this text and what is known of the place.
-    fn exception(&self, py: Python<'_>, text: String, place: &Place<'_>) -> PyErr {
+    fn exception(&self, py: Python<'_>, text: String, context: &ErrorContext<'_>) -> PyErr {
         let make = || -> PyResult<PyErr> {
             let exception = self.class.import(py, "tensilo._errors", self.name)?.call1((text,))?;
-            exception.setattr("path", place.path.map(Path::to_string_lossy))?;
-            exception.setattr("column", place.column)?;
-            exception.setattr("samples", place.samples)?;
-            exception.setattr("offset", place.offset)?;
-            exception.setattr("rule", place.rule)?;
-            if let Some(note) = &place.note {
+            exception.setattr("path", context.path.map(Path::to_string_lossy))?;
+            exception.setattr("column", context.column)?;
+            exception.setattr("samples", context.samples)?;
+            exception.setattr("offset", context.offset)?;
+            exception.setattr("rule", context.rule)?;
+            if let Some(note) = &context.note {
                 exception.call_method1("add_note", (note,))?;
             }
             Ok(PyErr::from_value(exception))
@@ -58,7 +58,7 @@ static CONFLICT: ErrorClass = ErrorClass::new("ConflictError");
 
 /// The place of an error, as far as it is known, and what to do next.
 #[derive(Default)]
-struct Place<'a> {
+struct ErrorContext<'a> {
     path: Option<&'a Path>,
     column: Option<&'a str>,
     samples: Option<(u64, u64)>,
@@ -73,20 +73,20 @@ pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
         DataError::BadArgument(message) | DataError::BadState(message) => PyValueError::new_err(message.clone()),
         DataError::Corrupt { path, rule, .. } => {
             let note = Some("tensilo.verify(path) tells what is damaged".to_owned());
-            let place = Place { path: Some(path), rule: Some(rule), note, ..Place::default() };
-            CORRUPTION.exception(py, error.to_string(), &place)
+            let context = ErrorContext { path: Some(path), rule: Some(rule), note, ..ErrorContext::default() };
+            CORRUPTION.exception(py, error.to_string(), &context)
         }
         DataError::Conflict { path, .. } => {
-            CONFLICT.exception(py, error.to_string(), &Place { path: Some(path), ..Place::default() })
+            CONFLICT.exception(py, error.to_string(), &ErrorContext { path: Some(path), ..ErrorContext::default() })
         }
-        DataError::Io { path, doing, error } => os_error(error, doing, Some(path)),
+        DataError::Io { path, operation, error } => os_error(error, operation, Some(path)),
         DataError::File(error) => exception_of_file(py, error),
         DataError::Gpu(CudaError::Read(error)) => exception_of_file(py, error),
         DataError::Memory(error) => match error.downcast_ref::<PyErr>() {
             Some(raised) => raised.clone_ref(py), // such as PyTorch's OutOfMemoryError
-            None => TENSILO.exception(py, error.to_string(), &Place::default()),
+            None => TENSILO.exception(py, error.to_string(), &ErrorContext::default()),
         },
-        other => TENSILO.exception(py, other.to_string(), &Place::default()),
+        other => TENSILO.exception(py, other.to_string(), &ErrorContext::default()),
     }
 }
 
@@ -110,7 +110,7 @@ fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
         }
         _ => &TENSILO,
     };
-    let place = Place {
+    let context = ErrorContext {
         path: error.path(),
         column: error.column(),
         samples: error.samples().map(|samples| (samples.start, samples.end)),
@@ -118,36 +118,36 @@ fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
         rule: error.rule(),
         note: note(error),
     };
-    class.exception(py, text(error), &place)
+    class.exception(py, text(error), &context)
 }
 
 /// Returns the subclass of `OSError` for an error of the system.
-pub fn os_error(error: &io::Error, doing: &str, path: Option<&Path>) -> PyErr {
+pub fn os_error(error: &io::Error, operation: &str, path: Option<&Path>) -> PyErr {
     let path = path.map(|path| path.to_string_lossy().into_owned());
     match error.raw_os_error() {
         // Python finds the subclass by the number
-        Some(number) => PyOSError::new_err((number, doing_text(error, doing), path)),
+        Some(number) => PyOSError::new_err((number, doing_text(error, operation), path)),
         None => {
-            let place = path.map_or(String::new(), |path| format!("{path}: "));
+            let context = path.map_or(String::new(), |path| format!("{path}: "));
             let reason = error.to_string();
-            let doing = without_reason(doing, &reason);
+            let operation = without_reason(operation, &reason);
             let reason = reason.replace("ask to overwrite it", "pass overwrite=True");
-            io::Error::new(error.kind(), format!("{place}{doing}: {reason}")).into()
+            io::Error::new(error.kind(), format!("{context}{operation}: {reason}")).into()
         }
     }
 }
 
 /// Returns why something failed, and what.
-fn doing_text(error: &io::Error, doing: &str) -> String {
+fn doing_text(error: &io::Error, operation: &str) -> String {
     let whole = error.to_string();
     // the number is the first argument of the exception
     let reason = whole.split(" (os error").next().unwrap_or_default();
-    format!("{reason}, {}", without_reason(doing, &whole))
+    format!("{reason}, {}", without_reason(operation, &whole))
 }
 
 /// Returns what failed, without the reason, which is said apart.
-fn without_reason<'d>(doing: &'d str, reason: &str) -> &'d str {
-    doing.strip_suffix(reason).and_then(|doing| doing.strip_suffix(": ")).unwrap_or(doing)
+fn without_reason<'d>(operation: &'d str, reason: &str) -> &'d str {
+    operation.strip_suffix(reason).and_then(|operation| operation.strip_suffix(": ")).unwrap_or(operation)
 }
 
 /// Returns what to do next, if the file is damaged.
@@ -180,7 +180,7 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
     match advice {
         Advice::SkipColumns => format!("skip=[{name:?}]"),
         Advice::RenameColumns => format!("rename={{{name:?}: \"new\"}}"),
-        Advice::SkipOthers => "skip_others=True".to_owned(),
+        Advice::SkipExtraColumns => "skip_extra_columns=True".to_owned(),
         Advice::ReplaceNulls => "null_elements=\"nan\" or \"zero\"".to_owned(),
         Advice::ReplaceNullsWithZero => "null_elements=\"zero\"".to_owned(),
         Advice::DeclareShape(extents) | Advice::ConvertAgain(extents) => {
@@ -189,7 +189,7 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
         }
         Advice::Cast(dtype) => format!("casts={{{name:?}: \"{dtype}\"}}"),
         Advice::StoredTypes => "stored_types=True".to_owned(),
-        Advice::DistrustStatistics => "distrust_statistics=True".to_owned(),
+        Advice::IgnoreStatistics => "ignore_statistics=True".to_owned(),
         Advice::DiscardTail => "discard_tail=True".to_owned(),
         other => other.to_string(), // advice newer than this package
     }

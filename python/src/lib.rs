@@ -42,7 +42,7 @@ mod _tensilo {
     #[pymodule_export]
     use crate::loader::iterator::{DeviceIterator, LoaderIterator};
     #[pymodule_export]
-    use crate::loader::resident::{PendingGathers, Resident};
+    use crate::loader::resident::{PendingGathers, ResidentDataset};
     #[pymodule_export]
     use crate::loader::{Loader, LoaderReader};
     #[pymodule_export]

@@ -19,7 +19,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The time after which signals are looked for again.
-pub const PATIENCE: Duration = Duration::from_millis(100);
+pub const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The progress of work, which its threads tell.
 #[derive(Default)]
@@ -32,7 +32,7 @@ pub struct Progress {
 
 impl Progress {
     /// Tells how far the work is, and returns whether to go on. A total of 0 is not known.
-    pub fn tell(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
+    pub fn update(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
         if let Ok(mut shown) = self.phase.lock() {
             *shown = phase;
         }
@@ -60,27 +60,27 @@ impl Progress {
 
 /// Looks for signals on behalf of work that a thread of Python does without the GIL.
 pub struct Signals {
-    looked: Mutex<Instant>,
+    last_poll: Mutex<Instant>,
     raised: Mutex<Option<PyErr>>,
 }
 
 impl Signals {
     pub fn new() -> Self {
-        Self { looked: Mutex::new(Instant::now()), raised: Mutex::default() }
+        Self { last_poll: Mutex::new(Instant::now()), raised: Mutex::default() }
     }
 
     /// Begins a piece of work.
     pub fn begin(&self) {
-        *self.looked.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last_poll.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
     /// Looks for signals, if that is due, and keeps what their handler raises.
-    pub fn look(&self) -> ControlFlow<()> {
-        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        if looked.elapsed() < PATIENCE {
+    pub fn poll(&self) -> ControlFlow<()> {
+        let mut last_poll = self.last_poll.lock().unwrap_or_else(PoisonError::into_inner);
+        if last_poll.elapsed() < SIGNAL_POLL_INTERVAL {
             return ControlFlow::Continue(());
         }
-        *looked = Instant::now();
+        *last_poll = Instant::now();
         // at the end of the interpreter nothing can be attached
         let Some(Err(raised)) = Python::try_attach(|py| py.check_signals()) else { return ControlFlow::Continue(()) };
         *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
@@ -100,7 +100,8 @@ pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Result
     thread::Builder::new().name("tensilo-work".to_owned()).spawn(move || sender.send(work()).is_ok())?;
     let receiver = Mutex::new(receiver);
     loop {
-        let received = py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(PATIENCE));
+        let received =
+            py.detach(|| receiver.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNAL_POLL_INTERVAL));
         match received {
             Ok(result) => return result.or_raise(py),
             Err(RecvTimeoutError::Timeout) => py.check_signals()?,
@@ -152,7 +153,7 @@ fn wait(
 ) -> PyResult<()> {
     loop {
         let over = py.detach(|| match is_finished.lock() {
-            Ok(is_finished) => is_finished.recv_timeout(PATIENCE) != Err(RecvTimeoutError::Timeout),
+            Ok(is_finished) => is_finished.recv_timeout(SIGNAL_POLL_INTERVAL) != Err(RecvTimeoutError::Timeout),
             Err(_) => true,
         });
         if over {

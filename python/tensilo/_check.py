@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from . import _tensilo
 from ._errors import CorruptionError
-from ._progress import shown
+from ._progress import progress_callback
 
 
 class Report:
@@ -69,10 +69,10 @@ class Report:
         return f"Report({self.state})\n" + "\n".join(lines[:20]) + ("\n..." if len(lines) > 20 else "")
 
 
-def _error(text: str, place: dict[str, Any]) -> CorruptionError:
+def _error(text: str, location: dict[str, Any]) -> CorruptionError:
     error = CorruptionError(text)
     for name in ("path", "column", "samples", "offset", "rule"):
-        setattr(error, name, place.get(name))
+        setattr(error, name, location.get(name))
     error.add_note("tensilo.salvage saves what is intact")
     return error
 
@@ -94,5 +94,5 @@ def verify(
     Returns:
         A ``Report``; its ``raise_if_damaged()`` raises the first damage.
     """
-    with shown(progress) as show:
+    with progress_callback(progress) as show:
         return Report(_tensilo._verify(path, deep=deep, threads=threads, progress=show))

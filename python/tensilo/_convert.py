@@ -8,7 +8,7 @@ from os import PathLike
 from typing import Any, Literal
 
 from . import _tensilo
-from ._progress import shown
+from ._progress import progress_callback
 
 _Path = str | PathLike[str]
 _Progress = bool | Callable[[str, int, int | None], object]
@@ -77,7 +77,7 @@ def convert(
         FileExistsError: the output is there.
         KeyboardInterrupt: after Ctrl-C; nothing is left of the output.
     """
-    with shown(progress) as show:
+    with progress_callback(progress) as show:
         dropped = _tensilo._convert(
             inputs,
             output,
@@ -101,7 +101,7 @@ def append(
     target: _Path,
     inputs: Any,
     *,
-    skip_others: bool = False,
+    skip_extra_columns: bool = False,
     file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
     profile: str | Mapping[str, str] = "balanced",
@@ -117,7 +117,7 @@ def append(
     Args:
         target: the file, or the folder of the dataset.
         inputs, file_is_sample: as those of ``convert``. They have the columns of the target.
-        skip_others: whether columns that the target does not have are left out.
+        skip_extra_columns: whether columns that the target does not have are left out.
         discard_tail: whether bytes that an append left unfinished at the end of a file are cut off.
 
     Returns:
@@ -126,11 +126,11 @@ def append(
     Raises:
         ConflictError: another writer has published a version of the dataset meanwhile.
     """
-    with shown(progress) as show:
+    with progress_callback(progress) as show:
         return _tensilo._append(
             target,
             inputs,
-            skip_others=skip_others,
+            skip_extra_columns=skip_extra_columns,
             file_is_sample=file_is_sample,
             null_elements=null_elements,
             profile=profile,

@@ -19,7 +19,7 @@ class LoaderOptions(TypedDict, total=False):
     order: Literal["windowed", "shuffled", "sequential"] | None
     window: tuple[int, int] | None
     seed: int | None
-    tail: Literal["drop", "pad", "exact"] | None
+    last_batch: Literal["drop", "pad", "exact"] | None
     decode_threads: int | Literal["auto"]
     io_depth: int
     prefetch: int
@@ -31,7 +31,7 @@ _HINTS = {
     "shuffle": 'order="shuffled" or "sequential"',
     "num_workers": "decode_threads",
     "prefetch_factor": "prefetch",
-    "drop_last": 'tail="drop", "pad" or "exact"',
+    "drop_last": 'last_batch="drop", "pad" or "exact"',
     "collate_fn": "pad and dtypes",
     "sampler": "order, rank and world_size, or dataset.select",
     "batch_sampler": "order, rank and world_size, or dataset.select",

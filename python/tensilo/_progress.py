@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def shown(
+def progress_callback(
     progress: bool | Callable[[str, int, int | None], object] | None,
 ) -> Iterator[Callable[[str, int, int | None], object] | None]:
     """Yields the function that is called with phase, done and total; None for no progress.

@@ -10,19 +10,19 @@ import pyarrow as pa
 from . import _tensilo
 
 # the samples from which the bytes of one are estimated
-_LOOKED_AT = 16
+_PROBE_SAMPLES = 16
 
 
-def ranges(count: int, parts: int) -> list[range]:
+def ranges(count: int, range_count: int) -> list[range]:
     """Divides samples among at most so many ranges, whose lengths differ by at most 1."""
-    parts = max(1, min(parts, count))
-    ends = [count * part // parts for part in range(parts + 1)]
+    range_count = max(1, min(range_count, count))
+    ends = [count * i // range_count for i in range(range_count + 1)]
     return [range(start, end) for start, end in pairwise(ends) if start < end]
 
 
 def sample_bytes(dataset: _tensilo.Dataset, columns: Sequence[str] | None) -> int:
     """Returns about how many bytes a sample has in Arrow, at least 1."""
     count = len(dataset)
-    samples = sorted({count * i // _LOOKED_AT for i in range(_LOOKED_AT)}) if count else []
+    samples = sorted({count * i // _PROBE_SAMPLES for i in range(_PROBE_SAMPLES)}) if count else []
     nbytes = pa.table(dataset.take(samples, columns)).nbytes
     return max(1, nbytes // max(1, len(samples)))

@@ -1,10 +1,10 @@
 """Samples one by one."""
 
-_AT_A_TIME = 256
+_BATCH_SAMPLES = 256
 
 
 def rows(dataset):
     """Yields the samples of a dataset as dicts, read 256 at a time."""
     count = len(dataset)
-    for start in range(0, count, _AT_A_TIME):
-        yield from dataset[start : min(start + _AT_A_TIME, count)].rows()
+    for start in range(0, count, _BATCH_SAMPLES):
+        yield from dataset[start : min(start + _BATCH_SAMPLES, count)].rows()

@@ -20,7 +20,7 @@ _Progress = Callable[[str, int, int | None], object]
 _Job = tuple[_Path, int, int]
 _PlannedInput = tuple[str, int, bytes]
 _Plan = tuple["list[_PlannedInput]", "Schema", "list[tuple[int, int, bytes]]"]
-_WrittenFile = tuple[int, int, int, int, int, bytes]
+_JobFile = tuple[int, int, int, int, int, bytes]
 
 @final
 class Array:
@@ -82,7 +82,7 @@ class BatchColumn:
     _device_range: tuple[int, int] | None
     _element_bytes: int
     def _row_offsets(self) -> Array: ...
-    def _places(self) -> list[tuple[int, tuple[int, ...]] | None]: ...
+    def _sample_slots(self) -> list[tuple[int, tuple[int, ...]] | None]: ...
     def tolist(self) -> list[Any]: ...
     def __array__(self, dtype: _DType = None, *, copy: bool | None = None) -> Any: ...
     def __arrow_c_array__(self, requested_schema: Any = None) -> tuple[Any, ...]: ...
@@ -257,7 +257,7 @@ class Loader:
         order: Literal["windowed", "shuffled", "sequential"] | None = None,
         window: tuple[int, int] | None = None,
         seed: int | None = None,
-        tail: Literal["drop", "pad", "exact"] | None = None,
+        last_batch: Literal["drop", "pad", "exact"] | None = None,
         rank: int = 0,
         world_size: int = 1,
         decode_threads: int | Literal["auto"] = "auto",
@@ -303,11 +303,11 @@ class DeviceArray:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 @final
-class Resident:
+class ResidentDataset:
     nbytes: int
     def __new__(
         cls, loader: Loader, start: int, end: int, max_bytes: int | str | None, progress: _Progress | None
-    ) -> Resident: ...
+    ) -> ResidentDataset: ...
     def columns(
         self,
     ) -> list[tuple[str, str, tuple[int, ...], bytes, bool, list[int]]]: ...
@@ -376,7 +376,7 @@ def _inspect(path: _Path) -> dict[str, Any]: ...
 def _salvage(path: _Path, output: _Path | None) -> dict[str, Any]: ...
 def _draw_layout(path: _Path, width: int, verify: bool) -> str: ...
 def _array_of_bytes(bytes: bytes, dtype: _DType, shape: Sequence[int]) -> Array: ...
-def _batch(samples: Sequence[int], place: Any, columns: Sequence[Any]) -> Batch: ...
+def _batch(samples: Sequence[int], origin: Any, columns: Sequence[Any]) -> Batch: ...
 def _batch_column(samples: Sequence[int], column: Any) -> BatchColumn: ...
 def _column_type(
     dtype: _DType,
@@ -404,7 +404,7 @@ def _append(
     target: _Path,
     inputs: Any,
     *,
-    skip_others: bool,
+    skip_extra_columns: bool,
     file_is_sample: bool,
     null_elements: str,
     profile: str | Mapping[str, str],
@@ -426,7 +426,7 @@ def _plan(
 def _plan_append(
     target: _Path,
     inputs: _Paths,
-    skip_others: bool,
+    skip_extra_columns: bool,
     null_elements: str,
     profile: str | Mapping[str, str],
     shard_bytes: int | str,
@@ -443,9 +443,9 @@ def _run_task(
     null_elements: str,
     profile: str | Mapping[str, str],
     threads: int | Literal["auto"],
-    skip_others: bool,
-) -> _WrittenFile: ...
+    skip_extra_columns: bool,
+) -> _JobFile: ...
 def _write_task(
     job: _Job, number: int, inputs: Any, options: dict[str, Any], threads: int | Literal["auto"]
-) -> tuple[_WrittenFile, Schema]: ...
-def _publish(job: _Job, schema: Schema, files: Sequence[_WrittenFile], change: str) -> int: ...
+) -> tuple[_JobFile, Schema]: ...
+def _publish(job: _Job, schema: Schema, files: Sequence[_JobFile], change: str) -> int: ...

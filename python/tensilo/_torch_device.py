@@ -55,7 +55,7 @@ class TorchDevice:
         if column.is_tensor:
             return values.view(dtype).view(column.shape)
         if not has_tensor(column):
-            return [None if place is None else _at(values, dtype, *place) for place in column._places()]
+            return [None if slot is None else _at(values, dtype, *slot) for slot in column._sample_slots()]
         offsets = torch.from_dlpack(column._row_offsets())
         rows = values.view(dtype).view(int(offsets[-1]), *column.shape[2:])
         # PyTorch would take all rows for the longest

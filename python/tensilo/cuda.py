@@ -1,6 +1,6 @@
 """Datasets that stay compressed in the memory of a GPU.
 
-``Resident`` needs PyTorch. ``tensilo.torch.Loader(..., device="cuda")`` is for datasets that are larger than
+``ResidentDataset`` needs PyTorch. ``tensilo.torch.Loader(..., device="cuda")`` is for datasets that are larger than
 the memory of the GPU.
 """
 
@@ -21,10 +21,10 @@ __all__ = ["Resident"]
 
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Gathers whose reports are not waited for.
-_IN_FLIGHT = 8
+_MAX_IN_FLIGHT = 8
 
 
-class Resident:
+class ResidentDataset:
     """Samples that stay in the memory of a GPU as they are stored, and are decoded there when they are gathered.
 
     All are read, checked and sent when this is made. ``gather`` then needs neither the processor nor the link.
@@ -73,7 +73,7 @@ class Resident:
         )
         if max_bytes is None and not self._gpu.gpu.is_emulated:
             max_bytes = torch.cuda.mem_get_info(self.device)[0] // 10 * 9
-        self._resident = _tensilo.Resident(loader, self.samples.start, self.samples.stop, max_bytes, progress)
+        self._resident = _tensilo.ResidentDataset(loader, self.samples.start, self.samples.stop, max_bytes, progress)
         self._reader = loader.reader()
         described = enumerate(self._resident.columns())
         self._columns = [_Column(self, number, pad or {}, *column) for number, column in described]
@@ -96,7 +96,7 @@ class Resident:
 
     def __repr__(self) -> str:
         names = ", ".join(column.name for column in self._columns)
-        return f"Resident({names}: {self.resident} of {len(self)} samples in {self.nbytes} bytes of {self.device})"
+        return f"ResidentDataset({names}: {self.resident} of {len(self)} samples, {self.nbytes} bytes of {self.device})"
 
     def gather(self, indices: Any) -> dict[str, torch.Tensor]:
         """Returns samples, in this order and repeated ones each time, as a dict from names to tensors.
@@ -128,11 +128,11 @@ class Resident:
         # rows of another sample until those that are read take their places
         streamed = self._streamed(host[absent])
         tensors = self._gathered(indices.masked_fill(indices >= self.resident, 0), streamed)
-        places = absent.to(self.device)
+        positions = absent.to(self.device)
         for column in self._columns:
-            column.replace(tensors[column.name], places, streamed[column.name])
+            column.replace(tensors[column.name], positions, streamed[column.name])
         for name in tensors.keys() - {column.name for column in self._columns}:
-            tensors[name][places] = streamed[name]
+            tensors[name][positions] = streamed[name]
         return tensors
 
     def synchronize(self) -> None:
@@ -166,13 +166,13 @@ class Resident:
                 tensors[f"{column.name}_is_null"] = column.masks(indices)
         # the caller may write to the indices meanwhile
         self._pending.append((gathering, indices.clone()))
-        while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _IN_FLIGHT):
+        while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _MAX_IN_FLIGHT):
             self._finish(*self._pending.popleft())
         return tensors
 
 
 class _Column:
-    """A column of ``Resident``."""
+    """A column of ``ResidentDataset``."""
 
     def __init__(self, owner, number, pad, name, dtype, shape, filler, nullable, nulls):
         self._gpu, self._resident, self._number = owner._gpu, owner._resident, number
@@ -196,17 +196,17 @@ class _Column:
             rows = torch.empty((count, *shape), dtype=self._dtype, device=device)
         if count > 0 and len(self._resident) > 0:
             row_bytes = rows.nbytes // count
-            place = (indices.data_ptr(), count, rows.data_ptr(), row_bytes, self._gpu.current_stream())
-            self._resident.gather(self._number, *place, gathering)
+            arguments = (indices.data_ptr(), count, rows.data_ptr(), row_bytes, self._gpu.current_stream())
+            self._resident.gather(self._number, *arguments, gathering)
         return rows
 
-    def replace(self, rows, places, streamed):
+    def replace(self, rows, positions, streamed):
         """Puts samples into rows, which are at least as long."""
         if not self._is_padded:
-            rows[places] = streamed
+            rows[positions] = streamed
             return
-        rows[places, : streamed.shape[1]] = streamed
-        rows.view(self._bits)[places, streamed.shape[1] :] = self._filler
+        rows[positions, : streamed.shape[1]] = streamed
+        rows.view(self._bits)[positions, streamed.shape[1] :] = self._filler
 
     def masks(self, indices):
         """Returns which of the samples are null."""

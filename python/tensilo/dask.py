@@ -53,10 +53,10 @@ def read(
     names = [columns] if isinstance(columns, str) else columns
     if partitions is None:
         partitions = -(-len(dataset) * sample_bytes(dataset, names) // _PARTITION_BYTES)
-    parts = ranges(len(dataset), partitions) or [range(0)]
-    divisions = [part.start for part in parts] + [max(0, len(dataset) - 1)]
+    sample_ranges = ranges(len(dataset), partitions) or [range(0)]
+    divisions = [samples.start for samples in sample_ranges] + [max(0, len(dataset) - 1)]
     return dask.dataframe.from_map(
-        _frame, parts, dataset=dataset, columns=names, meta=_frame(range(0), dataset, names), divisions=divisions
+        _frame, sample_ranges, dataset=dataset, columns=names, meta=_frame(range(0), dataset, names), divisions=divisions
     )
 
 

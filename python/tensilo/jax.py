@@ -36,7 +36,7 @@ class Loader:
         io: how files are read, see ``tensilo.open``.
         rank, world_size: those of JAX's processes by default.
 
-    Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, tail, decode_threads, and more.
+    Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, last_batch, decode_threads, and more.
     """
 
     def __init__(
@@ -89,11 +89,11 @@ class Loader:
         start, _ = column._device_range
         if column.is_tensor:
             return jax.dlpack.from_dlpack(memory.array(start, column.dtype, column.shape))
-        places = column._places()
+        slots = column._sample_slots()
         _, end = column._device_range
         # arrays begin at multiples of 16 bytes, which samples of different lengths do not
         values = jax.dlpack.from_dlpack(memory.array(start, column.dtype, ((end - start) // column._element_bytes,)))
-        return [place and _sample(values, place[0] // column._element_bytes, place[1]) for place in places]
+        return [slot and _sample(values, slot[0] // column._element_bytes, slot[1]) for slot in slots]
 
     def _arrays(self, batch: _tensilo.Batch) -> Any:
         arrays = {name: self._array(column) for name, column in batch.items()}

@@ -112,14 +112,14 @@ class _Reader(DataSourceReader):
     """Reads ranges of samples, each in a task."""
 
     def __init__(
-        self, dataset: _tensilo.Dataset, columns: list[str] | None, schema: pa.Schema, parts: str | None
+        self, dataset: _tensilo.Dataset, columns: list[str] | None, schema: pa.Schema, partitions: str | None
     ) -> None:
         self._dataset, self._columns, self._schema = dataset, columns, schema
         self._sample_bytes = sample_bytes(dataset, columns)
-        self._parts = int(parts) if parts else -(-len(dataset) * self._sample_bytes // _PARTITION_BYTES)
+        self._partition_count = int(partitions) if partitions else -(-len(dataset) * self._sample_bytes // _PARTITION_BYTES)
 
     def partitions(self) -> list[InputPartition]:
-        return [_Samples(part) for part in ranges(len(self._dataset), self._parts) or [range(0)]]
+        return [_Samples(samples) for samples in ranges(len(self._dataset), self._partition_count) or [range(0)]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, _Samples)
@@ -130,7 +130,7 @@ class _Reader(DataSourceReader):
 
 
 @dataclass
-class _Written(WriterCommitMessage):
+class _CommitMessage(WriterCommitMessage):
     fragment: distributed.Fragment | None
 
 
@@ -153,15 +153,15 @@ class _Writer(DataSourceArrowWriter):
         batches = (batch for batch in iterator if batch.num_rows)
         first, context = next(batches, None), TaskContext.get()
         if first is None or context is None:
-            return _Written(None)
+            return _CommitMessage(None)
         reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
         options = {**self._options, "shapes": with_open_lists(first.schema, None)}
         job = (self._folder, self._job.version, self._job.number)
         file, schema = _tensilo._write_task(job, context.partitionId(), reader, options, 1)
-        return _Written(distributed.Fragment(self._job, file, schema))
+        return _CommitMessage(distributed.Fragment(self._job, file, schema))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        written = [message.fragment for message in messages if isinstance(message, _Written)]
+        written = [message.fragment for message in messages if isinstance(message, _CommitMessage)]
         fragments = [fragment for fragment in written if fragment is not None]
         if fragments or not _tensilo._has_manifest(self._folder):
             distributed.commit(self._folder, fragments)

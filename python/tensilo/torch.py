@@ -114,12 +114,12 @@ class _Fetch:
             return self._of_columns(self.batch, False)
         source = self._dataset
         names = source.columns or source.dataset.columns
-        alone = [name for name in names if self._is_read_alone(source.dataset.schema[name])]
-        rest = [name for name in names if name not in alone]
+        direct = [name for name in names if self._is_read_directly(source.dataset.schema[name])]
+        rest = [name for name in names if name not in direct]
         tensors = {}
         if rest:
             tensors = self._of_columns(source.dataset.take(self._indices, rest, dtypes=self._dtypes(rest)), True)
-        tensors |= {name: self._shared(source.dataset[name]) for name in alone}
+        tensors |= {name: self._shared(source.dataset[name]) for name in direct}
         return {name: tensors.pop(name) for name in names} | tensors
 
     def _of_columns(self, batch, is_shared):
@@ -137,7 +137,7 @@ class _Fetch:
         out = in_shared_memory(column.padded_shape(multiple=multiple), dtype_of(column.dtype))
         return column.padded(value, multiple=multiple, out=out)
 
-    def _is_read_alone(self, column):
+    def _is_read_directly(self, column):
         """Returns whether a column is read to shared memory at once: it has one shape, and needs no mask."""
         has_mask = column.nullable and self._dataset.null_masks
         return not column.levels and None not in column.shape and column.dtype not in _TEXTS and not has_mask
@@ -239,7 +239,7 @@ class Loader(IterableDataset):
         columns, dtypes, pad: as those of ``Dataset``.
         order: "windowed" (the default), "shuffled", or "sequential".
         seed: that of the order; 0 by default.
-        tail: how an epoch ends: "drop" (the default), "pad", or "exact".
+        last_batch: how an epoch ends: "drop" (the default), "pad", or "exact".
         decode_threads: the maximum number of threads that decode at the same time; "auto" (the default) leaves
             a processor to the training.
         window, io_depth, prefetch, on_damage: see ``tensilo.Loader``.
@@ -279,12 +279,12 @@ class Loader(IterableDataset):
         self.pin_memory, self.null_masks, self.transform = pin_memory, null_masks, transform
         self.device, self._min_device_bytes = device, min_device_bytes
         self._options = options
-        self._loader = self._made()
+        self._loader = self._make_loader()
         # where a worker of a DataLoader is, and whether it has left an epoch early
-        self._of_worker_state: dict[str, Any] | None = None
-        self._is_left = False
+        self._worker_state: dict[str, Any] | None = None
+        self._left_early = False
 
-    def _made(self):
+    def _make_loader(self):
         self._gpu = None if self.device is None else TorchDevice(self.device)
         return _tensilo.Loader(
             self.dataset,
@@ -318,7 +318,7 @@ class Loader(IterableDataset):
 
     def set_epoch(self, epoch: int) -> None:
         """Makes the next iteration begin at the start of an epoch."""
-        self._of_worker_state, self._is_left = None, False
+        self._worker_state, self._left_early = None, False
         self._loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -326,13 +326,13 @@ class Loader(IterableDataset):
 
         In a worker of a ``DataLoader`` it is where the worker is, for a worker of the same number.
         """
-        return self._loader.state_dict() if self._of_worker_state is None else self._of_worker_state
+        return self._loader.state_dict() if self._worker_state is None else self._worker_state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Makes the next iteration go on from a state, of any number of ranks and any batch size."""
         self._loader.load_state_dict(state_dict)
-        self._of_worker_state = state_dict if state_dict.get("taken") else None
-        self._is_left = False
+        self._worker_state = state_dict if state_dict.get("taken") else None
+        self._left_early = False
 
     def stats(self) -> dict[str, Any]:
         """Returns what the loader did in the last iteration, and what to do, "verdict"."""
@@ -347,8 +347,8 @@ class Loader(IterableDataset):
         if worker is not None and self.device is not None:
             raise ValueError("a loader with a device works in the process of the training: iterate over it there")
         if worker is not None:
-            return self._of_worker(worker.id, worker.num_workers)
-        if self._of_worker_state is not None:
+            return self._worker_batches(worker.id, worker.num_workers)
+        if self._worker_state is not None:
             raise ValueError("this is the state of a worker of a DataLoader: load it there, with as many workers")
         if self._gpu is not None:
             batches = self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream)
@@ -356,19 +356,19 @@ class Loader(IterableDataset):
         options = {"pin_memory": self.pin_memory, "null_masks": self.null_masks}
         return _Batches(iter(self._loader), lambda batch: of_batch(batch, **options), self.transform)
 
-    def _of_worker(self, worker, workers):
+    def _worker_batches(self, worker, num_workers):
         """Yields every n-th batch, read by this thread."""
-        if self._is_left:
+        if self._left_early:
             # what is left of an epoch that was left early is over
             self.set_epoch(self.epoch + 1)
-        taken = (self._of_worker_state or {}).get("taken", 0)
-        start, self._of_worker_state = self._loader.state_dict(), None
+        taken = (self._worker_state or {}).get("taken", 0)
+        start, self._worker_state = self._loader.state_dict(), None
         position = start["position"]
         reader = self._loader.reader()
-        for step in range(worker + taken * workers, self._loader._batches_from(position), workers):
+        for step in range(worker + taken * num_workers, self._loader._batches_from(position), num_workers):
             batch = reader.take(self._loader.samples(step, position=position))
             taken += 1
-            self._is_left, self._of_worker_state = True, {**start, "taken": taken}
+            self._left_early, self._worker_state = True, {**start, "taken": taken}
             tensors = of_batch(batch, null_masks=self.null_masks)
             yield self.transform(tensors) if self.transform else tensors
         self.set_epoch(start["epoch"] + 1)
@@ -380,7 +380,7 @@ class Loader(IterableDataset):
     def __setstate__(self, state):
         reached = state.pop("_state")
         self.__dict__.update(state)
-        self._loader = self._made()
+        self._loader = self._make_loader()
         self._loader.load_state_dict(reached)
 
 
@@ -401,15 +401,15 @@ class _Batches:
 def _rank_and_world_size():
     if torch.distributed.is_available() and torch.distributed.is_initialized():
         return torch.distributed.get_rank(), torch.distributed.get_world_size()
-    return _number("RANK", 0, 0), _number("WORLD_SIZE", 1, 1)
+    return _env_int("RANK", 0, 0), _env_int("WORLD_SIZE", 1, 1)
 
 
-def _number(name, default, least):
+def _env_int(name, default, minimum):
     """Returns the number in an environment variable."""
     text = os.environ.get(name)
     if not text:
         return default
-    if not text.isdecimal() or int(text) < least:
+    if not text.isdecimal() or int(text) < minimum:
         ways = "correct or unset it, or pass rank and world_size"
-        raise ValueError(f"the environment variable {name} is {text!r}, not a number of at least {least}: {ways}")
+        raise ValueError(f"the environment variable {name} is {text!r}, not a number of at least {minimum}: {ways}")
     return int(text)

@@ -75,11 +75,11 @@ def mixed(mixed_path):
 
 def assert_is_sample(row, i):
     """Asserts that a row is sample ``i`` of the mixed data."""
-    due = sample(i)
-    np.testing.assert_array_equal(row["emb"].numpy(dtype="float32"), due["emb"])
-    np.testing.assert_array_equal(row["mel"].numpy(), due["mel"])
+    expected = sample(i)
+    np.testing.assert_array_equal(row["emb"].numpy(dtype="float32"), expected["emb"])
+    np.testing.assert_array_equal(row["mel"].numpy(), expected["mel"])
     rest = {name: row[name] for name in ("text", "image", "words", "label")}
-    assert rest == {name: due[name] for name in rest}
+    assert rest == {name: expected[name] for name in rest}
 
 
 @pytest.fixture

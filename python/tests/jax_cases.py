@@ -48,7 +48,7 @@ def test_batches_are_transformed(mixed):
 
 def test_an_epoch_is_divided_and_resumed(mixed):
     def loader(rank=0, world_size=1):
-        options = {"columns": ["label"], "order": "shuffled", "seed": 7, "tail": "exact"}
+        options = {"columns": ["label"], "order": "shuffled", "seed": 7, "last_batch": "exact"}
         return tensilo.jax.Loader(mixed, 50 // world_size, rank=rank, world_size=world_size, **options)
 
     whole = [label for batch in loader() for label in batch["label"].tolist()]
@@ -81,10 +81,10 @@ def test_options_that_do_not_exist_are_explained(mixed):
 
 def test_a_gpu_delivers_what_the_processor_delivers(ragged, gpu):
     Loader = tensilo.jax.Loader
-    options = {"order": "shuffled", "tail": "exact", "pad": {"mel": 0}, "dtypes": {"mel": "f32"}}
-    for found, due in zip(Loader(ragged, 64, device="cuda", **options), Loader(ragged, 64, **options), strict=True):
-        assert list(found) == list(due)
-        for name, array in due.items():
+    options = {"order": "shuffled", "last_batch": "exact", "pad": {"mel": 0}, "dtypes": {"mel": "f32"}}
+    for found, expected in zip(Loader(ragged, 64, device="cuda", **options), Loader(ragged, 64, **options), strict=True):
+        assert list(found) == list(expected)
+        for name, array in expected.items():
             rows = zip(found[name], array, strict=True)
             assert all(a == b if isinstance(a, (str, list, type(None))) else (a == b).all() for a, b in rows), name
             assert isinstance(array, list) or found[name].dtype == array.dtype

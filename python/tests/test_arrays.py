@@ -114,7 +114,7 @@ def test_ragged_samples_are_values_and_offsets(mixed):
     assert bytes(words.tobytes()) == b"w0w0"
 
 
-def test_nulls_are_told(mixed):
+def test_nulls_are_counted_and_masked(mixed):
     text = mixed[:9]["text"]
     assert text.null_count == 2 and text.nulls().tolist() == [i % 7 == 0 for i in range(9)]
     assert text.tolist()[0] is None and mixed[:9]["label"].nulls() is None
@@ -184,12 +184,12 @@ def test_hostile_arguments_are_exceptions(mixed):
     for indices in (np.broadcast_to(np.int64(0), shape), range(2**62)):
         with pytest.raises((MemoryError, IndexError)):
             mixed.take(indices)
-    for asked in (10**30, -(10**30)):
+    for index in (10**30, -(10**30)):
         for read in (mixed, mixed["label"], mixed[:2], mixed[:2]["label"]):
             with pytest.raises(IndexError):
-                read[asked]
+                read[index]
         with pytest.raises(IndexError):
-            mixed.take([asked])
+            mixed.take([index])
     with pytest.raises(ValueError, match="dimensions"):
         ts._tensilo._array_of_bytes(b"0", "u8", [1] * 200)
 

@@ -23,11 +23,11 @@ pa = optional("pyarrow")
 def test_every_way_of_reading_gives_the_same(table, profile):
     with tempfile.TemporaryDirectory() as folder:
         dataset = ts.convert(table, f"{folder}/x.tsl", profile=profile)
-        due = {name: table[name].to_pylist() for name in table.column_names}
+        expected = {name: table[name].to_pylist() for name in table.column_names}
         back = pa.RecordBatchReader.from_stream(dataset).read_all()
         batch = dataset[:]
         as_arrow = pa.table(batch)
-        for name, samples in due.items():
+        for name, samples in expected.items():
             column = batch[name]
             ways = [column.tolist(), back[name].to_pylist(), as_arrow[name].to_pylist(), pa.array(column).to_pylist()]
             ways.append([one if not isinstance(one, ts.Array) else one.tolist() for one in dataset[name]])
@@ -38,7 +38,7 @@ def test_every_way_of_reading_gives_the_same(table, profile):
             if column.is_tensor and column.null_count == 0:
                 raw = column.array().tobytes()
                 assert np.asarray(column).tobytes() == raw == np.from_dlpack(column).tobytes()
-        assert same([table.schema.field(name).type for name in due], [back.schema.field(name).type for name in due])
+        assert same([table.schema.field(name).type for name in expected], [back.schema.field(name).type for name in expected])
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])

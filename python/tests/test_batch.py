@@ -14,11 +14,11 @@ import tensilo as ts
 from conftest import SCHEMA, assert_is_sample
 
 
-def assert_same(batch, due):
+def assert_same(batch, expected):
     """Asserts that two batches have the same samples of the same columns."""
-    assert batch.samples.tolist() == due.samples.tolist() and batch.keys() == due.keys()
+    assert batch.samples.tolist() == expected.samples.tolist() and batch.keys() == expected.keys()
     for name, column in batch.items():
-        other = due[name]
+        other = expected[name]
         assert (column.dtype, column.shape, column.levels, column.nullable, column.null_count) == (
             other.dtype,
             other.shape,
@@ -55,7 +55,7 @@ def test_slices_of_fixed_and_padded_columns_keep_nulls(tmp_path):
     values["y"] = [None if i % 5 == 2 else [i] * (i % 4) for i in range(20)]
     with ts.Writer(tmp_path / "x.tsl", columns) as writer:
         writer.write(**values)
-    batch = next(iter(ts.Loader(tmp_path / "x.tsl", 20, order="sequential", pad={"y": 0}, tail="exact")))
+    batch = next(iter(ts.Loader(tmp_path / "x.tsl", 20, order="sequential", pad={"y": 0}, last_batch="exact")))
     for i in range(20):
         for some in (batch[i : i + 1], pickle.loads(pickle.dumps(batch))[[i]]):
             assert some["x"].tolist() == values["x"][i : i + 1]
@@ -88,7 +88,7 @@ def test_a_process_returns_batches(mixed_path):
         assert_is_sample(row, i)
 
 
-def test_a_batch_keeps_its_place(mixed):
+def test_a_pickled_or_sliced_batch_has_its_epoch_and_position(mixed):
     batches = iter(ts.Loader(mixed, 10, columns=["label"], order="shuffled"))
     next(batches)
     batch = next(batches)
@@ -99,7 +99,7 @@ def test_a_batch_keeps_its_place(mixed):
     assert (column.name, column.tolist()) == ("label", batch["label"].tolist())
 
 
-def test_values_that_were_changed_are_kept(mixed):
+def test_changed_values_are_preserved(mixed):
     batch = mixed[:4]
     batch["label"].numpy()[:] = [9, 8, 7, 6]
     assert batch[[3, 0]]["label"].tolist() == [6, 9]
@@ -107,10 +107,10 @@ def test_values_that_were_changed_are_kept(mixed):
 
 
 def test_damaged_pickles_are_errors(mixed):
-    make, (samples, place, columns) = mixed[:3].__reduce__()
-    assert len(make(samples, place, columns)) == 3
+    make, (samples, origin, columns) = mixed[:3].__reduce__()
+    assert len(make(samples, origin, columns)) == 3
     with pytest.raises(ValueError, match="4 samples|3 samples"):
-        make([*samples, 4], place, columns)
+        make([*samples, 4], origin, columns)
     for i, column in enumerate(columns):
         name, kind, lists, count, extents, values, _ = column
         for wrong in (
@@ -121,7 +121,7 @@ def test_damaged_pickles_are_errors(mixed):
             (name, kind, lists, count, extents, values, b""),
         ):
             with pytest.raises(ValueError):
-                make(samples, place, [*columns[:i], wrong, *columns[i + 1 :]])
+                make(samples, origin, [*columns[:i], wrong, *columns[i + 1 :]])
 
 
 def test_samples_that_a_batch_does_not_have(mixed):

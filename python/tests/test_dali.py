@@ -38,7 +38,7 @@ def sample(i):
 
 
 def loader(path, **options):
-    return ts.Loader(path, 32, seed=1, tail="exact", **options)
+    return ts.Loader(path, 32, seed=1, last_batch="exact", **options)
 
 
 def assert_are_samples(batch):
@@ -46,10 +46,10 @@ def assert_are_samples(batch):
     image, mel, label, vector = batch
     assert len(image) == len(mel) == len(label) == len(vector)
     for i, number in enumerate(label):
-        due = sample(int(number))
-        np.testing.assert_array_equal(image[i], np.frombuffer(due["image"][0], np.uint8))
-        np.testing.assert_array_equal(mel[i], due["mel"][0])
-        np.testing.assert_array_equal(vector[i], due["vector"][0])
+        expected = sample(int(number))
+        np.testing.assert_array_equal(image[i], np.frombuffer(expected["image"][0], np.uint8))
+        np.testing.assert_array_equal(mel[i], expected["mel"][0])
+        np.testing.assert_array_equal(vector[i], expected["vector"][0])
         assert (image[i].dtype, mel[i].dtype, vector[i].dtype) == (np.uint8, np.float32, np.float32)
 
 

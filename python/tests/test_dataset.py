@@ -13,7 +13,7 @@ import tensilo as ts
 from conftest import COUNT, SCHEMA, assert_is_sample, sample
 
 
-def test_a_dataset_tells_what_it_is(mixed, mixed_path):
+def test_a_dataset_has_its_properties(mixed, mixed_path):
     assert len(mixed) == COUNT
     assert mixed.columns == list(SCHEMA)
     assert mixed.version == 1 and mixed.versions() == [1]
@@ -51,16 +51,16 @@ def test_iteration_gives_each_sample_once(mixed):
     ],
     ids=str,
 )
-def test_samples_come_in_the_order_that_was_asked_for(mixed, indices):
+def test_samples_come_in_the_requested_order(mixed, indices):
     if isinstance(indices, slice):
-        asked = list(range(COUNT))[indices]
+        expected = list(range(COUNT))[indices]
     else:
         indices = list(indices) if not isinstance(indices, (range, np.ndarray)) else indices
-        asked = [int(i) % COUNT for i in indices]
+        expected = [int(i) % COUNT for i in indices]
     batch = mixed.take(indices)
-    assert len(batch) == len(asked)
-    assert batch["label"].tolist() == asked == batch.samples.tolist()
-    for row, i in zip(batch.rows(), asked, strict=True):
+    assert len(batch) == len(expected)
+    assert batch["label"].tolist() == expected == batch.samples.tolist()
+    for row, i in zip(batch.rows(), expected, strict=True):
         assert_is_sample(row, i)
 
 
@@ -225,7 +225,7 @@ def test_parts_have_nothing_in_common(mixed):
     assert mixed.split([0.8, 0.2], seed=4)[0][:]["label"].tolist() != labels[0]
     again = pickle.loads(pickle.dumps(rest))
     assert again[:]["label"].tolist() == labels[1] and rest["label"][0] == labels[1][0]
-    batches = ts.Loader(rest, 7, columns=["label"], tail="exact", order="shuffled")
+    batches = ts.Loader(rest, 7, columns=["label"], last_batch="exact", order="shuffled")
     assert sorted(label for batch in batches for label in batch["label"].tolist()) == labels[1]
     chosen = mixed.select([5, 3, 5])
     assert [row["label"] for row in chosen] == [5, 3, 5] and pickle.loads(pickle.dumps(chosen))[1]["label"] == 3
@@ -247,7 +247,7 @@ def test_a_pattern_without_files_is_not_found(tmp_path):
         ts.open(tmp_path / "zz*.tsl")
 
 
-def test_a_column_is_asked_for_once(mixed):
+def test_a_column_named_twice_is_an_error(mixed):
     for names in (["label", "label"], ("label", "emb", "label")):
         with pytest.raises(ValueError, match="twice"):
             mixed.take([0], columns=names)
@@ -280,11 +280,11 @@ def test_options_are_any_mapping(mixed, tmp_path):
 
 def test_masks_are_bools_for_all_samples(mixed):
     mask = np.arange(COUNT) % 3 == 0
-    due = np.flatnonzero(mask).tolist()
+    expected = np.flatnonzero(mask).tolist()
     for key in (mask, mask.tolist(), list(mask), memoryview(mask)):
-        assert mixed[key].samples.tolist() == mixed.take(key).samples.tolist() == due
-        assert mixed["label"][key].tolist() == mixed["label"].take(key).tolist() == due
-        assert mixed.select(key)["label"][:].tolist() == due
+        assert mixed[key].samples.tolist() == mixed.take(key).samples.tolist() == expected
+        assert mixed["label"][key].tolist() == mixed["label"].take(key).tolist() == expected
+        assert mixed.select(key)["label"][:].tolist() == expected
     assert mixed[np.zeros(COUNT, bool)].samples.tolist() == [] == mixed[[]].samples.tolist()
     for wrong in (mask[:-1], [True]):
         with pytest.raises(IndexError, match=f"a mask of {len(wrong)} bools for {COUNT} samples"):

@@ -73,7 +73,7 @@ def test_casts_of_a_read_are_not_of_the_integers_of_decimals(table, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-def test_stored_integers_can_be_asked_for(table, tmp_path):
+def test_stored_integers_can_be_read(table, tmp_path):
     dataset = ts.convert(table, tmp_path / "a.tsl")
     assert dataset["price"][:2].stored.numpy().tolist() == [150, -225]
     assert dataset["label"][:].numpy().tolist() == [1, 2, 3]

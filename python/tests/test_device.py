@@ -38,22 +38,22 @@ def numpy_allocator(gpu):
 
 @pytest.mark.parametrize("min_device_bytes", [0, None])
 def test_batches_with_their_memory(mixed, min_device_bytes, gpu, numpy_allocator):
-    options = {"columns": ["label", "emb", "mel", "text"], "order": "shuffled", "tail": "exact"}
+    options = {"columns": ["label", "emb", "mel", "text"], "order": "shuffled", "last_batch": "exact"}
     loader = ts.Loader(mixed, 64, _gpu=gpu, _min_device_bytes=min_device_bytes, **options)
     memory, allocated = numpy_allocator
     count = 0
-    for (batch, memory_of_batch), due in zip(
+    for (batch, memory_of_batch), expected in zip(
         loader._iter_on_device(memory, 0), ts.Loader(mixed, 64, **options), strict=True
     ):
-        assert batch.samples.tolist() == due.samples.tolist() and batch["text"].tolist() == due["text"].tolist()
+        assert batch.samples.tolist() == expected.samples.tolist() and batch["text"].tolist() == expected["text"].tolist()
         for name in ["label", "emb", "mel"]:
             start, end = batch[name]._device_range
-            values = due[name].ragged()[0] if name == "mel" else due[name].array()
+            values = expected[name].ragged()[0] if name == "mel" else expected[name].array()
             assert memory_of_batch.bytes[start:end].tobytes() == values.tobytes(), name
-        assert batch["mel"]._row_offsets().tolist() == due["mel"].ragged()[1].tolist()
-        places = [(start // 12, shape) for start, shape in batch["mel"]._places()]
-        assert places == [
-            (start, row.shape) for start, row in zip(due["mel"].ragged()[1].tolist()[:-1], due["mel"], strict=True)
+        assert batch["mel"]._row_offsets().tolist() == expected["mel"].ragged()[1].tolist()
+        slots = [(start // 12, shape) for start, shape in batch["mel"]._sample_slots()]
+        assert slots == [
+            (start, row.shape) for start, row in zip(expected["mel"].ragged()[1].tolist()[:-1], expected["mel"], strict=True)
         ]
         count += 1
     assert count == len(allocated) == len(loader) == 8
@@ -63,7 +63,7 @@ def test_batches_with_their_memory(mixed, min_device_bytes, gpu, numpy_allocator
 
 def test_the_state_is_that_of_batches_that_were_taken(mixed, gpu, numpy_allocator):
     memory, allocated = numpy_allocator
-    options = {"columns": ["label"], "order": "shuffled", "tail": "exact"}
+    options = {"columns": ["label"], "order": "shuffled", "last_batch": "exact"}
     on_host = [batch["label"].tolist() for batch in ts.Loader(mixed, 50, **options)]
     loader = ts.Loader(mixed, 50, _gpu=gpu, **options)
     batches = loader._iter_on_device(memory, 0)
@@ -144,12 +144,12 @@ def test_batches_do_not_go_on_in_a_process_that_was_forked(mixed, gpu, numpy_all
     assert len(list(batches)) == 9
 
 
-def assert_same(found, due):
+def assert_same(found, expected):
     """Asserts that two batches of tensors are equal."""
     import torch
 
-    assert list(found) == list(due)
-    for name, tensor in due.items():
+    assert list(found) == list(expected)
+    for name, tensor in expected.items():
         if not isinstance(tensor, torch.Tensor):
             assert type(found[name]) is type(tensor)
             pairs = zip(found[name], tensor, strict=True)
@@ -167,12 +167,12 @@ def test_torch_tensors(ragged, min_device_bytes, pad):
     optional("torch")
     from tensilo.torch import Loader
 
-    options = {"order": "shuffled", "tail": "exact", "null_masks": True, "pad": pad, "dtypes": {"mel": "f32"}}
+    options = {"order": "shuffled", "last_batch": "exact", "null_masks": True, "pad": pad, "dtypes": {"mel": "f32"}}
     loader = Loader(ragged, 64, device="cuda", min_device_bytes=min_device_bytes, **options)
     on_host = Loader(ragged, 64, **options)
     for _ in range(2):
-        for found, due in zip(loader, on_host, strict=True):
-            assert_same(found, due)
+        for found, expected in zip(loader, on_host, strict=True):
+            assert_same(found, expected)
     assert loader.stats()["batches"] == 5 and loader.stats()["device_decoding"] > 0
 
 
@@ -181,13 +181,13 @@ def test_torch_loaders_are_pickled_and_resumed(ragged):
     from tensilo.torch import Loader
 
     loader = Loader(ragged, 40, device="cuda:0", columns=["flag"], transform=lambda batch: batch["flag"].sum())
-    due = [int(total) for total in loader]
+    expected = [int(total) for total in loader]
     loader.set_epoch(0)
     batches = iter(loader)
-    assert [int(next(batches)) for _ in range(3)] == due[:3]
+    assert [int(next(batches)) for _ in range(3)] == expected[:3]
     loader.transform = None
     again = pickle.loads(pickle.dumps(loader))
-    assert again.device == "cuda:0" and [int(batch["flag"].sum()) for batch in again] == due[3:]
+    assert again.device == "cuda:0" and [int(batch["flag"].sum()) for batch in again] == expected[3:]
 
 
 def test_torch_arguments(mixed):
@@ -227,36 +227,36 @@ def test_a_damaged_sample_is_the_error_of_the_processor(ragged):
 @pytest.mark.parametrize(("max_bytes", "count"), [(None, 300), (1, 0), (17_000, 64)])
 def test_resident_samples(ragged, max_bytes, count):
     torch = optional("torch")
-    from tensilo.cuda import Resident
+    from tensilo.cuda import ResidentDataset
 
     dataset = ts.open(ragged)
     names, pad, dtypes = ["mel", "maybe", "wave", "flag"], {"mel": -1, "wave": 7}, {"mel": "f32"}
-    told = []
-    resident = Resident(
+    calls = []
+    resident = ResidentDataset(
         dataset,
         names,
         pad=pad,
         dtypes=dtypes,
         null_masks=True,
         max_bytes=max_bytes,
-        progress=lambda *at: told.append(at),
+        progress=lambda *at: calls.append(at),
     )
     assert (len(resident), resident.resident) == (300, count) and resident.nbytes > 0
-    assert all(phase == "sending" and done <= total == 300 for phase, done, total in told)
+    assert all(phase == "sending" and done <= total == 300 for phase, done, total in calls)
     assert "of 300 samples" in repr(resident)
     for indices in [[5, 3, 5, 0, 299], torch.arange(299, -1, -1), torch.arange(300)[::3], np.array([7, 6]), []]:
         found = {name: rows.cpu() for name, rows in resident.gather(indices).items()}
         resident.synchronize()
         rows = [int(i) for i in indices]
         assert found["mel"].shape[:2] in [(len(rows), 6)] and found["mel"].dtype == torch.float32
-        for place, i in enumerate(rows):
+        for position, i in enumerate(rows):
             mel = torch.full((6, 4), -1.0)
             mel[: i % 7] = i % 100
-            assert torch.equal(found["mel"][place], mel)
-            assert found["maybe"][place].tolist() == ([0, 0] if i % 5 == 0 else [i, -i])
-            assert found["maybe_is_null"][place] == (i % 5 == 0) and found["wave_is_null"][place] == (i % 11 == 0)
-            assert found["wave"][place].tolist()[: i % 9] == (list(range(i % 9)) if i % 11 else [7] * (i % 9))
-            assert found["flag"][place] == (i % 3 == 0)
+            assert torch.equal(found["mel"][position], mel)
+            assert found["maybe"][position].tolist() == ([0, 0] if i % 5 == 0 else [i, -i])
+            assert found["maybe_is_null"][position] == (i % 5 == 0) and found["wave_is_null"][position] == (i % 11 == 0)
+            assert found["wave"][position].tolist()[: i % 9] == (list(range(i % 9)) if i % 11 else [7] * (i % 9))
+            assert found["flag"][position] == (i % 3 == 0)
     for wrong in [[300], [-1], torch.tensor([0, 1 << 40])]:
         with pytest.raises(IndexError):
             resident.gather(wrong)
@@ -272,26 +272,26 @@ def test_resident_samples(ragged, max_bytes, count):
 
 def test_resident_shares_of_ranks(mixed):
     torch = optional("torch")
-    from tensilo.cuda import Resident
+    from tensilo.cuda import ResidentDataset
 
     seen = []
     for rank in range(3):
-        share = Resident(mixed, "label", rank=rank, world_size=3)
+        share = ResidentDataset(mixed, "label", rank=rank, world_size=3)
         labels = share.gather(torch.arange(len(share), device=share.device))["label"]
         assert labels.tolist() == list(share.samples)
         seen += labels.tolist()
     assert seen == list(range(COUNT))
     with pytest.raises(ValueError, match='"text".*texts'):
-        Resident(mixed, ["label", "text"])
+        ResidentDataset(mixed, ["label", "text"])
     with pytest.raises(ValueError, match="padded"):
-        Resident(mixed, "mel")
+        ResidentDataset(mixed, "mel")
     with pytest.raises(ValueError, match="rank 3"):
-        Resident(mixed, "label", rank=3, world_size=3)
+        ResidentDataset(mixed, "label", rank=3, world_size=3)
 
 
 def test_resident_samples_that_break_a_rule_are_errors_of_the_processor(tmp_path):
     torch = optional("torch")
-    from tensilo.cuda import Resident
+    from tensilo.cuda import ResidentDataset
 
     refused = 0
     with tarfile.open(ROOT / "format-spec/vectors/invalid.tar") as vectors:
@@ -304,16 +304,16 @@ def test_resident_samples_that_break_a_rule_are_errors_of_the_processor(tmp_path
             try:
                 dataset = ts.open(path)
                 name = next(name for name in dataset.columns if None not in dataset.schema[name].shape)
-                resident = Resident(dataset, name, max_bytes="1GiB")
+                resident = ResidentDataset(dataset, name, max_bytes="1GiB")
             except (ts.TensiloError, ValueError, StopIteration):
                 continue
             found = outcome(lambda resident=resident: gather_all(torch, resident))
-            due = outcome(lambda dataset=dataset, name=name: dataset.take(range(len(dataset)), [name])[name].torch())
-            if isinstance(due, str):
+            expected = outcome(lambda dataset=dataset, name=name: dataset.take(range(len(dataset)), [name])[name].torch())
+            if isinstance(expected, str):
                 refused += 1
-                assert found == due, member.name
+                assert found == expected, member.name
             else:
-                assert torch.equal(found.cpu(), due), member.name
+                assert torch.equal(found.cpu(), expected), member.name
     assert refused > 10, refused
 
 

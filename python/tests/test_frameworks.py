@@ -16,7 +16,7 @@ def made(mixed):
 
 
 @pytest.fixture
-def due(mixed):
+def expected(mixed):
     """The labels of two epochs, batch by batch."""
     loader = made(mixed)
     return [batch["label"].tolist() for _ in range(2) for batch in loader]
@@ -35,7 +35,7 @@ class Model(torch.nn.Module):
         return {"loss": (self.layer(emb)[:, 0] - label).square().mean()}
 
 
-def test_lightning_resumes_from_its_checkpoint(mixed, due, tmp_path):
+def test_lightning_resumes_from_its_checkpoint(mixed, expected, tmp_path):
     lightning = optional("lightning")
 
     class Module(lightning.LightningModule):
@@ -60,11 +60,11 @@ def test_lightning_resumes_from_its_checkpoint(mixed, due, tmp_path):
         return module.model.seen
 
     first = trained(7)
-    rest = trained(len(due), tmp_path / "last.ckpt")
-    assert first + rest == due
+    rest = trained(len(expected), tmp_path / "last.ckpt")
+    assert first + rest == expected
 
 
-def test_accelerate_keeps_the_state_of_a_loader(mixed, due, tmp_path):
+def test_accelerate_keeps_the_state_of_a_loader(mixed, expected, tmp_path):
     accelerate = optional("accelerate")
 
     def begun():
@@ -88,11 +88,11 @@ def test_accelerate_keeps_the_state_of_a_loader(mixed, due, tmp_path):
     for _ in range(2):
         for batch in loader:
             model(**batch)
-    assert first + model.seen == due
+    assert first + model.seen == expected
 
 
 @pytest.mark.parametrize("way", ["loader", "dataset"])
-def test_a_trainer_of_hugging_face_takes_both(mixed, due, tmp_path, way):
+def test_a_trainer_of_hugging_face_takes_both(mixed, expected, tmp_path, way):
     transformers = optional("transformers")
     options = transformers.TrainingArguments(
         tmp_path, use_cpu=True, report_to=[], max_steps=30, learning_rate=1e-9, per_device_train_batch_size=20,
@@ -113,6 +113,6 @@ def test_a_trainer_of_hugging_face_takes_both(mixed, due, tmp_path, way):
     seen = trainer.model.seen
     assert len(seen) == 30
     if way == "loader":
-        assert seen == due[:30]
+        assert seen == expected[:30]
     else:
         assert sorted(label for labels in seen[:25] for label in labels) == list(range(COUNT))

@@ -44,15 +44,15 @@ def test_a_dataset_of_hugging_face(tmp_path):
         }
     )
     dataset = datasets.Dataset(table.cast(features.arrow_schema))
-    told = []
+    calls = []
     ds = importers.from_hf(
         dataset,
         tmp_path / "out.tsl",
         metadata={"made": "by a test"},
         profile="small",
-        progress=lambda *told_now: told.append(told_now),
+        progress=lambda *call: calls.append(call),
     )
-    assert told[0] == ("reading", 5, 5)
+    assert calls[0] == ("reading", 5, 5)
     assert ds.metadata["made"] == "by a test"
     assert "ClassLabel" in ds.metadata["huggingface"]
     assert bits(ds["x"].take(range(rows)).array()) == bits(np.tile(ODD_F32, (rows, 1)))

@@ -166,7 +166,7 @@ def test_columns_that_are_stored(tmp_path):
     ds = importers.from_iterable(rows, tmp_path / "all.tsl")
     assert list(ds) == [{"a": 1, "b": 2, "c": None}, {"a": None, "b": 3, "c": 4}]
     with pytest.raises(ts.InputError, match="sample 1 has 'c', which the first samples do not"):
-        importers.from_iterable(rows, tmp_path / "more.tsl", examined=1, schema={"a": ts.tensor("i64", nullable=True)})
+        importers.from_iterable(rows, tmp_path / "more.tsl", infer_samples=1, schema={"a": ts.tensor("i64", nullable=True)})
 
 
 @pytest.mark.parametrize(
@@ -239,8 +239,8 @@ def test_no_samples_and_outputs_that_are_there(tmp_path):
 def test_batches_are_bounded(tmp_path, monkeypatch):
     """Of a generator, not many more samples are taken than were written."""
     monkeypatch.setattr(_samples, "BATCH_BYTES", 40_000)
-    monkeypatch.setattr(_samples, "_EXAMINED_BYTES", 100_000)
-    taken, most, told = 0, 0, []
+    monkeypatch.setattr(_samples, "_MAX_INFER_BYTES", 100_000)
+    taken, max_buffered, calls = 0, 0, []
 
     def samples():
         nonlocal taken
@@ -249,14 +249,14 @@ def test_batches_are_bounded(tmp_path, monkeypatch):
             yield {"x": np.full(1000, i, "f4")}
 
     def progress(phase, done, total):
-        nonlocal most
-        most = max(most, taken - done)
-        told.append((phase, done, total))
+        nonlocal max_buffered
+        max_buffered = max(max_buffered, taken - done)
+        calls.append((phase, done, total))
 
     ds = importers.from_iterable(samples(), tmp_path / "out.tsl", progress=progress)
-    assert most <= 25
-    assert told[0] == ("importing", 10, None)
-    assert told[-1] == ("importing", 500, None)
+    assert max_buffered <= 25
+    assert calls[0] == ("importing", 10, None)
+    assert calls[-1] == ("importing", 500, None)
     assert np.array_equal(ds["x"].take(range(500)).numpy()[:, 0], np.arange(500))
 
 
@@ -289,11 +289,11 @@ def as_json_lines(rows, folder):
     return ts.convert(path, folder / "json.tsl", overwrite=True)
 
 
-def assert_same(found, due):
+def assert_same(found, expected):
     """Asserts that two datasets have the same columns, of the same types and places in structs, and samples."""
-    assert found.columns == due.columns
+    assert found.columns == expected.columns
     for name, column in found.schema.items():
-        other = due.schema[name]
+        other = expected.schema[name]
         assert (column.dtype, column.shape, column.levels, column.nullable) == (
             other.dtype,
             other.shape,
@@ -301,7 +301,7 @@ def assert_same(found, due):
             other.nullable,
         ), name
         assert column.metadata.get("tensilo.path") == other.metadata.get("tensilo.path")
-        assert found[name][:].tolist() == due[name][:].tolist(), name
+        assert found[name][:].tolist() == expected[name][:].tolist(), name
 
 
 def test_dicts_are_the_structs_of_json_lines(tmp_path):
@@ -391,7 +391,7 @@ def test_members_of_dicts_that_are_stored(tmp_path):
 )
 def test_later_dicts_of_other_members_are_refused(tmp_path, first, later, message):
     with pytest.raises(ts.InputError, match=message):
-        importers.from_iterable([{"x": first}, {"x": later}], tmp_path / "out.tsl", examined=1)
+        importers.from_iterable([{"x": first}, {"x": later}], tmp_path / "out.tsl", infer_samples=1)
     assert files(tmp_path) == []
 
 

@@ -40,16 +40,16 @@ def test_lmdb_of_bf16_that_blosc_compressed(tmp_path, package):
     keys = [b"%08d" % i for i in range(len(values))]
     write_lmdb(tmp_path / "in", [*zip(keys, values, strict=True), (b"__len__", b"40")])
     decode = importers.blosc_decoder((None, 4), "bf16")
-    told = []
+    calls = []
     ds = importers.from_lmdb(
         tmp_path / "in",
         tmp_path / "out.tsl",
         decode=decode,
         name="mel",
         skip=["__len__"],
-        progress=lambda *told_now: told.append(told_now),
+        progress=lambda *call: calls.append(call),
     )
-    assert told == [("importing", 40, 40)]
+    assert calls == [("importing", 40, 40)]
     assert ds.columns == ["key", "mel"]
     assert (ds.schema["mel"].dtype, ds.schema["mel"].shape) == ("bf16", (None, 4))
     assert [row["key"] for row in ds] == keys
@@ -123,9 +123,9 @@ def test_an_lmdb_file_whose_last_pages_were_never_written(tmp_path, count):
                     transaction.delete(b"%08d" % i)
             with env.begin(write=True) as transaction:
                 transaction.put(b"a", b"1")
-        due = env.stat()["psize"] * (env.info()["last_pgno"] + 1)
+        expected = env.stat()["psize"] * (env.info()["last_pgno"] + 1)
     path = tmp_path / "in/data.mdb"
-    if os.path.getsize(path) >= due:
+    if os.path.getsize(path) >= expected:
         pytest.skip("this version of LMDB writes these pages")
     ds = importers.from_lmdb(tmp_path / "in", tmp_path / "out.tsl")
     assert list(ds) == [{"key": b"a", "value": b"1"}]

@@ -17,7 +17,7 @@ def labels(batches):
 
 @pytest.mark.parametrize("order", ["sequential", "shuffled", "windowed", None])
 def test_an_epoch_has_each_sample_once(mixed, order):
-    loader = ts.Loader(mixed, 32, columns=["label"], order=order, tail="exact", seed=3)
+    loader = ts.Loader(mixed, 32, columns=["label"], order=order, last_batch="exact", seed=3)
     first, second = labels(loader), labels(loader)
     assert sorted(first) == sorted(second) == list(range(COUNT)) and loader.epoch == 2
     assert (first == list(range(COUNT))) == (order == "sequential")
@@ -27,9 +27,9 @@ def test_an_epoch_has_each_sample_once(mixed, order):
 
 
 def test_a_state_goes_on_with_other_ranks_and_batches(mixed):
-    first = ts.Loader(mixed, 10, columns=["label"], order="shuffled", seed=5, rank=1, world_size=4, tail="exact")
+    first = ts.Loader(mixed, 10, columns=["label"], order="shuffled", seed=5, rank=1, world_size=4, last_batch="exact")
     others = [
-        ts.Loader(mixed, 10, columns=["label"], order="shuffled", seed=5, rank=rank, world_size=4, tail="exact")
+        ts.Loader(mixed, 10, columns=["label"], order="shuffled", seed=5, rank=rank, world_size=4, last_batch="exact")
         for rank in (0, 2, 3)
     ]
     seen = []
@@ -81,8 +81,8 @@ def test_samples_that_were_padded_are_not_null(tmp_path):
     with ts.Writer(tmp_path / "x.tsl", schema) as writer:
         writer.write(l=[[None, 1], [2, 3, 4], []])
     batch = next(iter(ts.Loader(ts.open(tmp_path / "x.tsl"), 3, pad={"l": -1}, order="sequential")))
-    due = [[-1, 1, -1], [2, 3, 4], [-1, -1, -1]]
-    assert batch["l"].array().tolist() == batch["l"].tolist() == due
+    expected = [[-1, 1, -1], [2, 3, 4], [-1, -1, -1]]
+    assert batch["l"].array().tolist() == batch["l"].tolist() == expected
 
 
 def test_a_state_of_another_job_is_refused(mixed, speech):
@@ -95,10 +95,10 @@ def test_a_state_of_another_job_is_refused(mixed, speech):
 
 def test_samples_of_a_step_are_those_that_come(mixed):
     loader = ts.Loader(mixed, 16, columns=["label"], order="shuffled", rank=1, world_size=2)
-    due = [loader.samples(step).tolist() for step in range(len(loader))]
+    expected = [loader.samples(step).tolist() for step in range(len(loader))]
     assert (
         [batch.samples.tolist() for batch in loader]
-        == due
+        == expected
         == [
             batch["label"].tolist()
             for batch in ts.Loader(mixed, 16, columns=["label"], order="shuffled", rank=1, world_size=2)
@@ -121,14 +121,14 @@ def test_batches_are_padded_and_of_other_types(mixed):
         ({"batch_size": 0}, ValueError, ""),
         ({"batch_size": -1}, ValueError, "below 0"),
         ({"batch_size": 1 << 40}, ValueError, "too large"),
-        ({"batch_size": 1000}, ValueError, "500 samples.* tail pad or exact"),
+        ({"batch_size": 1000}, ValueError, "500 samples.* last_batch pad or exact"),
         ({"batch_size": 5, "seed": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "prefetch": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "decode_threads": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "order": "random"}, ValueError, "shuffled"),
         ({"batch_size": 5, "window": (3, 3), "order": "shuffled"}, ValueError, "windowed"),
         ({"batch_size": 5, "window": (0, 3)}, ValueError, "run"),
-        ({"batch_size": 5, "tail": "cut"}, ValueError, "drop"),
+        ({"batch_size": 5, "last_batch": "cut"}, ValueError, "drop"),
         ({"batch_size": 5, "columns": ["x"]}, KeyError, "emb"),
         ({"batch_size": 5, "dtypes": {"label": "i8"}}, ValueError, "label"),
         ({"batch_size": 5, "pad": {"label": 0}}, ValueError, "pad"),
@@ -176,7 +176,7 @@ def test_damage_is_an_error_or_is_substituted(tmp_path):
     assert len(substituted) == 20 and sum(substituted) > 0 and loader.stats()["substitutes"] == sum(substituted)
 
 
-def test_the_loader_tells_what_to_do(mixed):
+def test_loader_stats_have_a_verdict(mixed):
     loader = ts.Loader(mixed, 50)
     assert len(loader) == 10 == len(list(loader))
     stats = loader.stats()
@@ -185,8 +185,8 @@ def test_the_loader_tells_what_to_do(mixed):
 
 
 def test_batches_stay_when_the_loader_is_gone(mixed):
-    kept = list(ts.Loader(mixed, 50, columns=["label"], order="sequential"))
-    assert labels(kept) == list(range(COUNT))
+    batches = list(ts.Loader(mixed, 50, columns=["label"], order="sequential"))
+    assert labels(batches) == list(range(COUNT))
 
 
 def test_waiting_is_counted(mixed):
@@ -200,16 +200,16 @@ def test_waiting_is_counted(mixed):
 
 def test_an_epoch_of_which_all_was_taken_is_over(mixed):
     loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
-    due = [[batch["label"].tolist() for batch in loader] for _ in range(3)]
+    expected = [[batch["label"].tolist() for batch in loader] for _ in range(3)]
     loader.set_epoch(0)
     # frameworks that know the length do not ask for another batch
     seen = [[batch["label"].tolist() for batch in itertools.islice(loader, len(loader))] for _ in range(3)]
-    assert seen == due and loader.epoch == 3
+    assert seen == expected and loader.epoch == 3
 
 
 def test_an_iteration_of_which_nothing_was_taken_changes_nothing(mixed):
     loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
-    due = [batch["label"].tolist() for batch in loader]
+    expected = [batch["label"].tolist() for batch in loader]
     loader.set_epoch(0)
     batches = iter(loader)
     taken = [next(batches)["label"].tolist() for _ in range(3)]
@@ -218,21 +218,21 @@ def test_an_iteration_of_which_nothing_was_taken_changes_nothing(mixed):
     for _ in range(3):
         iter(loader)
     assert loader.state_dict() == state
-    assert taken + [batch["label"].tolist() for batch in loader] == due
+    assert taken + [batch["label"].tolist() for batch in loader] == expected
     assert loader.epoch == 1
 
 
-@pytest.mark.parametrize("tail", ["drop", "pad", "exact"])
-def test_a_dataset_without_samples_is_said_to_be_one(tmp_path, tail):
+@pytest.mark.parametrize("last_batch", ["drop", "pad", "exact"])
+def test_a_dataset_without_samples_is_said_to_be_one(tmp_path, last_batch):
     with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor("f32")}):
         pass
     with pytest.raises(ValueError, match="^there are no samples, so an epoch has no batch$"):
-        ts.Loader(tmp_path / "x.tsl", 4, tail=tail)
+        ts.Loader(tmp_path / "x.tsl", 4, last_batch=last_batch)
 
 
 def test_the_batches_that_are_left(mixed):
     def loader():
-        return ts.Loader(mixed, 50, columns=["label"], order="shuffled", tail="exact")
+        return ts.Loader(mixed, 50, columns=["label"], order="shuffled", last_batch="exact")
 
     first = loader()
     assert len(first) == first.batches_left == 10

@@ -117,9 +117,9 @@ def test_inputs_of_conversions_are_objects(tmp_path):
         assert distributed.plan(f"{root}/*.npy", tmp_path / "other", shard_bytes=40)[0].job != tasks[0].job
         with pytest.raises(FileNotFoundError, match=r"none\.npy"):
             ts.convert(f"{root}/none.npy", tmp_path / "none.tsl")
-    due = np.arange(24, dtype=np.int32).reshape(12, 2)
-    np.testing.assert_array_equal(converted["array"].take(range(12)).numpy(), due)
-    np.testing.assert_array_equal(ts.open(tmp_path / "train")["array"].take(range(12)).numpy(), due)
+    expected = np.arange(24, dtype=np.int32).reshape(12, 2)
+    np.testing.assert_array_equal(converted["array"].take(range(12)).numpy(), expected)
+    np.testing.assert_array_equal(ts.open(tmp_path / "train")["array"].take(range(12)).numpy(), expected)
 
 
 class Bucket(Handler):

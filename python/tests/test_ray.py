@@ -66,13 +66,13 @@ def run_or_die(task):
 
 
 def test_a_conversion_whose_workers_are_killed_gives_the_same_bytes(cluster, inputs, tmp_path):
-    due = in_one_process(inputs, tmp_path / "one")
-    assert len(due) > 8
+    expected = in_one_process(inputs, tmp_path / "one")
+    assert len(expected) > 8
     args = {"max_retries": -1, "max_calls": 1}
     found = trt.convert(inputs, tmp_path / "many", run=run_or_die, ray_remote_args=args, **OPTIONS)
-    assert content(tmp_path / "many") == due and len(found) == ROWS
+    assert content(tmp_path / "many") == expected and len(found) == ROWS
     assert trt.convert(inputs, tmp_path / "again", **OPTIONS).id == found.id
-    assert content(tmp_path / "again") == due
+    assert content(tmp_path / "again") == expected
 
 
 def fail(task):
@@ -95,10 +95,10 @@ def test_a_read_gives_all_samples_once(cluster, mixed_path):
     rows = sorted(dataset.take_all(), key=lambda row: row["label"])
     assert [row["label"] for row in rows] == list(range(COUNT))
     for i in (0, 1, 77, COUNT - 1):
-        due = sample(i)
-        np.testing.assert_array_equal(rows[i]["emb"], due["emb"])
-        np.testing.assert_array_equal(np.array(list(rows[i]["mel"])).reshape(-1, 3), due["mel"])
-        assert (rows[i]["text"], rows[i]["image"]) == (due["text"], due["image"])
+        expected = sample(i)
+        np.testing.assert_array_equal(rows[i]["emb"], expected["emb"])
+        np.testing.assert_array_equal(np.array(list(rows[i]["mel"])).reshape(-1, 3), expected["mel"])
+        assert (rows[i]["text"], rows[i]["image"]) == (expected["text"], expected["image"])
     labels = trt.read(ts.open(mixed_path), "label")
     assert labels.schema().names == ["label"] and labels.sum("label") == sum(range(COUNT))
 
@@ -156,7 +156,7 @@ def test_each_worker_of_a_training_has_its_share(cluster, inputs, tmp_path):
     class Worker:
         def __init__(self, path, rank, world_size):
             self.loader = ts.Loader(
-                ts.open(path), 32, columns=["label"], seed=1, rank=rank, world_size=world_size, tail="exact"
+                ts.open(path), 32, columns=["label"], seed=1, rank=rank, world_size=world_size, last_batch="exact"
             )
 
         def epoch(self):

@@ -32,7 +32,7 @@ def runnable(blocks):
     """Returns the blocks that do not need a package that is missing, or a name that such a block makes."""
     missing = [name for name in OPTIONAL if name not in REQUIRED and importlib.util.find_spec(name) is None]
     needs = [re.compile(rf"\b(import|from) (tensilo\.)?{name}\b|\.{name}\(") for name in missing]
-    left_out, kept = set(), []
+    left_out, selected = set(), []
     for block in blocks:
         tree = ast.parse(block)
         made = names(tree, ast.Store)
@@ -40,8 +40,8 @@ def runnable(blocks):
             left_out |= made
         else:
             left_out -= made
-            kept.append(block)
-    return kept
+            selected.append(block)
+    return selected
 
 
 def test_examples_that_need_what_is_missing_are_left_out(monkeypatch):

@@ -94,7 +94,7 @@ def test_complex_numbers_are_those_of_numpy(tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in SMALL if name.startswith("f8")])
-def test_types_of_pytorch_are_kept(tmp_path, name):
+def test_pytorch_types_are_preserved(tmp_path, name):
     torch = pytest.importorskip("torch")
     dtype = getattr(torch, SMALL[name])
     tensor = torch.arange(256, dtype=torch.uint8).view(dtype)

@@ -24,8 +24,8 @@ from tensilo.torch import Dataset, Loader  # noqa: E402
 def assert_is_batch(batch, labels):
     """Asserts that a batch has these samples of the mixed data."""
     assert batch["label"].tolist() == labels and batch["label"].dtype == torch.int64
-    due = torch.stack([torch.from_numpy(sample(i)["emb"]) for i in labels])
-    assert batch["emb"].dtype == torch.bfloat16 and torch.equal(batch["emb"].float(), due)
+    expected = torch.stack([torch.from_numpy(sample(i)["emb"]) for i in labels])
+    assert batch["emb"].dtype == torch.bfloat16 and torch.equal(batch["emb"].float(), expected)
     assert batch["text"] == [sample(i)["text"] for i in labels]
     assert batch["words"] == [sample(i)["words"] for i in labels]
     for row, i in zip(batch["mel"].unbind(), labels, strict=True):
@@ -71,7 +71,7 @@ def test_samples_can_be_transformed_and_collated_by_the_caller(mixed):
 
 
 def test_the_loader_delivers_tensors(mixed):
-    batches = list(Loader(mixed, 64, order="sequential", tail="exact"))
+    batches = list(Loader(mixed, 64, order="sequential", last_batch="exact"))
     for number, batch in enumerate(batches):
         assert_is_batch(batch, list(range(COUNT))[number * 64 : (number + 1) * 64])
     batch = next(iter(Loader(mixed, 5, columns=["mel"], pad={"mel": 0}, order="sequential")))
@@ -85,13 +85,13 @@ def test_batches_are_transformed(mixed):
         return Loader(mixed, 64, columns=["label"], seed=3, transform=transform)
 
     plain, doubled = loader(None), loader(_doubled)
-    due = [batch["label"] * 2 for batch in plain]
+    expected = [batch["label"] * 2 for batch in plain]
     found = list(doubled)
-    assert len(due) > 2 and all(torch.equal(a, b) for a, b in zip(found, due, strict=True))
+    assert len(expected) > 2 and all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
     assert doubled.state_dict() == plain.state_dict()
     doubled.set_epoch(0)
-    for batch, expected in zip(DataLoader(doubled, batch_size=None, num_workers=2), due, strict=True):
-        assert torch.equal(batch, expected)
+    for batch, labels in zip(DataLoader(doubled, batch_size=None, num_workers=2), expected, strict=True):
+        assert torch.equal(batch, labels)
     with pytest.raises(KeyError, match="absent"):
         next(iter(loader(lambda batch: batch["absent"])))
 
@@ -103,10 +103,10 @@ def _doubled(batch):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
 @pytest.mark.parametrize("workers", [1, 2, 3])
 def test_workers_deliver_the_same_batches_in_the_same_order(mixed, workers):
-    due = [batch["label"].tolist() for batch in Loader(mixed, 32, columns=["label"], order="shuffled", seed=1)]
+    expected = [batch["label"].tolist() for batch in Loader(mixed, 32, columns=["label"], order="shuffled", seed=1)]
     loader = Loader(mixed, 32, columns=["label"], order="shuffled", seed=1)
     batches = DataLoader(loader, batch_size=None, num_workers=workers)
-    assert [batch["label"].tolist() for batch in batches] == due
+    assert [batch["label"].tolist() for batch in batches] == expected
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -118,26 +118,26 @@ def test_a_stateful_data_loader_resumes(mixed, workers):
         loader = Loader(mixed, 20, columns=["label"], order="shuffled", seed=1)
         return stateful.StatefulDataLoader(loader, batch_size=None, num_workers=workers)
 
-    due = [batch["label"].tolist() for batch in made()]
+    expected = [batch["label"].tolist() for batch in made()]
     first = made()
     batches = iter(first)
     taken = [next(batches)["label"].tolist() for _ in range(7)]
     second = made()
     second.load_state_dict(first.state_dict())
-    assert taken + [batch["label"].tolist() for batch in second] == due
+    assert taken + [batch["label"].tolist() for batch in second] == expected
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning", "ignore:This DataLoader will create")
 def test_workers_go_on_where_a_loader_was(mixed):
     options = {"columns": ["label"], "order": "shuffled", "seed": 1}
-    due = [batch["label"].tolist() for batch in Loader(mixed, 20, **options)]
+    expected = [batch["label"].tolist() for batch in Loader(mixed, 20, **options)]
     loader = Loader(mixed, 20, **options)
     batches = iter(loader)
     taken = [next(batches)["label"].tolist() for _ in range(7)]
     state, loader = loader.state_dict(), Loader(mixed, 20, **options)
     loader.load_state_dict(state)
     rest = [batch["label"].tolist() for batch in DataLoader(loader, batch_size=None, num_workers=2)]
-    assert taken + rest == due
+    assert taken + rest == expected
     with pytest.raises(ValueError, match="worker"):
         loader.load_state_dict({**state, "taken": 3})
         iter(loader)
@@ -146,10 +146,10 @@ def test_workers_go_on_where_a_loader_was(mixed):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_workers_that_stay_deliver_epoch_after_epoch(mixed):
     loader = Loader(mixed, 20, columns=["label"], order="shuffled", seed=1)
-    due = [[batch["label"].tolist() for batch in loader] for _ in range(2)]
+    expected = [[batch["label"].tolist() for batch in loader] for _ in range(2)]
     loader.set_epoch(0)
     batches = DataLoader(loader, batch_size=None, num_workers=2, persistent_workers=True)
-    assert [[batch["label"].tolist() for batch in batches] for _ in range(2)] == due
+    assert [[batch["label"].tolist() for batch in batches] for _ in range(2)] == expected
 
 
 def test_ranks_are_found_and_states_go_on(mixed, monkeypatch):
@@ -233,9 +233,9 @@ def test_a_data_loader_pads(mixed, workers):
         assert batch["label"].tolist() == labels and list(batch) == ["mel", "label", "words"]
         assert batch["mel"].shape[1:] == (4, 3) and batch["mel"].is_shared() == bool(workers)
         for row, i in zip(batch["mel"], labels, strict=True):
-            due = torch.full((4, 3), -1.0)
-            due[: i % 5] = i
-            assert torch.equal(row, due)
+            expected = torch.full((4, 3), -1.0)
+            expected[: i % 5] = i
+            assert torch.equal(row, expected)
         assert batch["words"].dtype == torch.uint8 and batch["words"].shape[1:] == (2, 2)
     with pytest.raises(KeyError):
         Dataset(mixed, ["label"], pad={"mel": 0})
@@ -250,7 +250,7 @@ def test_nulls_have_masks(tmp_path):
     schema = {"x": ts.tensor("i64", nullable=True), "y": ts.tensor("f32", (None,), nullable=True), "z": ts.tensor("u8")}
     with ts.Writer(tmp_path / "x.tsl", schema) as writer:
         writer.write(x=[1, None, 3, None], y=[[1.0], [2.0, 3.0], None, []], z=[1, 2, 3, 4])
-    due = {"x": [1, 0, 3, 0], "x_is_null": [False, True, False, True], "y_is_null": [False, False, True, False]}
+    expected = {"x": [1, 0, 3, 0], "x_is_null": [False, True, False, True], "y_is_null": [False, False, True, False]}
     options = {"pad": {"y": 0}, "null_masks": True}
     dataset = Dataset(tmp_path / "x.tsl", **options)
     loader = Loader(tmp_path / "x.tsl", 4, order="sequential", **options)
@@ -258,7 +258,7 @@ def test_nulls_have_masks(tmp_path):
     for way in [*ways, DataLoader(loader, batch_size=None, num_workers=1)]:
         batch = next(iter(way))
         assert list(batch) == ["x", "y", "z", "x_is_null", "y_is_null"]
-        assert {name: batch[name].tolist() for name in due} == due and batch["y"].shape == (4, 2)
+        assert {name: batch[name].tolist() for name in expected} == expected and batch["y"].shape == (4, 2)
         assert batch["x_is_null"].dtype == torch.bool
         batch = next(iter(DataLoader(Dataset(tmp_path / "x.tsl", ["z"], null_masks=True), 4)))
         assert list(batch) == ["z"]
@@ -281,7 +281,7 @@ def test_samples_of_any_shapes_are_tensors(tmp_path):
 
 
 def test_options_of_a_data_loader_are_explained(mixed):
-    hints = {"shuffle": "order=", "num_workers": "decode_threads", "drop_last": "tail=", "colums": "columns, dtypes"}
+    hints = {"shuffle": "order=", "num_workers": "decode_threads", "drop_last": "last_batch=", "colums": "columns, dtypes"}
     for name, hint in hints.items():
         with pytest.raises(TypeError, match=f"{name}.*{hint}"):
             Loader(mixed, 5, **{name: 1})
@@ -330,8 +330,8 @@ def assert_has_bits(column, found):
     elif None not in column.shape[2:]:
         assert bits(found.values()) == column.ragged()[0].tobytes()
     else:
-        due = [None if one is None else one.tobytes() for one in map(column.__getitem__, range(len(column)))]
-        assert list(map(bits, found)) == due
+        expected = [None if one is None else one.tobytes() for one in map(column.__getitem__, range(len(column)))]
+        assert list(map(bits, found)) == expected
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -374,7 +374,7 @@ def test_a_sampler_of_batches(mixed, workers):
 
 
 def test_threads_share_an_iterator(mixed):
-    loader, seen, errors = Loader(mixed, 5, columns=["label"], tail="exact"), [], []
+    loader, seen, errors = Loader(mixed, 5, columns=["label"], last_batch="exact"), [], []
     batches = iter(loader)
 
     def take():

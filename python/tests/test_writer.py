@@ -209,9 +209,9 @@ def test_conversion_gives_a_dataset(speech, tmp_path):
         assert copy[:][name].tolist() == speech[:][name].tolist()
     folder = ts.convert(ROOT / "tests/data/speech.parquet", tmp_path / "set", bf16=True, shard_bytes="100KiB")
     assert folder.version == 1 and folder[:]["mel"].tolist() == speech[:]["mel"].tolist()
-    told = []
-    ts.convert(speech.uri, tmp_path / "told.tsl", progress=lambda *at: told.append(at))
-    assert all(phase and done >= 0 for phase, done, _ in told)
+    calls = []
+    ts.convert(speech.uri, tmp_path / "told.tsl", progress=lambda *at: calls.append(at))
+    assert all(phase and done >= 0 for phase, done, _ in calls)
     with pytest.raises(FileExistsError):
         ts.convert(speech.uri, tmp_path / "copy.tsl")
     with pytest.raises(FileNotFoundError):
@@ -494,15 +494,15 @@ def test_a_malformed_time_is_an_error_before_the_work(tmp_path, monkeypatch):
     """Afterwards, the data would be gone."""
     np.save(tmp_path / "x.npy", np.arange(5))
     ts.convert(tmp_path / "x.npy", f"{tmp_path}/there/")
-    told = []
+    calls = []
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "yesterday")
     for work in (
-        lambda: ts.convert(tmp_path / "x.npy", f"{tmp_path}/new/", progress=lambda *now: told.append(now)),
+        lambda: ts.convert(tmp_path / "x.npy", f"{tmp_path}/new/", progress=lambda *now: calls.append(now)),
         lambda: ts.append(tmp_path / "there", tmp_path / "none.npy"),
         lambda: ts.add_columns(tmp_path / "there", tmp_path / "x.npy"),
         lambda: ts.Writer(f"{tmp_path}/new/", SCHEMA),
     ):
         with pytest.raises(ValueError, match='SOURCE_DATE_EPOCH="yesterday": expected a number'):
             work()
-    assert told == [] and not (tmp_path / "new").exists()
+    assert calls == [] and not (tmp_path / "new").exists()
     assert len(ts.open(tmp_path / "there")) == 5

@@ -99,7 +99,7 @@ macro_rules! structure {
     ) => {
         $(#[$meta])*
         $visibility mod $name {
-            use $crate::bytes::le::{Field, bytes_taken};
+            use $crate::bytes::le::{Field, field_mask};
 
             /// The length of the structure in bytes.
             #[allow(dead_code, reason = "heads of regions have a constant of their own")]
@@ -107,13 +107,13 @@ macro_rules! structure {
             $(pub(crate) const $field: Field<$type, $at, $size> = Field::new();)*
 
             /// The bytes that these fields take: one bit for each.
-            pub(crate) const TAKEN: u64 = bytes_taken(&[$(($at, size_of::<$type>())),*]);
+            pub(crate) const FIELD_MASK: u64 = field_mask(&[$(($at, size_of::<$type>())),*]);
         }
 
         const _: () = {
-            let common = 0 $(| $common::TAKEN)?;
-            assert!($name::TAKEN & common == 0, "a field overlaps one of the common part");
-            assert!($name::TAKEN | common == u64::MAX >> (64 - $size), "a byte is in no field");
+            let common = 0 $(| $common::FIELD_MASK)?;
+            assert!($name::FIELD_MASK & common == 0, "a field overlaps one of the common part");
+            assert!($name::FIELD_MASK | common == u64::MAX >> (64 - $size), "a byte is in no field");
         };
     };
 }
@@ -122,17 +122,17 @@ pub(crate) use structure;
 
 /// Returns the bytes that fields with these offsets and lengths take, one bit for each. Fails when
 /// compiling if two fields overlap. A structure has at most 64 bytes.
-pub(crate) const fn bytes_taken(fields: &[(usize, usize)]) -> u64 {
-    let mut taken = 0;
+pub(crate) const fn field_mask(fields: &[(usize, usize)]) -> u64 {
+    let mut mask = 0;
     let mut i = 0;
     while i < fields.len() {
         let (offset, length) = fields[i]; // in bounds: the condition of the loop
         let bytes = u64::MAX >> (64 - length) << offset;
-        assert!(taken & bytes == 0, "two fields overlap");
-        taken |= bytes;
+        assert!(mask & bytes == 0, "two fields overlap");
+        mask |= bytes;
         i += 1;
     }
-    taken
+    mask
 }
 
 /// Converts a length or an index. Exact: a `usize` has at most 64 bits.

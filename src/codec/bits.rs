@@ -54,7 +54,7 @@ pub(super) fn mask(bytes: usize) -> u64 {
     u64::MAX >> (64 - 8 * bytes.clamp(1, 8))
 }
 
-pub(super) fn least_width(fits: impl Fn(usize) -> bool) -> Option<Width> {
+pub(super) fn min_width(fits: impl Fn(usize) -> bool) -> Option<Width> {
     [Width::W1, Width::W2, Width::W4, Width::W8].into_iter().find(|width| fits(width.bytes()))
 }
 

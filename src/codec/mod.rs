@@ -20,10 +20,10 @@ mod tiers;
 mod transform;
 mod zstandard;
 
-pub use blocked::{BlockScratch, StoredBlock};
 pub(crate) use blocked::{
-    FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, first_block_elements, front_bytes,
+    BLOCK_INDEX_HEADER_BYTES, MIN_BLOCKED_BYTES, StoredPart, block_index_bytes, check_block_index, first_block_elements,
 };
+pub use blocked::{BlockScratch, StoredBlock};
 pub use choice::{Idea, Profile, Search};
 pub use chunk::{Choice, Trial};
 pub(crate) use chunk::{
@@ -31,8 +31,8 @@ pub(crate) use chunk::{
     decode_intact, parts, values_in_blocks,
 };
 pub use part::Section;
-pub(crate) use part::{Anatomy, Body, PartSpec, Tables};
-pub(crate) use zstandard::{Dictionary, EncodingDictionary, train};
+pub(crate) use part::{Body, Description, PartSpec, Tables};
+pub(crate) use zstandard::{ZstdDictionary, ZstdEncoderDictionary, train};
 
 use self::bins::BinBlocks;
 use self::blocked::{Blocked, Codec, Constant, Encoding, RawBlocks};
@@ -73,7 +73,7 @@ pub(crate) fn encoding(field: u16) -> Result<Encoding> {
 }
 
 /// Returns the encoding of what an encoder writes for a part of one block, or of several.
-fn written_by(encoder: &dyn Codec, in_blocks: bool) -> Result<Encoding> {
+fn encoding_of(encoder: &dyn Codec, in_blocks: bool) -> Result<Encoding> {
     encoding(encoder.id() | if in_blocks && !encoder.is_constant() { BLOCKS } else { 0 })
 }
 

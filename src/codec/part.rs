@@ -1,7 +1,7 @@
 //! What codecs know about a part of a chunk, and what they tell of it.
 //!
 //! [`PartSpec`] has the lengths and the table that decoding needs, [`Body`] the bytes of a chunk,
-//! or those that were read of it, and [`Anatomy`] describes stored bytes for people.
+//! or those that were read of it, and [`Description`] describes stored bytes for people.
 //!
 //! [`Geometry`] is what encoders know besides: the length of rows, where prediction restarts,
 //! whether elements are floats. These facts decide how small the stored bytes are, and nothing
@@ -11,11 +11,11 @@
 //! long one. Prediction restarts with each block, which is why blocks of a long sample have some
 //! rows at least.
 
-use super::zstandard::Dictionary;
+use super::zstandard::ZstdDictionary;
 use crate::bytes::le::u64_of;
 use crate::element::dtype::DType;
 use crate::format::{content::Content, schema::Layout};
-use crate::kernel::{Width, quotients::FloatFormat};
+use crate::kernel::{Width, float_multiples::FloatFormat};
 use crate::{Error, Result, limits};
 use half::{bf16, f16};
 use std::ops::Range;
@@ -30,17 +30,17 @@ pub(crate) struct PartSpec<'a> {
     pub raw_bytes: usize,
     /// The table that [`Encoding::table`](super::blocked::Encoding::table) names.
     #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "the encoding that needs it is absent"))]
-    pub dictionary: Option<&'a Dictionary>,
+    pub zstd_dictionary: Option<&'a ZstdDictionary>,
 }
 
 impl<'a> PartSpec<'a> {
     /// Returns the facts about a part that needs no table.
     pub(crate) fn new(element_bytes: usize, raw_bytes: usize) -> Self {
-        Self { element_bytes, raw_bytes, dictionary: None }
+        Self { element_bytes, raw_bytes, zstd_dictionary: None }
     }
 
-    pub(super) fn with(self, dictionary: Option<&'a Dictionary>) -> Self {
-        Self { dictionary, ..self }
+    pub(super) fn with_zstd_dictionary(self, zstd_dictionary: Option<&'a ZstdDictionary>) -> Self {
+        Self { zstd_dictionary, ..self }
     }
 
     /// Returns width and number of the elements. Fails if their number is not whole, or if
@@ -58,7 +58,7 @@ impl<'a> PartSpec<'a> {
 /// The tables of one column (4.5). All of them are dictionaries.
 pub(crate) trait Tables {
     /// Returns a table by its number. Reads it, unless that was done before.
-    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>>;
+    fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>>;
 }
 
 /// The body of a chunk; of one in blocks, perhaps only its front and some blocks.
@@ -67,16 +67,16 @@ pub(crate) struct Body<'a> {
     /// The body up to any length.
     start: &'a [u8],
     /// Bytes from somewhere else in it.
-    piece: &'a [u8],
+    segment: &'a [u8],
     /// Their offset.
-    piece_at: usize,
+    segment_offset: usize,
     is_mapped: bool,
 }
 
 impl<'a> Body<'a> {
     /// Returns a body that was read whole.
     pub(crate) fn whole(body: &'a [u8]) -> Self {
-        Self { start: body, piece: &[], piece_at: 0, is_mapped: false }
+        Self { start: body, segment: &[], segment_offset: 0, is_mapped: false }
     }
 
     /// Returns a body in a file that is mapped, or in memory otherwise.
@@ -84,9 +84,9 @@ impl<'a> Body<'a> {
         Self { is_mapped: true, ..Self::whole(body) }
     }
 
-    /// Returns a body of which the start was read, and a piece that is at byte `piece_at`.
-    pub(crate) fn pieces(start: &'a [u8], piece_at: usize, piece: &'a [u8]) -> Self {
-        Self { start, piece, piece_at, is_mapped: false }
+    /// Returns a body of which the start was read, and a piece that is at byte `segment_offset`.
+    pub(crate) fn partial(start: &'a [u8], segment_offset: usize, segment: &'a [u8]) -> Self {
+        Self { start, segment, segment_offset, is_mapped: false }
     }
 
     /// Returns whether the bytes are perhaps in no cache of the processor: they were not just read.
@@ -105,8 +105,8 @@ impl<'a> Body<'a> {
         match self.start.get(range.clone()) {
             Some(bytes) => Some(bytes),
             None => {
-                let start = range.start.checked_sub(self.piece_at)?;
-                self.piece.get(start..range.end.checked_sub(self.piece_at)?)
+                let start = range.start.checked_sub(self.segment_offset)?;
+                self.segment.get(start..range.end.checked_sub(self.segment_offset)?)
             }
         }
     }
@@ -126,14 +126,14 @@ pub struct Section {
 
 /// The sections of the stored bytes of a part.
 #[derive(Debug, Default)]
-pub(crate) struct Anatomy {
+pub(crate) struct Description {
     /// The transform of the elements, in words; `None` in encodings without transforms.
     pub transform: Option<String>,
     /// In the order of the file. Their lengths add up to the stored bytes. Empty ones are left out.
     pub sections: Vec<Section>,
 }
 
-impl Anatomy {
+impl Description {
     /// Adds the next section, unless it is empty.
     pub(super) fn add(&mut self, name: impl Into<String>, detail: impl Into<String>, stored: &[u8]) {
         if !stored.is_empty() {
@@ -143,7 +143,7 @@ impl Anatomy {
     }
 
     /// Adds the sections of a block to those of the blocks before it, by name.
-    pub(super) fn add_block(&mut self, block: Anatomy) {
+    pub(super) fn add_block(&mut self, block: Description) {
         for section in block.sections {
             match self.sections.iter_mut().find(|found| found.name == section.name) {
                 Some(found) => {
@@ -199,7 +199,7 @@ impl<'a> RawPart<'a> {
 
 /// Scalars are predicted from the samples before them. Prediction begins anew after this many, so
 /// that a reader of one sample decodes few others.
-pub(super) const SCALARS: u32 = 1024;
+pub(super) const SCALAR_RESTART: u32 = 1024;
 
 impl<'a> Geometry<'a> {
     pub(super) fn of_values(layout: &Layout) -> Self {
@@ -211,7 +211,7 @@ impl<'a> Geometry<'a> {
             float_type,
             restart: match sample {
                 _ if layout.is_ragged() => u32::MAX,
-                0 | 1 => SCALARS,
+                0 | 1 => SCALAR_RESTART,
                 sample => sample,
             },
             strides: layout.strides,
@@ -252,17 +252,17 @@ impl<'a> Geometry<'a> {
         Self { element_bytes, float: false, float_type: None, restart: u32::MAX, strides: [0; 2], blocks: &[] }
     }
 
-    /// Returns the elements of the longest row, of at most `most`; 0 if all are longer.
-    pub(super) fn longest_row(&self, most: usize) -> usize {
+    /// Returns the elements of the longest row, of at most `max_elements`; 0 if all are longer.
+    pub(super) fn longest_row(&self, max_elements: usize) -> usize {
         let rows = self.strides.into_iter().map(|stride| stride as usize); // exact
-        rows.filter(|row| *row <= most).max().unwrap_or(0)
+        rows.filter(|row| *row <= max_elements).max().unwrap_or(0)
     }
 
-    /// Returns the elements of a sample, or else of the longest row, of at most `most`; 1 if all
+    /// Returns the elements of a sample, or else of the longest row, of at most `max_elements`; 1 if all
     /// are longer.
-    pub(super) fn row_up_to(&self, most: u32) -> u32 {
+    pub(super) fn row_up_to(&self, max_elements: u32) -> u32 {
         let rows = [self.restart, self.strides[1], self.strides[0]].into_iter();
-        rows.filter(|row| (1..=most).contains(row)).max().unwrap_or(1)
+        rows.filter(|row| (1..=max_elements).contains(row)).max().unwrap_or(1)
     }
 }
 
@@ -328,10 +328,10 @@ impl FloatType {
 
 /// A sample of up to this many blocks is in one, and so are the rows of a longer one: all of them
 /// are read with it.
-const LONG: usize = 4;
+const LONG_SAMPLE_BLOCKS: usize = 4;
 /// The least number of rows in a block of a long sample. Prediction begins anew with each block, so
 /// that its first row costs more bits.
-const LEAST_ROWS: usize = 16;
+const MIN_ROWS: usize = 16;
 
 /// Sets `ends` to the element at which each block of a chunk ends, for blocks of about
 /// `block_bytes`. It has none if the chunk is one block.
@@ -343,12 +343,12 @@ pub(crate) fn block_ends(
 ) -> Result<()> {
     ends.clear();
     let element_bytes = layout.element_bytes.max(1);
-    let most = (block_bytes / element_bytes).clamp(1, limits::BLOCK_ELEMENTS);
+    let max_elements = (block_bytes / element_bytes).clamp(1, limits::BLOCK_ELEMENTS);
     let count = content.values.len() / element_bytes;
-    if count <= (most + most / 2).min(limits::BLOCK_ELEMENTS) {
+    if count <= (max_elements + max_elements / 2).min(limits::BLOCK_ELEMENTS) {
         return Ok(()); // two blocks would be small
     }
-    let mut planner = Planner { most, rows: rows(layout, most), block: 0..0, ends };
+    let mut planner = Planner { max_elements, rows: rows(layout, max_elements), block: 0..0, ends };
     for i in 0..content.sample_count {
         // below the chunk's sample count
         let end = content.values_range(layout, &(i..i + 1))?.end / element_bytes;
@@ -366,22 +366,22 @@ pub(crate) fn number_ends(count: usize) -> Vec<u32> {
 
 /// Returns the elements of a row, and the elements of a block of rows, which are at most those that
 /// any block may have.
-fn rows(layout: &Layout, most: usize) -> (usize, usize) {
+fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
     // exact
     let stride = layout.strides.into_iter().map(|stride| stride as usize).find(|&stride| stride > 1);
-    let most = most.saturating_mul(LONG).min(limits::BLOCK_ELEMENTS);
+    let max_elements = max_elements.saturating_mul(LONG_SAMPLE_BLOCKS).min(limits::BLOCK_ELEMENTS);
     match stride {
         Some(row) if row <= limits::BLOCK_ELEMENTS => {
             let longest = limits::BLOCK_ELEMENTS - limits::BLOCK_ELEMENTS % row;
-            (row, row.saturating_mul(LEAST_ROWS).max(most - most % row).min(longest))
+            (row, row.saturating_mul(MIN_ROWS).max(max_elements - max_elements % row).min(longest))
         }
-        _ => (1, most),
+        _ => (1, max_elements),
     }
 }
 
 struct Planner<'a> {
     /// The elements that a block has if samples are small.
-    most: usize,
+    max_elements: usize,
     /// The elements of a row, and of a block of rows.
     rows: (usize, usize),
     /// The elements that are in no block yet.
@@ -391,7 +391,7 @@ struct Planner<'a> {
 
 impl Planner<'_> {
     fn add_sample(&mut self, end: usize) {
-        if end - self.block.start > self.most {
+        if end - self.block.start > self.max_elements {
             self.close();
         }
         self.block.end = end;

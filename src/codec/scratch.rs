@@ -1,13 +1,14 @@
 //! Memory and contexts that encoders and decoders reuse.
 
 use super::bins::{
-    BinChoice, BinPlan, FilterPlan, FoundPalettes, KeptBins, MappedScratch, Marks, Numbers, Present, WindowScratch,
+    BinChoice, BinPlan, BinTableCache, DictionaryPlan, FilterPlan, MappedScratch, Marks, Numbers, Present,
+    WindowScratch,
 };
 use super::choice::{Sample, SampledPart, Search};
 use super::part::RawPart;
-use super::tiers::{KeptTables, TierEncodeScratch, TierHead, TierScratch};
+use super::tiers::{TierEncodeScratch, TierHeader, TierScratch, TierTableCache};
 use super::transform::Transform;
-use super::zstandard::EncodingDictionary;
+use super::zstandard::ZstdEncoderDictionary;
 #[cfg(feature = "zstd")]
 use super::zstandard::{FrameEncodeScratch, FrameScratch};
 use std::sync::Arc;
@@ -18,14 +19,14 @@ pub(crate) struct DecodeScratch {
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameScratch,
     pub(super) tiers: TierScratch,
-    pub(super) tier_tables: KeptTables,
-    pub(super) bin_tables: KeptBins,
+    pub(super) tier_tables: TierTableCache,
+    pub(super) bin_tables: BinTableCache,
     pub(super) windows: WindowScratch,
     pub(super) mapped: MappedScratch,
     /// Coded integers of some elements.
     pub(super) coded: Vec<u8>,
     /// Coded integers of a second block.
-    pub(super) coded_too: Vec<u8>,
+    pub(super) second_coded: Vec<u8>,
     pub(super) gaps: Marks,
     pub(super) outliers: Marks,
     /// The filter of each segment of a block.
@@ -43,7 +44,7 @@ pub(crate) struct EncodeScratch {
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameEncodeScratch,
     /// The dictionary of the column whose values are encoded.
-    pub(super) dictionary: Option<Arc<EncodingDictionary>>,
+    pub(super) zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
     pub(super) symbols: Vec<u8>,
@@ -57,7 +58,7 @@ pub(crate) struct EncodeScratch {
     /// The numbers that bins code instead of the elements, if there is a mapping.
     pub(super) numbers: Numbers,
     /// The palettes that were found for the part.
-    pub(super) palettes: Vec<FoundPalettes>,
+    pub(super) dictionaries: Vec<DictionaryPlan>,
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
     pub(super) present: Present,
@@ -65,9 +66,9 @@ pub(crate) struct EncodeScratch {
     pub(super) tier_transform: Option<Transform>,
     pub(super) bin_choice: Option<BinChoice>,
     /// What bins were encoded with last.
-    pub(super) last_bins: Option<BinChoice>,
+    pub(super) last_bin_choice: Option<BinChoice>,
     /// The head that the blocks of a part were planned with.
-    pub(super) head: TierHead,
+    pub(super) header: TierHeader,
     /// Front and blocks of a plan.
     pub(super) planned: Vec<u8>,
 }

@@ -11,7 +11,7 @@ use crate::{Error, Result};
 
 structure! {
     /// Chapter 5.6: the 16 bytes that the tables of tiers and planes begin with.
-    mod transform_head: 16 bytes {
+    mod transform_header: 16 bytes {
         0 => TRANSFORM: u8,
         1 => RESERVED_1: u8,
         2 => WEIGHT_LEFT: u8,
@@ -22,7 +22,7 @@ structure! {
     }
 }
 
-pub(super) const TRANSFORM_BYTES: usize = transform_head::SIZE;
+pub(super) const TRANSFORM_BYTES: usize = transform_header::SIZE;
 
 /// How elements become the integers that are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ const DELTA: u8 = 2;
 const LORENZO: u8 = 3;
 const SEPARABLE: u8 = 4;
 
-const MOST_WEIGHT: u8 = 8;
+const MAX_WEIGHT: u8 = 8;
 
 /// The weights of a predictor that has none.
 const NO_WEIGHTS: Weights = Weights { left: 0, above: 0 };
@@ -51,19 +51,19 @@ impl Transform {
     pub(super) fn to_bytes(self) -> [u8; TRANSFORM_BYTES] {
         let mut bytes = [0; TRANSFORM_BYTES];
         match self {
-            Self::None => transform_head::TRANSFORM.put(&mut bytes, NONE),
-            Self::Rotate => transform_head::TRANSFORM.put(&mut bytes, ROTATE),
+            Self::None => transform_header::TRANSFORM.put(&mut bytes, NONE),
+            Self::Rotate => transform_header::TRANSFORM.put(&mut bytes, ROTATE),
             Self::Predict(prediction) => {
                 let (kind, weights) = match prediction.predictor {
                     Predictor::Delta => (DELTA, NO_WEIGHTS),
                     Predictor::Lorenzo => (LORENZO, NO_WEIGHTS),
                     Predictor::Separable(weights) => (SEPARABLE, weights),
                 };
-                transform_head::TRANSFORM.put(&mut bytes, kind);
-                transform_head::WEIGHT_LEFT.put(&mut bytes, weights.left);
-                transform_head::WEIGHT_ABOVE.put(&mut bytes, weights.above);
-                transform_head::RESTART.put(&mut bytes, prediction.restart);
-                transform_head::STRIDE.put(&mut bytes, prediction.stride);
+                transform_header::TRANSFORM.put(&mut bytes, kind);
+                transform_header::WEIGHT_LEFT.put(&mut bytes, weights.left);
+                transform_header::WEIGHT_ABOVE.put(&mut bytes, weights.above);
+                transform_header::RESTART.put(&mut bytes, prediction.restart);
+                transform_header::STRIDE.put(&mut bytes, prediction.stride);
             }
         }
         bytes
@@ -71,19 +71,19 @@ impl Transform {
 
     /// Parses the transform of tiers or planes.
     pub(super) fn parse(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        if transform_head::TRANSFORM.get(bytes) == SEPARABLE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
+        if transform_header::TRANSFORM.get(bytes) == SEPARABLE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
     }
 
     /// Parses the transform of bins.
-    pub(super) fn parse_of_bins(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        if transform_head::TRANSFORM.get(bytes) == ROTATE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
+    pub(super) fn parse_for_bins(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
+        if transform_header::TRANSFORM.get(bytes) == ROTATE { Err(malformed(bytes)) } else { Self::parse_any(bytes) }
     }
 
     fn parse_any(bytes: &[u8; TRANSFORM_BYTES]) -> Result<Self> {
-        let kind = transform_head::TRANSFORM.get(bytes);
-        let restart = transform_head::RESTART.get(bytes);
-        let stride = transform_head::STRIDE.get(bytes);
-        let (left, above) = (transform_head::WEIGHT_LEFT.get(bytes), transform_head::WEIGHT_ABOVE.get(bytes));
+        let kind = transform_header::TRANSFORM.get(bytes);
+        let restart = transform_header::RESTART.get(bytes);
+        let stride = transform_header::STRIDE.get(bytes);
+        let (left, above) = (transform_header::WEIGHT_LEFT.get(bytes), transform_header::WEIGHT_ABOVE.get(bytes));
         let predict = |predictor| Self::Predict(Prediction { predictor, restart, stride });
         let can_predict = restart > 0 && stride > 0;
         let transform = match kind {
@@ -91,13 +91,13 @@ impl Transform {
             ROTATE => Self::Rotate,
             DELTA if can_predict => predict(Predictor::Delta),
             LORENZO if can_predict => predict(Predictor::Lorenzo),
-            SEPARABLE if can_predict && left.max(above) <= MOST_WEIGHT => {
+            SEPARABLE if can_predict && left.max(above) <= MAX_WEIGHT => {
                 predict(Predictor::Separable(Weights { left, above }))
             }
             _ => return Err(malformed(bytes)),
         };
         // the bits and fields that the kind does not use are zero as well
-        let is_zero = transform_head::RESERVED_1.get(bytes) == 0 && transform_head::RESERVED_2.get(bytes) == 0;
+        let is_zero = transform_header::RESERVED_1.get(bytes) == 0 && transform_header::RESERVED_2.get(bytes) == 0;
         if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
 

@@ -25,7 +25,7 @@ pub struct CastFacts {
 
 impl CastFacts {
     /// Returns the facts of two casts together.
-    pub fn joined(&self, other: &Self) -> Self {
+    pub fn merged(&self, other: &Self) -> Self {
         Self {
             // no sign bit, which the larger of 0.0 and -0.0 may have
             max_abs_error: self.max_abs_error.max(other.max_abs_error).abs(),

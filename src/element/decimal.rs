@@ -195,12 +195,12 @@ impl Natural {
 
     fn digits(mut self) -> String {
         const EACH: u64 = 10_u64.pow(19);
-        let mut parts = Vec::new();
+        let mut groups = Vec::new();
         while !self.0.is_empty() {
-            parts.push(self.divide(EACH));
+            groups.push(self.divide(EACH));
         }
-        let mut digits = parts.pop().unwrap_or(0).to_string();
-        parts.iter().rev().for_each(|part| digits.push_str(&format!("{part:019}")));
+        let mut digits = groups.pop().unwrap_or(0).to_string();
+        groups.iter().rev().for_each(|group| digits.push_str(&format!("{group:019}")));
         digits
     }
 }
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn texts_have_all_digits() {
-        for (unscaled, scale, due) in [
+        for (unscaled, scale, expected) in [
             (150, 2, "1.50"),
             (-5, 2, "-0.05"),
             (0, 3, "0.000"),
@@ -223,17 +223,17 @@ mod tests {
             (-7, -3, "-7000"),
             (i128::MIN, 0, "-170141183460469231731687303715884105728"),
         ] {
-            assert_eq!(decimal(unscaled, scale).to_string(), due);
+            assert_eq!(decimal(unscaled, scale).to_string(), expected);
         }
-        let mut least = [0; 32];
-        least[31] = 0x80;
-        let due = "-57896044618658097711785492504343953926634992332820282019728792003956564819968";
-        assert_eq!(Decimal::from_le_bytes(&least, 0).to_string(), due);
+        let mut min = [0; 32];
+        min[31] = 0x80;
+        let expected = "-57896044618658097711785492504343953926634992332820282019728792003956564819968";
+        assert_eq!(Decimal::from_le_bytes(&min, 0).to_string(), expected);
     }
 
     #[test]
     fn whole_decimals_are_integers() {
-        for (unscaled, scale, due) in [
+        for (unscaled, scale, expected) in [
             (150, 2, None),
             (-300, 2, Some(-3)),
             (0, 127, Some(0)),
@@ -243,7 +243,7 @@ mod tests {
             (5 * 10_i128.pow(37), 37, Some(5)),
             (i128::MAX, 0, Some(i128::MAX)),
         ] {
-            assert_eq!(decimal(unscaled, scale).to_integer(), due, "{unscaled}e-{scale}");
+            assert_eq!(decimal(unscaled, scale).to_integer(), expected, "{unscaled}e-{scale}");
         }
     }
 

@@ -345,7 +345,7 @@ mod tests {
     /// Largest, smallest normal and smallest value, as the specifications of the types state them.
     #[test]
     fn ranges_are_those_of_the_specifications() {
-        for (dtype, most, least_normal, least) in [
+        for (dtype, max, min_normal, min) in [
             (DType::F8E4M3Fn, (0x7E, 448.0), (0x08, 2_f32.powi(-6)), 2_f32.powi(-9)),
             (DType::F8E4M3Fnuz, (0x7F, 240.0), (0x08, 2_f32.powi(-7)), 2_f32.powi(-10)),
             (DType::F8E5M2, (0x7B, 57_344.0), (0x04, 2_f32.powi(-14)), 2_f32.powi(-16)),
@@ -353,9 +353,9 @@ mod tests {
             (DType::F6E2M3, (0x1F, 7.5), (0x08, 1.0), 0.125),
             (DType::F6E3M2, (0x1F, 28.0), (0x04, 0.25), 0.0625),
         ] {
-            assert_eq!(small_value(dtype, most.0), Some(most.1), "{dtype}");
-            assert_eq!(small_value(dtype, least_normal.0), Some(least_normal.1), "{dtype}");
-            assert_eq!(small_value(dtype, 1), Some(least), "{dtype}");
+            assert_eq!(small_value(dtype, max.0), Some(max.1), "{dtype}");
+            assert_eq!(small_value(dtype, min_normal.0), Some(min_normal.1), "{dtype}");
+            assert_eq!(small_value(dtype, 1), Some(min), "{dtype}");
             // values ascend with their bits, and the upper half has the other sign
             let all = values(dtype);
             let (positive, negative) = all.split_at(all.len() / 2);
@@ -369,9 +369,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_as_the_specification_says() {
-        let of = |dtype, wanted: fn(f32) -> bool| -> Vec<u8> {
-            (0..=u8::MAX).filter(|&element| small_value(dtype, element).is_some_and(wanted)).collect()
+    fn nan_and_infinity_follow_the_specification() {
+        let of = |dtype, predicate: fn(f32) -> bool| -> Vec<u8> {
+            (0..=u8::MAX).filter(|&element| small_value(dtype, element).is_some_and(predicate)).collect()
         };
         assert_eq!(of(DType::F8E4M3Fn, f32::is_nan), [0x7F, 0xFF]);
         assert_eq!(of(DType::F8E4M3Fnuz, f32::is_nan), [0x80]);

@@ -7,7 +7,7 @@
 //! bounded.
 
 use super::elements::ElementsBuilder;
-use super::field::{Parts, imported_type, plain_type};
+use super::field::{Repetition, imported_type, plain_type};
 use crate::batch::ListBuffer;
 use crate::format::content::validity_bytes;
 use crate::logical::arrow_type::{self, in_arrow, members, stored_element};
@@ -67,9 +67,9 @@ impl ArrowSamples<'_> {
     }
 }
 
-type Made<T> = Result<T, ArrowError>;
+type ArrowResult<T> = Result<T, ArrowError>;
 
-fn build(column: &ArrowSamples<'_>) -> Made<(FieldRef, ArrayData)> {
+fn build(column: &ArrowSamples<'_>) -> ArrowResult<(FieldRef, ArrayData)> {
     let mut data = items(column)?;
     if column.tensor.is_none() {
         for (level, lists) in column.schema.levels.iter().zip(column.lists).rev() {
@@ -97,7 +97,7 @@ fn build(column: &ArrowSamples<'_>) -> Made<(FieldRef, ArrayData)> {
 }
 
 /// Returns the items of a column: its samples, or the members of its innermost lists.
-fn items(column: &ArrowSamples<'_>) -> Made<ArrayData> {
+fn items(column: &ArrowSamples<'_>) -> ArrowResult<ArrayData> {
     let schema = column.schema;
     if let Some(extents) = column.tensor {
         let count = column.sample_count;
@@ -125,11 +125,11 @@ enum Dimension {
 }
 
 /// Lists that have no elements, at most, beside as many as there are elements.
-const EMPTY_LISTS: u64 = 1 << 24;
+const MAX_EMPTY_LISTS: u64 = 1 << 24;
 
 /// Returns the dimensions of the items of a column, whose extents may vary.
-fn dimensions(column: &ArrowSamples<'_>, count: usize) -> Made<Vec<Dimension>> {
-    let most = EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact
+fn dimensions(column: &ArrowSamples<'_>, count: usize) -> ArrowResult<Vec<Dimension>> {
+    let max_lists = MAX_EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact
     let varying = column.schema.shape.varying_count();
     // the lists of the dimension, for each item
     let mut lists = vec![1_u64; count];
@@ -143,7 +143,7 @@ fn dimensions(column: &ArrowSamples<'_>, count: usize) -> Made<Vec<Dimension>> {
                 own.map(|extent| u64::from(*extent)).collect()
             }
         };
-        if lists.iter().fold(0_u64, |sum, lists| sum.saturating_add(*lists)) > most {
+        if lists.iter().fold(0_u64, |sum, lists| sum.saturating_add(*lists)) > max_lists {
             return Err(ArrowError::InvalidArgumentError("too many empty lists".to_owned()));
         }
         all.push(match extent {
@@ -162,12 +162,12 @@ fn dimensions(column: &ArrowSamples<'_>, count: usize) -> Made<Vec<Dimension>> {
     Ok(all)
 }
 
-fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> Made<ArrayData> {
+fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> ArrowResult<ArrayData> {
     if nulls.is_some() { data.into_builder().nulls(nulls).build() } else { Ok(data) }
 }
 
 /// Returns lists in lists, a level for each dimension, around the elements of `count` items.
-fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usize) -> Made<ArrayData> {
+fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usize) -> ArrowResult<ArrayData> {
     if packed_type(column).and_then(|of| stored_element(&of)?.extent).is_some() {
         dimensions.pop(); // the bytes or parts of an element
     }
@@ -203,16 +203,16 @@ fn packed_type(column: &ArrowSamples<'_>) -> Option<DataType> {
 }
 
 /// Returns all elements of a column.
-fn elements(column: &ArrowSamples<'_>) -> Made<ArrayData> {
+fn elements(column: &ArrowSamples<'_>) -> ArrowResult<ArrayData> {
     let (values, dtype) = (&column.values, column.schema.dtype);
     let converted = if dtype == DType::Bf16 { Some(DataType::Float32) } else { packed_type(column) };
     if let Some(data_type) = converted {
-        let mut elements = ElementsBuilder::new(dtype, data_type, Parts::Required);
+        let mut elements = ElementsBuilder::new(dtype, data_type, Repetition::Required);
         elements.append(values).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         return elements.take_array();
     }
     let count = values.len() / dtype.element_bytes();
-    let primitive = |data_type: DataType, buffer: Buffer| -> Made<ArrayData> {
+    let primitive = |data_type: DataType, buffer: Buffer| -> ArrowResult<ArrayData> {
         ArrayDataBuilder::new(data_type).len(count).add_buffer(buffer).align_buffers(true).build()
     };
     match dtype {
@@ -246,12 +246,12 @@ fn data_type(column: &ArrowSamples<'_>, dtype: DType) -> DataType {
     imported_type(column.schema).filter(is_time).unwrap_or_else(|| plain_type(dtype))
 }
 
-fn offsets_of(offsets: &[u64]) -> Made<Vec<i64>> {
+fn offsets_of(offsets: &[u64]) -> ArrowResult<Vec<i64>> {
     let offset = |offset: &u64| i64::try_from(*offset).map_err(|_| ArrowError::OffsetOverflowError(0));
     if offsets.is_empty() { Ok(vec![0]) } else { offsets.iter().map(offset).collect() }
 }
 
-fn nulls(validity: Option<&[u8]>, count: usize) -> Made<Option<NullBuffer>> {
+fn nulls(validity: Option<&[u8]>, count: usize) -> ArrowResult<Option<NullBuffer>> {
     let Some(bytes) = validity else { return Ok(None) };
     if bytes.len() < validity_bytes(count) {
         let message = format!("a validity bitmap of {} bytes, for {count} items", bytes.len());

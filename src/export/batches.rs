@@ -12,10 +12,10 @@
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
 use super::field::{Target, TypeChoice};
-use super::restore::{Output, Outputs, with_paths};
-use super::table::{ExportedPart, SampleSize, Table, TablePart};
+use super::restore::{OutputField, OutputFields, with_paths};
+use super::table::{PartReader, SampleSize, Table, TablePart};
 use crate::error::Advice;
-use crate::format::{CastFacts, FieldNode, followed_paths, path};
+use crate::format::{CastFacts, FieldNode, field_paths, path};
 use crate::logical::arrow_type::{DTYPE, in_arrow, members};
 use crate::logical::saved_schema;
 use crate::{ColumnBuffer, ColumnSchema, DType, Error, Reader, Result, Schema};
@@ -38,7 +38,7 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     let (assembler, columns) = plan(reader, columns, TypeChoice::AS_IMPORTED)?;
     let columns = columns.iter().map(|&number| reader.column_at(number)).collect();
     let part = TablePart::new(columns, reader.sample_count());
-    Ok(Batches { assembler, parts: iter::once(part), part: None, is_over: false })
+    Ok(Batches { assembler, parts: iter::once(part), part: None, is_done: false })
 }
 
 /// As [`batches`], of all parts of a table, which are opened one after the other. Batches go on
@@ -57,7 +57,7 @@ pub(super) fn select<'t, T: Table>(
     choice: TypeChoice,
 ) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TablePart, T::Error>> + 't>, T::Error> {
     let (assembler, columns) = plan(table, columns, choice)?;
-    Ok(Batches { assembler, parts: table.parts(columns), part: None, is_over: false })
+    Ok(Batches { assembler, parts: table.parts(columns), part: None, is_done: false })
 }
 
 /// Returns the assembler of batches of columns (all if `None`), and their numbers.
@@ -77,7 +77,7 @@ fn plan<T: Table>(
 /// the schema says which are ordered before any sample is exported.
 fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> std::result::Result<bool, T::Error> {
     let columns = ordered_columns(table.schema(), columns);
-    if columns.is_empty() || !table.is_of_one_conversion()? {
+    if columns.is_empty() || !table.is_from_one_conversion()? {
         return Ok(false);
     }
     let choice = TypeChoice { ordered: true, ..choice };
@@ -85,7 +85,7 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
     let read_all = || -> Result<()> {
         for part in table.parts(columns) {
             let Ok(part) = part else { return Ok(()) };
-            let mut part = ExportedPart::new(part);
+            let mut part = PartReader::new(part);
             while assembler.next_full(&mut part)?.is_some() {}
         }
         assembler.rest().map(|_| ())
@@ -99,8 +99,8 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
 pub struct Batches<P = iter::Once<Result<TablePart>>> {
     assembler: BatchAssembler,
     parts: P,
-    part: Option<ExportedPart>,
-    is_over: bool,
+    part: Option<PartReader>,
+    is_done: bool,
 }
 
 impl<P> Batches<P> {
@@ -137,7 +137,7 @@ impl<E: From<Error>, P: Iterator<Item = std::result::Result<TablePart, E>>> Batc
                 return Ok(Some(batch));
             }
             match self.parts.next() {
-                Some(part) => self.part = Some(ExportedPart::new(part?)),
+                Some(part) => self.part = Some(PartReader::new(part?)),
                 None => return Ok(self.assembler.rest()?),
             }
         }
@@ -152,11 +152,11 @@ where
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
+        if self.is_done {
             return None;
         }
         let batch = self.next_batch();
-        self.is_over = !matches!(batch, Ok(Some(_)));
+        self.is_done = !matches!(batch, Ok(Some(_)));
         batch.map_err(|error| ArrowError::ExternalError(Box::new(error))).transpose()
     }
 }
@@ -172,9 +172,9 @@ where
 }
 
 /// Samples of a batch, at most.
-const BATCH_SAMPLES: u64 = 65_536;
+const MAX_BATCH_SAMPLES: u64 = 65_536;
 /// Bytes of the elements, offsets and shapes of a batch, at most, unless one sample has more.
-const BATCH_BYTES: u64 = 16 << 20;
+const MAX_BATCH_BYTES: u64 = 16 << 20;
 
 /// A batch that is being filled. Parts of a table can end inside one.
 struct BatchAssembler {
@@ -183,7 +183,7 @@ struct BatchAssembler {
     columns: Vec<ColumnSchema>,
     builders: Vec<ColumnBuilder>,
     /// The fields that the columns become.
-    outputs: Vec<Output>,
+    outputs: Vec<OutputField>,
     /// The numbers of the columns whose samples are measured one by one.
     ragged: Vec<(usize, SampleSize)>,
     /// The bytes of a sample in all columns of a fixed shape.
@@ -219,7 +219,7 @@ impl BatchAssembler {
             .unzip();
         let casts = casts.iter().copied().chain(iter::repeat(None));
         let columns: Vec<(ColumnSchema, Option<CastFacts>)> = columns.into_iter().zip(casts).collect();
-        let plan = Outputs::of(&columns, &table.columns, &table.metadata, choice);
+        let plan = OutputFields::of(&columns, &table.columns, &table.metadata, choice);
         let plan = plan.map_err(|error| in_table(path, error))?;
         let fields: Fields = plan.all.iter().map(|output| output.field().clone()).collect();
         let mut this = Self {
@@ -232,9 +232,9 @@ impl BatchAssembler {
             fixed_bytes: 0,
             nulls: ColumnBuffer::new(),
             samples: 0..0,
-            budget: Budget::new(BATCH_BYTES),
-            batch_samples: BATCH_SAMPLES,
-            batch_bytes: BATCH_BYTES,
+            budget: Budget::new(MAX_BATCH_BYTES),
+            batch_samples: MAX_BATCH_SAMPLES,
+            batch_bytes: MAX_BATCH_BYTES,
         };
         let planned = columns.into_iter().zip(plan.targets).zip(pairs);
         planned.for_each(|(((column, _), target), is_pairs)| this.add(column, target, is_pairs));
@@ -256,15 +256,15 @@ impl BatchAssembler {
     }
 
     /// Returns the next batch that is full; `None` if the part ends before.
-    fn next_full(&mut self, part: &mut ExportedPart) -> Result<Option<RecordBatch>> {
+    fn next_full(&mut self, part: &mut PartReader) -> Result<Option<RecordBatch>> {
         while !self.is_full() {
             if part.next >= part.end {
                 return Ok(None);
             }
-            let run = part.next..self.run_end(part)?;
-            self.append(part, run.clone())?;
-            part.next = run.end;
-            self.samples.end = self.samples.end.saturating_add(run.end.saturating_sub(run.start));
+            let range = part.next..self.range_end(part)?;
+            self.append(part, range.clone())?;
+            part.next = range.end;
+            self.samples.end = self.samples.end.saturating_add(range.end.saturating_sub(range.start));
         }
         self.take().map(Some)
     }
@@ -284,13 +284,13 @@ impl BatchAssembler {
 
     /// Returns the end of the next samples that fit the budget and are in one chunk of each ragged
     /// column. At least one sample unless the batch is full.
-    fn run_end(&mut self, part: &mut ExportedPart) -> Result<u64> {
+    fn range_end(&mut self, part: &mut PartReader) -> Result<u64> {
         let room = self.batch_samples.saturating_sub(self.count());
-        let mut run = part.next..part.end.min(part.next.saturating_add(room));
+        let mut range = part.next..part.end.min(part.next.saturating_add(room));
         for (index, _) in &self.ragged {
-            part.limit_to_chunk(*index, &mut run)?;
+            part.limit_to_chunk(*index, &mut range)?;
         }
-        for i in run.clone() {
+        for i in range.clone() {
             let mut bytes = self.fixed_bytes;
             for (index, size) in &self.ragged {
                 bytes = bytes.saturating_add(part.measure(*index, size, i)?);
@@ -299,11 +299,11 @@ impl BatchAssembler {
                 return Ok(i);
             }
         }
-        Ok(run.end)
+        Ok(range.end)
     }
 
     /// Reads samples into all builders, one column after the other.
-    fn append(&mut self, part: &mut ExportedPart, samples: Range<u64>) -> Result<()> {
+    fn append(&mut self, part: &mut PartReader, samples: Range<u64>) -> Result<()> {
         if samples.is_empty() {
             return Ok(());
         }
@@ -314,7 +314,7 @@ impl BatchAssembler {
                 None => self.nulls.fill_with_nulls(column, count).and_then(|()| builder.append(&self.nulls)),
             };
             if let Err(error) = appended {
-                return Err(part.place(index, error.with_column(builder.name()).with_samples(samples)));
+                return Err(part.with_context(index, error.with_column(builder.name()).with_samples(samples)));
             }
         }
         Ok(())
@@ -323,22 +323,22 @@ impl BatchAssembler {
     /// Takes the batch out of the builders.
     fn take(&mut self) -> Result<RecordBatch> {
         let samples = self.samples.clone();
-        let place = |error: Error| in_table(self.path.as_deref(), error.with_samples(samples.clone()));
+        let with_context = |error: Error| in_table(self.path.as_deref(), error.with_samples(samples.clone()));
         let columns = self.builders.iter_mut().map(|builder| {
             let array = builder.take();
-            array.map_err(|error| place(error.with_column(builder.name())))
+            array.map_err(|error| with_context(error.with_column(builder.name())))
         });
         let columns: Vec<ArrayRef> = columns.collect::<Result<_>>()?;
         let arrays = self.outputs.iter_mut().map(|output| {
             let name = output.node.name().to_owned();
-            output.array(&columns).map_err(|error| place(error.with_column(&name)))
+            output.array(&columns).map_err(|error| with_context(error.with_column(&name)))
         });
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
         let count = usize::try_from(self.count()).unwrap_or(usize::MAX); // they are in memory
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
         let batch =
-            batch.map_err(|error| place(Error::bad_argument(format!("Arrow cannot hold the samples: {error}"))));
+            batch.map_err(|error| with_context(Error::bad_argument(format!("Arrow cannot hold the samples: {error}"))));
         self.samples.start = self.samples.end;
         self.budget = Budget::new(self.batch_bytes);
         batch
@@ -388,7 +388,7 @@ fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usi
     let all = with_paths(schema.columns.iter(), &saved_schema::fields(&schema.metadata));
     let all = all.iter().map(|column| &**column);
     let nodes = FieldNode::of_columns(all.clone());
-    let paths = followed_paths(all);
+    let paths = field_paths(all);
     let path_of = |number: usize| paths.get(number).and_then(Option::as_ref);
     let of_structs = (0..paths.len()).filter_map(|number| Some((path_of(number)?, number)));
     let nulls: HashMap<&str, usize> =
@@ -401,8 +401,8 @@ fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usi
     };
     for name in names {
         for number in columns_of(schema, &nodes, name)? {
-            let around = path_of(number).into_iter().flat_map(|path| path::around(path.text));
-            around.filter_map(|path| nulls.get(path)).for_each(|nulls| add(*nulls));
+            let enclosing = path_of(number).into_iter().flat_map(|path| path::enclosing(path.text));
+            enclosing.filter_map(|path| nulls.get(path)).for_each(|nulls| add(*nulls));
             add(number);
         }
     }

@@ -21,14 +21,14 @@ type ArrowResult<T> = std::result::Result<T, ArrowError>;
 pub(super) struct ColumnBuilder {
     target: Target,
     /// The lists around the items, outermost first.
-    lists: Vec<Slots>,
+    lists: Vec<EntriesBuilder>,
     extents: Vec<Extent>,
     /// The number of stored values that an element is made of.
     values_per_element: NonZeroU64,
     /// The number of elements for each element of the table.
     elements_per_element: u64,
     elements: ElementsBuilder,
-    items: Slots,
+    items: EntriesBuilder,
     /// Shapes of tensors of variable shape.
     shapes: Vec<i32>,
 }
@@ -40,10 +40,10 @@ impl ColumnBuilder {
             extents: target.shape.extents().to_vec(),
             values_per_element: values_per_element(&target.element),
             elements_per_element: if is_pairs { 2 } else { 1 },
-            elements: ElementsBuilder::new(column.dtype, target.element.clone(), target.parts),
+            elements: ElementsBuilder::new(column.dtype, target.element.clone(), target.repetition),
             target,
-            lists: column.levels.iter().map(|_| Slots::new()).collect(),
-            items: Slots::new(),
+            lists: column.levels.iter().map(|_| EntriesBuilder::new()).collect(),
+            items: EntriesBuilder::new(),
             shapes: Vec::new(),
         }
     }
@@ -55,9 +55,9 @@ impl ColumnBuilder {
 
     /// Appends samples.
     pub(super) fn append(&mut self, samples: &ColumnBuffer) -> Result<()> {
-        for (slots, lists) in self.lists.iter_mut().zip(samples.lists()) {
-            slots.append_ends(lists.offsets().iter().skip(1).copied())?;
-            slots.append_nulls(lists.validity(), lists.list_count(), lists.null_count());
+        for (entries, lists) in self.lists.iter_mut().zip(samples.lists()) {
+            entries.append_ends(lists.offsets().iter().skip(1).copied())?;
+            entries.append_nulls(lists.validity(), lists.list_count(), lists.null_count());
         }
         match self.target.form {
             Form::Scalar | Form::FixedTensor(_) => self.elements.append(samples.bytes())?,
@@ -79,12 +79,12 @@ impl ColumnBuilder {
 
     /// A null takes elements here, unlike in a file.
     fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
-        let due = usize::try_from(bytes).unwrap_or(0); // not negative
+        let width = usize::try_from(bytes).unwrap_or(0); // not negative
         for i in 0..samples.item_count() {
             let string = samples.ragged_bytes(i).unwrap_or(&[]);
             if samples.is_null(i) {
-                self.elements.append(&vec![0; due])?;
-            } else if string.len() == due {
+                self.elements.append(&vec![0; width])?;
+            } else if string.len() == width {
                 self.elements.append(string)?;
             } else {
                 let message = format!(
@@ -181,14 +181,14 @@ fn check_all_null(samples: &ColumnBuffer) -> Result<()> {
 }
 
 /// The ends and the nulls of entries that grow: of the items, or of the lists of one level.
-struct Slots {
+struct EntriesBuilder {
     /// Arrow's offsets, without the first, which is 0.
     ends: Vec<i32>,
     validity: BooleanBufferBuilder,
     null_count: usize,
 }
 
-impl Slots {
+impl EntriesBuilder {
     fn new() -> Self {
         Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
     }
@@ -237,7 +237,7 @@ fn too_long() -> Error {
 }
 
 /// The most lists of a level beyond one for each element. Only lists of empty lists have so many.
-const EMPTY_LISTS: usize = 1 << 26;
+const MAX_EMPTY_LISTS: usize = 1 << 26;
 
 /// A level of lists.
 struct NestedLists<'a> {
@@ -256,15 +256,15 @@ fn tensor_lists(
     count: usize,
 ) -> ArrowResult<ArrayData> {
     let rank = shapes.len().checked_div(count).unwrap_or(0);
-    let most = elements.len().saturating_add(EMPTY_LISTS);
-    let mut lists_of_sample = vec![1_usize; count];
+    let max_lists = elements.len().saturating_add(MAX_EMPTY_LISTS);
+    let mut lists_per_sample = vec![1_usize; count];
     let mut levels = Vec::new();
-    let mut of = data_type;
-    while let DataType::List(item) | DataType::FixedSizeList(item, _) = of {
+    let mut current = data_type;
+    while let DataType::List(item) | DataType::FixedSizeList(item, _) = current {
         let extents = shapes.iter().skip(levels.len()).step_by(rank.max(1));
-        let varies = matches!(of, DataType::List(_));
-        levels.push(level(of, extents, &mut lists_of_sample, varies, most)?);
-        of = item.data_type();
+        let varies = matches!(current, DataType::List(_));
+        levels.push(level(current, extents, &mut lists_per_sample, varies, max_lists)?);
+        current = item.data_type();
     }
     let mut nulls = nulls;
     levels.into_iter().enumerate().rev().try_fold(elements, |members, (depth, level)| {
@@ -283,18 +283,18 @@ fn tensor_lists(
 fn level<'a>(
     data_type: &'a DataType,
     extents: impl Iterator<Item = &'a i32>,
-    lists_of_sample: &mut [usize],
+    lists_per_sample: &mut [usize],
     varies: bool,
-    most: usize,
+    max_lists: usize,
 ) -> ArrowResult<NestedLists<'a>> {
-    let count = lists_of_sample.iter().fold(0_usize, |sum, lists| sum.saturating_add(*lists));
-    if count > most {
+    let count = lists_per_sample.iter().fold(0_usize, |sum, lists| sum.saturating_add(*lists));
+    if count > max_lists {
         return Err(ArrowError::InvalidArgumentError(format!("{count} empty lists are too many")));
     }
     let mut offsets = varies.then(|| Vec::with_capacity(count.saturating_add(1)));
     let mut end = 0_i32;
     offsets.iter_mut().for_each(|offsets| offsets.push(0));
-    for (lists, extent) in lists_of_sample.iter_mut().zip(extents) {
+    for (lists, extent) in lists_per_sample.iter_mut().zip(extents) {
         if let Some(offsets) = &mut offsets {
             for _ in 0..*lists {
                 end = end.checked_add(*extent).ok_or(ArrowError::OffsetOverflowError(count))?;

@@ -7,7 +7,7 @@
 //! The values are kept once, in the buffer that arrays share, and are found by their hash: a map
 //! from values to keys would keep them twice. Their bytes are bounded.
 
-use super::field::Parts;
+use super::field::Repetition;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowDictionaryKeyType, ByteArrayType, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
@@ -48,10 +48,10 @@ impl DictionaryEncoder {
         to: &DataType,
         ordered: bool,
         values: Option<&str>,
-        parts: Parts,
+        repetition: Repetition,
     ) -> Option<Self> {
         let DataType::Dictionary(key, value) = to else { return None };
-        let fits = plain == value.as_ref() || can_relay(plain, value);
+        let fits = plain == value.as_ref() || can_change_layout(plain, value);
         let is_text = matches!(plain, DataType::Utf8 | DataType::Binary);
         if !fits || !(is_text || width(plain).is_some()) {
             return None;
@@ -61,11 +61,11 @@ impl DictionaryEncoder {
             value: value.as_ref().clone(),
             plain: plain.clone(),
             ordered: None,
-            grows: parts == Parts::Required,
+            grows: repetition == Repetition::Required,
             values: DictionaryValues::default(),
         };
         // Parquet's writer keeps no order: that of a dictionary would be another
-        this.ordered = (this.grows && this.begin(values) && ordered).then(|| this.values.len());
+        this.ordered = (this.grows && this.set_initial_values(values) && ordered).then(|| this.values.len());
         Some(this)
     }
 
@@ -74,7 +74,7 @@ impl DictionaryEncoder {
     }
 
     /// Adds the first values. Returns whether there are some, all different.
-    fn begin(&mut self, values: Option<&str>) -> bool {
+    fn set_initial_values(&mut self, values: Option<&str>) -> bool {
         let values: Option<Value> = values.and_then(|text| serde_json::from_str(text).ok());
         let bytes = values
             .as_ref()
@@ -178,10 +178,10 @@ fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
     })
 }
 
-/// The most bytes of values, of which each counts [`VALUE_BYTES`] more.
-const DICTIONARY_BYTES: usize = 256 << 20;
+/// The most bytes of values, of which each counts [`VALUE_OVERHEAD_BYTES`] more.
+const MAX_DICTIONARY_BYTES: usize = 256 << 20;
 /// The bytes of a value's end, hash and key.
-const VALUE_BYTES: usize = 32;
+const VALUE_OVERHEAD_BYTES: usize = 32;
 
 /// Values, all different, in the order of their keys.
 #[derive(Default)]
@@ -216,8 +216,8 @@ impl DictionaryValues {
         }
         let key = self.ends.len();
         let bytes = self.built.len().saturating_add(self.added.len()).saturating_add(value.len());
-        if key.saturating_mul(VALUE_BYTES).saturating_add(bytes) > DICTIONARY_BYTES {
-            let message = format!("a dictionary of more than {} MiB", DICTIONARY_BYTES >> 20);
+        if key.saturating_mul(VALUE_OVERHEAD_BYTES).saturating_add(bytes) > MAX_DICTIONARY_BYTES {
+            let message = format!("a dictionary of more than {} MiB", MAX_DICTIONARY_BYTES >> 20);
             return Err(ArrowError::InvalidArgumentError(message));
         }
         self.ends.push(i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?);
@@ -258,13 +258,13 @@ impl DictionaryValues {
             data
         };
         let values = make_array(data.add_buffer(self.built.clone()).build()?);
-        let values = if plain == to { values } else { relaid(&values, to)? };
+        let values = if plain == to { values } else { with_layout(&values, to)? };
         self.array = Some(values.clone());
         Ok(values)
     }
 }
 
-pub(super) fn can_relay(from: &DataType, to: &DataType) -> bool {
+pub(super) fn can_change_layout(from: &DataType, to: &DataType) -> bool {
     matches!(
         (from, to),
         (DataType::Utf8, DataType::LargeUtf8 | DataType::Utf8View)
@@ -273,7 +273,7 @@ pub(super) fn can_relay(from: &DataType, to: &DataType) -> bool {
 }
 
 /// Returns texts or binaries in the layout of a type. Their bytes are not copied.
-pub(super) fn relaid(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+pub(super) fn with_layout(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let mismatch = || mismatch(array, to);
     Ok(match to {
         DataType::LargeUtf8 => {
@@ -297,6 +297,6 @@ fn wide<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> OffsetBu
 
 /// Returns the error of an array that is not of the type that its field states.
 #[cold]
-pub(super) fn mismatch(array: &ArrayRef, due: &DataType) -> ArrowError {
-    ArrowError::InvalidArgumentError(format!("{} cannot become {due}", array.data_type()))
+pub(super) fn mismatch(array: &ArrayRef, expected: &DataType) -> ArrowError {
+    ArrowError::InvalidArgumentError(format!("{} cannot become {expected}", array.data_type()))
 }

@@ -7,7 +7,7 @@
 //! A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all its
 //! bytes, Parquet only as many as the digits of the type need: a value that has more is refused.
 
-use super::field::Parts;
+use super::field::Repetition;
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::stored_element;
 use crate::{DType, Error, Result};
@@ -43,10 +43,10 @@ pub(super) struct ElementsBuilder {
 
 impl ElementsBuilder {
     /// Makes the elements of a column of type `source`, which become `data_type`.
-    pub(super) fn new(source: DType, data_type: DataType, parts: Parts) -> Self {
+    pub(super) fn new(source: DType, data_type: DataType, repetition: Repetition) -> Self {
         let change = match source {
             DType::Bool => Change::Pack,
-            source => conversion(source, &data_type, parts).map_or(Change::Copy, Change::Convert),
+            source => conversion(source, &data_type, repetition).map_or(Change::Copy, Change::Convert),
         };
         let source_width = source_bytes(source, &data_type);
         let (bytes, bits) = (MutableBuffer::new(0), BooleanBufferBuilder::new(0));
@@ -117,11 +117,11 @@ pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
 
 /// Returns the function for elements that are stored as values of type `source`. Returns `None` if
 /// the bytes of both are the same.
-fn conversion(source: DType, data_type: &DataType, parts: Parts) -> Option<Convert> {
-    let is_parquet = parts == Parts::Optional;
+fn conversion(source: DType, data_type: &DataType, repetition: Repetition) -> Option<Convert> {
+    let is_parquet = repetition == Repetition::Optional;
     Some(match (source, data_type) {
-        (DType::Bf16, DataType::Float64) => |from, to, _| append(from, to, |x| f64::from(widened(x))),
-        (DType::Bf16, _) => |from, to, _| append(from, to, widened),
+        (DType::Bf16, DataType::Float64) => |from, to, _| append(from, to, |x| f64::from(bf16_to_f32(x))),
+        (DType::Bf16, _) => |from, to, _| append(from, to, bf16_to_f32),
         (DType::F16, DataType::Float32) => |from, to, _| append(from, to, |x| f16::from_ne_bytes(x).to_f32()),
         (DType::F16, DataType::Float64) => |from, to, _| append(from, to, |x| f16::from_ne_bytes(x).to_f64()),
         (DType::F32, DataType::Float64) => |from, to, _| append(from, to, |x| f64::from(f32::from_ne_bytes(x))),
@@ -147,7 +147,7 @@ fn conversion(source: DType, data_type: &DataType, parts: Parts) -> Option<Conve
 }
 
 /// bf16 is the upper half of an f32. All bits are kept, also those of a NaN.
-fn widened(value: [u8; 2]) -> f32 {
+fn bf16_to_f32(value: [u8; 2]) -> f32 {
     f32::from_bits(u32::from(u16::from_ne_bytes(value)) << 16)
 }
 
@@ -172,8 +172,8 @@ fn append_narrowed(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) ->
 }
 
 fn append_checked_128(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) -> Result<()> {
-    let cut = 128 - parquet_bits(data_type, 128);
-    append_checked(from, to, data_type, i128::from_le_bytes, |value| value << cut >> cut == value)
+    let shift = 128 - parquet_bits(data_type, 128);
+    append_checked(from, to, data_type, i128::from_le_bytes, |value| value << shift >> shift == value)
 }
 
 fn append_checked_256<const N: usize>(
@@ -183,17 +183,17 @@ fn append_checked_256<const N: usize>(
     convert: impl Fn([u8; N]) -> i256,
 ) -> Result<()> {
     // below 256: at least a byte is kept
-    let cut = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0);
-    append_checked(from, to, data_type, convert, |value| (value << cut) >> cut == value)
+    let shift = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0);
+    append_checked(from, to, data_type, convert, |value| (value << shift) >> shift == value)
 }
 
-/// Returns the bits that Parquet keeps of a decimal, at most `most`: the fewest bytes that hold all
+/// Returns the bits that Parquet keeps of a decimal, at most `max_bits`: the fewest bytes that hold all
 /// numbers of its digits.
-fn parquet_bits(data_type: &DataType, most: u32) -> u32 {
-    let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return most };
+fn parquet_bits(data_type: &DataType, max_bits: u32) -> u32 {
+    let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return max_bits };
     // at most 848; no power of ten but 1 is one of two, so one bit more holds it, and one the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
-    bits.next_multiple_of(8).min(most)
+    bits.next_multiple_of(8).min(max_bits)
 }
 
 fn append_checked<const N: usize, T: ArrowNativeType + Display>(

@@ -10,7 +10,7 @@
 
 use crate::format::{CastFacts, ListLevel};
 use crate::logical::arrow_type::{
-    self, ArrowType, CAST_TYPE, DIM_NAMES, FIXED_SHAPE_TENSOR, FOUND_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
+    self, ArrowType, CAST_TYPE, DIM_NAMES, FIXED_SHAPE_TENSOR, INFERRED_SHAPE, VARIABLE_SHAPE_TENSOR, stored_element,
 };
 use crate::{CastSource, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 use arrow_schema::extension::{EXTENSION_TYPE_METADATA_KEY, EXTENSION_TYPE_NAME_KEY};
@@ -73,7 +73,7 @@ impl Form {
 /// takes both in an IPC file. From a Parquet file it restores a tensor only if all parts are
 /// *optional*, and fails to read a required shape in a null tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Parts {
+pub(super) enum Repetition {
     Required,
     Optional,
 }
@@ -81,7 +81,7 @@ pub(super) enum Parts {
 /// The choice of types by format and caller.
 #[derive(Clone, Copy)]
 pub(super) struct TypeChoice {
-    pub parts: Parts,
+    pub repetition: Repetition,
     pub tensors: TensorForm,
     pub stored_types: bool,
     /// Whether dictionaries may say that their values are ordered: unless values were appended.
@@ -91,7 +91,7 @@ pub(super) struct TypeChoice {
 impl TypeChoice {
     /// The types of the source, as Arrow has them.
     pub(super) const AS_IMPORTED: Self =
-        Self { parts: Parts::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
+        Self { repetition: Repetition::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
 }
 
 /// The Arrow field of a column.
@@ -107,7 +107,7 @@ pub(super) struct Target {
     pub element: DataType,
     /// The type of its values, before they become Arrow's.
     pub dtype: DType,
-    pub parts: Parts,
+    pub repetition: Repetition,
 }
 
 impl Target {
@@ -118,17 +118,17 @@ impl Target {
         choice: TypeChoice,
         as_lists: bool,
     ) -> Result<Self> {
-        let parts = choice.parts;
+        let repetition = choice.repetition;
         let dtype = if choice.stored_types { column.dtype } else { exported_dtype(column) };
-        let restored = restored_type(column, parts);
+        let restored = restored_type(column, repetition);
         let element = restored.clone().unwrap_or_else(|| plain_type(dtype));
         let column = &in_elements(column, &element);
-        let form = match form(column, &element, parts) {
+        let form = match form(column, &element, repetition) {
             Ok(Form::FixedTensor(_) | Form::Tensor { .. }) if as_lists => Ok(Form::Lists),
             form => form.map_err(|error| error.with_column(&column.name)),
         }?;
         let mut metadata = column.metadata.clone();
-        metadata.remove(FOUND_SHAPE);
+        metadata.remove(INFERRED_SHAPE);
         metadata.remove(CAST_TYPE);
         if restored.is_some() {
             metadata.remove(arrow_type::KEY); // the type says it
@@ -136,28 +136,28 @@ impl Target {
         if let (Some(spec), Some(facts)) = (column.cast, cast) {
             metadata.insert(CAST.to_owned(), cast_text(spec.source, column.dtype, facts));
         }
-        let mut of_items = Metadata::new();
+        let mut item_metadata = Metadata::new();
         if column.levels.is_empty() {
             add_extension(column, &form, &mut metadata);
         } else {
-            of_items.extend(metadata.remove(DIM_NAMES).map(|names| (DIM_NAMES.to_owned(), names)));
-            add_extension(column, &form, &mut of_items);
-            metadata.extend(of_items.remove(DIM_NAMES).map(|names| (DIM_NAMES.to_owned(), names)));
+            item_metadata.extend(metadata.remove(DIM_NAMES).map(|names| (DIM_NAMES.to_owned(), names)));
+            add_extension(column, &form, &mut item_metadata);
+            metadata.extend(item_metadata.remove(DIM_NAMES).map(|names| (DIM_NAMES.to_owned(), names)));
         }
         let metadata: HashMap<String, String> = metadata.into_iter().collect();
         let items = match form {
             Form::Lists => {
                 lists_type(column.shape.extents(), &element).map_err(|error| error.with_column(&column.name))?
             }
-            _ => data_type(&form, &element, parts),
+            _ => data_type(&form, &element, repetition),
         };
         let list = |members: DataType, level: &ListLevel| {
-            let of_items: HashMap<String, String> = std::mem::take(&mut of_items).into_iter().collect();
-            DataType::List(Arc::new(Field::new("item", members, level.nullable).with_metadata(of_items)))
+            let item_metadata: HashMap<String, String> = std::mem::take(&mut item_metadata).into_iter().collect();
+            DataType::List(Arc::new(Field::new("item", members, level.nullable).with_metadata(item_metadata)))
         };
         let data_type = column.levels.iter().rev().fold(items.clone(), list);
         let field = Field::new(&column.name, data_type, column.nullable).with_metadata(metadata);
-        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, dtype, parts })
+        Ok(Self { field: Arc::new(field), items, form, shape: column.shape.clone(), element, dtype, repetition })
     }
 }
 
@@ -185,15 +185,15 @@ fn exported_dtype(column: &ColumnSchema) -> DType {
 /// does not imply, such as a decimal or a timestamp. `None` if its metadata (`arrow.type`) state no
 /// such type, or one that its elements cannot have.
 pub fn imported_type(column: &ColumnSchema) -> Option<DataType> {
-    restored_type(column, Parts::Required)
+    restored_type(column, Repetition::Required)
 }
 
 /// Returns the type that the column was imported from, as its metadata state it, if its elements
 /// can have that type, and the file too.
-fn restored_type(column: &ColumnSchema, parts: Parts) -> Option<DataType> {
+fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
-    let kept = ArrowType::from_text(text)?;
-    let data_type = kept.to_arrow();
+    let source_type = ArrowType::from_text(text)?;
+    let data_type = source_type.to_arrow();
     let is_possible = match &data_type {
         DataType::FixedSizeBinary(bytes) => (0..=FIXED_STRING_BYTES).contains(bytes),
         DataType::Null => {
@@ -202,9 +202,9 @@ fn restored_type(column: &ColumnSchema, parts: Parts) -> Option<DataType> {
         }
         _ => true,
     };
-    let is_in_file = parts == Parts::Required || is_in_parquet(&data_type);
-    let is_canonical = kept.to_string() == *text; // an import will give this text again
-    (kept.fits(column) && is_possible && is_in_file && is_canonical).then_some(data_type)
+    let is_in_file = repetition == Repetition::Required || is_in_parquet(&data_type);
+    let is_canonical = source_type.to_string() == *text; // an import will give this text again
+    (source_type.fits(column) && is_possible && is_in_file && is_canonical).then_some(data_type)
 }
 
 /// Returns whether Parquet has a type. Columns of others keep their stored type, and the metadata
@@ -243,7 +243,7 @@ pub(super) fn plain_type(dtype: DType) -> DataType {
     }
 }
 
-fn form(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form> {
+fn form(column: &ColumnSchema, element: &DataType, repetition: Repetition) -> Result<Form> {
     if let DataType::FixedSizeBinary(bytes) = element {
         return Ok(Form::FixedString(*bytes));
     }
@@ -256,7 +256,7 @@ fn form(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form>
     match column.shape.extents() {
         [] => Ok(Form::Scalar),
         [Extent::Varying] => Ok(Form::List),
-        _ if column.shape.is_ragged() => tensor(column, element, parts),
+        _ if column.shape.is_ragged() => tensor(column, element, repetition),
         _ => {
             let elements = column.shape.inner_elements().and_then(|elements| i32::try_from(elements).ok());
             let message = || format!("a sample of shape {} has more elements than Arrow allows", column.shape);
@@ -265,15 +265,15 @@ fn form(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form>
     }
 }
 
-fn tensor(column: &ColumnSchema, element: &DataType, parts: Parts) -> Result<Form> {
+fn tensor(column: &ColumnSchema, element: &DataType, repetition: Repetition) -> Result<Form> {
     for extent in column.shape.extents() {
         if let Extent::Fixed(extent) = extent {
             extent_of(*extent)?;
         }
     }
     let rank = i32::try_from(column.shape.rank()).unwrap_or(i32::MAX); // at most 16
-    let shape = DataType::FixedSizeList(item(&DataType::Int32, parts), rank);
-    Ok(Form::Tensor { data: DataType::List(item(element, parts)), shape })
+    let shape = DataType::FixedSizeList(item(&DataType::Int32, repetition), rank);
+    Ok(Form::Tensor { data: DataType::List(item(element, repetition)), shape })
 }
 
 /// Returns an extent as Arrow's tensors of variable shape have it.
@@ -292,21 +292,22 @@ fn lists_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
     })
 }
 
-fn data_type(form: &Form, element: &DataType, parts: Parts) -> DataType {
+fn data_type(form: &Form, element: &DataType, repetition: Repetition) -> DataType {
     match form {
         Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::Lists => element.clone(),
-        Form::FixedTensor(elements) => DataType::FixedSizeList(item(element, parts), *elements),
-        Form::List => DataType::List(item(element, Parts::Required)),
+        Form::FixedTensor(elements) => DataType::FixedSizeList(item(element, repetition), *elements),
+        Form::List => DataType::List(item(element, Repetition::Required)),
         Form::Tensor { data, shape } => {
-            let part = |name, data_type: &DataType| Field::new(name, data_type.clone(), parts == Parts::Optional);
+            let part =
+                |name, data_type: &DataType| Field::new(name, data_type.clone(), repetition == Repetition::Optional);
             DataType::Struct([part("data", data), part("shape", shape)].into_iter().collect())
         }
     }
 }
 
 /// Returns the field of a list's elements.
-fn item(element: &DataType, parts: Parts) -> FieldRef {
-    Arc::new(Field::new_list_field(element.clone(), parts == Parts::Optional))
+fn item(element: &DataType, repetition: Repetition) -> FieldRef {
+    Arc::new(Field::new_list_field(element.clone(), repetition == Repetition::Optional))
 }
 
 /// Adds name and metadata of the extension type, if the form has one.

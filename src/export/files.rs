@@ -4,11 +4,11 @@
 //! batches before, so each batch writes only the values that are new.
 
 use super::batches::{in_table, select};
-use super::field::{Parts, TensorForm, TypeChoice};
+use super::field::{Repetition, TensorForm, TypeChoice};
 #[cfg(feature = "parquet")]
 use super::parquet::{ParquetFile, check_structs};
 use super::table::Table;
-use crate::error::go_on;
+use crate::error::check_cancelled;
 use crate::write::{AtomicFile, Sink};
 use crate::{Error, Result};
 use arrow_array::RecordBatch;
@@ -43,10 +43,10 @@ impl ExportFormat {
 
     /// Returns which parts of tensors may be null, as readers of the format want it. Fails if this
     /// build cannot write the format.
-    fn parts(self) -> Result<Parts> {
+    fn repetition(self) -> Result<Repetition> {
         match self {
-            Self::Arrow | Self::ArrowStream => Ok(Parts::Required),
-            Self::Parquet if cfg!(feature = "parquet") => Ok(Parts::Optional),
+            Self::Arrow | Self::ArrowStream => Ok(Repetition::Required),
+            Self::Parquet if cfg!(feature = "parquet") => Ok(Repetition::Optional),
             Self::Parquet => Err(not_built()),
         }
     }
@@ -86,12 +86,13 @@ pub fn export_into<T: Table, K: Sink + Send>(
     let to_output = |error: Error| in_table(path.as_deref(), error);
     table.check_output(sink.identity(), path.as_deref())?;
     let ExportOptions { columns, mut progress, tensors, stored_types, .. } = options;
-    let choice = TypeChoice { parts: format.parts().map_err(to_output)?, tensors, stored_types, ordered: true };
+    let choice =
+        TypeChoice { repetition: format.repetition().map_err(to_output)?, tensors, stored_types, ordered: true };
     let mut batches = select(table, columns.as_deref(), choice)?;
     let mut writer = OutputFile::begin(format, &mut sink, batches.arrow_schema()).map_err(to_output)?;
     while let Some(batch) = batches.next_batch()? {
         writer.write(&batch).map_err(to_output)?;
-        progress.as_mut().map_or(Ok(()), |progress| go_on(progress(batches.position())))?;
+        progress.as_mut().map_or(Ok(()), |progress| check_cancelled(progress(batches.position())))?;
     }
     writer.finish().map_err(to_output)?;
     let finished = sink.sync().and_then(|()| sink.publish());

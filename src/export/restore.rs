@@ -26,14 +26,14 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A field of an export.
-pub(super) struct Output {
+pub(super) struct OutputField {
     pub node: FieldNode,
     /// The field that the columns imply.
     pub plain: FieldRef,
     pub retype: Option<Retype>,
 }
 
-impl Output {
+impl OutputField {
     /// Returns the field that is exported.
     pub(super) fn field(&self) -> &FieldRef {
         self.retype.as_ref().map_or(&self.plain, |retype| &retype.field)
@@ -41,25 +41,26 @@ impl Output {
 
     /// Returns the array of the field. `columns` are those of all columns.
     pub(super) fn array(&mut self, columns: &[ArrayRef]) -> Result<ArrayRef> {
-        let plain = joined_array(&self.node, &self.plain, columns, 0)?;
+        let plain = node_array(&self.node, &self.plain, columns, 0)?;
         let Some(retype) = &mut self.retype else { return Ok(plain) };
         retype.apply(&plain).map_err(|error| {
-            let due = retype.field.data_type();
-            let message = format!("the samples do not fit {due}, the Arrow type that they had in the source: {error}");
+            let expected = retype.field.data_type();
+            let message =
+                format!("the samples do not fit {expected}, the Arrow type that they had in the source: {error}");
             Error::bad_argument(message).with_advice([Advice::StoredTypes])
         })
     }
 }
 
 /// The fields of an export.
-pub(super) struct Outputs {
+pub(super) struct OutputFields {
     /// For each column.
     pub targets: Vec<Target>,
-    pub all: Vec<Output>,
+    pub all: Vec<OutputField>,
     pub metadata: HashMap<String, String>,
 }
 
-impl Outputs {
+impl OutputFields {
     /// Plans the export of columns, each with the facts of its cast, from a file with columns `all`
     /// and this metadata.
     pub(super) fn of(
@@ -78,26 +79,26 @@ impl Outputs {
         let (mut outputs, mut restored) = (Vec::new(), HashSet::new());
         let exported = with_paths(columns.iter().map(|(column, _)| column), &saved);
         for node in FieldNode::of_columns(exported.iter().map(|column| &**column)) {
-            let wanted = by_name.get(node.name()).copied();
-            let retype = match wanted.filter(|_| !choice.stored_types) {
-                Some(wanted) => chosen.retype(&node, wanted)?,
+            let source_field = by_name.get(node.name()).copied();
+            let retype = match source_field.filter(|_| !choice.stored_types) {
+                Some(source_field) => chosen.retype(&node, source_field)?,
                 None => None,
             };
             let is_whole = whole.get(node.name()) == Some(&node.columns().len());
             let is_exact = retype.as_ref().is_some_and(|retype| retype.is_exact);
-            let is_restored = is_exact || (wanted.is_none() && chosen.is_as_implied(&node));
+            let is_restored = is_exact || (source_field.is_none() && chosen.has_default_form(&node));
             if is_whole && is_restored && chosen.has_source_types(&node) {
                 restored.insert(node.name().to_owned());
             }
             let plain = chosen.plain(&node)?;
-            outputs.push(Output { node, plain, retype });
+            outputs.push(OutputField { node, plain, retype });
         }
-        let is_kept = |key: &str, value: &str| {
+        let is_preserved = |key: &str, value: &str| {
             key != saved_schema::KEY
-                && described(key, value).is_none_or(|names| names.iter().all(|name| restored.contains(name)))
+                && described_fields(key, value).is_none_or(|names| names.iter().all(|name| restored.contains(name)))
         };
-        let kept = metadata.iter().filter(|(key, value)| is_kept(key, value));
-        let metadata = kept.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let preserved = metadata.iter().filter(|(key, value)| is_preserved(key, value));
+        let metadata = preserved.map(|(key, value)| (key.clone(), value.clone())).collect();
         Ok(Self { targets: chosen.targets, all: outputs, metadata })
     }
 }
@@ -111,36 +112,36 @@ struct Targets<'a> {
 
 impl Targets<'_> {
     /// Returns the columns of a node, each with its target.
-    fn of_node(&self, node: &FieldNode) -> impl Iterator<Item = (&ColumnSchema, &Target)> {
+    fn node_columns(&self, node: &FieldNode) -> impl Iterator<Item = (&ColumnSchema, &Target)> {
         let number = |number: usize| Some((&self.columns.get(number)?.0, self.targets.get(number)?));
         node.columns().into_iter().filter_map(number)
     }
 
     /// Returns whether a field has the form that its columns imply if the caller asks for none.
-    fn is_as_implied(&self, node: &FieldNode) -> bool {
+    fn has_default_form(&self, node: &FieldNode) -> bool {
         self.choice.tensors == TensorForm::AsImported
-            || !self.of_node(node).any(|(_, target)| target.form == Form::Lists)
+            || !self.node_columns(node).any(|(_, target)| target.form == Form::Lists)
     }
 
     /// Returns whether columns that were rounded have the types that they were rounded from.
     fn has_source_types(&self, node: &FieldNode) -> bool {
-        self.of_node(node)
+        self.node_columns(node)
             .all(|(column, target)| column.cast.is_none_or(|cast| Some(target.dtype) == cast.source.dtype()))
     }
 
     /// Returns the change to a field of the source. `None`: the columns do not fit it. Tensors that
     /// were no extension types there get targets that are lists.
-    fn retype(&mut self, node: &FieldNode, wanted: &Field) -> Result<Option<Retype>> {
+    fn retype(&mut self, node: &FieldNode, source_field: &Field) -> Result<Option<Retype>> {
         let choice = self.choice;
         let mut tensors = Vec::new();
-        tensor_columns(wanted, wanted.name().clone(), &mut tensors);
-        if !self.can_be(node, &tensors) {
+        tensor_columns(source_field, source_field.name().clone(), &mut tensors);
+        if !self.can_have_form(node, &tensors) {
             return Ok(None);
         }
         if choice.tensors == TensorForm::AsImported {
             self.replace(node, |name| !tensors.contains(name))?;
         }
-        let retype = Retype::between(&*self.plain(node)?, wanted, choice.parts, choice.ordered);
+        let retype = Retype::between(&*self.plain(node)?, source_field, choice.repetition, choice.ordered);
         if retype.is_none() && choice.tensors == TensorForm::AsImported {
             self.replace(node, |_| false)?;
         }
@@ -149,14 +150,14 @@ impl Targets<'_> {
 
     /// Returns whether a field can have the form of tensors that the caller asks for. `tensors` are
     /// its columns that are tensors of an extension type.
-    fn can_be(&self, node: &FieldNode, tensors: &[String]) -> bool {
+    fn can_have_form(&self, node: &FieldNode, tensors: &[String]) -> bool {
         let is_list = |(column, target): (&ColumnSchema, &Target)| {
             target.form.is_extension() && column.levels.is_empty() && !tensors.contains(&column.name)
         };
         match self.choice.tensors {
             TensorForm::AsImported => true,
             TensorForm::Lists => tensors.is_empty(),
-            TensorForm::Extension => !self.of_node(node).any(is_list),
+            TensorForm::Extension => !self.node_columns(node).any(is_list),
         }
     }
 
@@ -171,7 +172,7 @@ impl Targets<'_> {
     }
 
     fn plain(&self, node: &FieldNode) -> Result<FieldRef> {
-        let field = joined_field(node, &self.targets, 0);
+        let field = node_field(node, &self.targets, 0);
         field.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))
     }
 }
@@ -196,13 +197,13 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let plain = schema.columns.iter().map(|column| Ok((in_arrow(column)?.into_owned(), None)));
     let plain: Vec<_> = plain.collect::<Result<_>>().unwrap_or_default();
-    let outputs = Outputs::of(&plain, &schema.columns, &Metadata::new(), TypeChoice::AS_IMPORTED);
+    let outputs = OutputFields::of(&plain, &schema.columns, &Metadata::new(), TypeChoice::AS_IMPORTED);
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }
 
 /// Returns the names of the fields that metadata of other libraries describe. `None`: they describe
 /// none.
-fn described(key: &str, text: &str) -> Option<Vec<String>> {
+fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     let document = || serde_json::from_str::<Value>(text).ok();
     match key {
         "pandas" => {
@@ -269,7 +270,7 @@ fn collect(field: &Field, name: String, path: String, in_struct: bool, paths: &m
 }
 
 /// Returns the field of a node, inside `depth` levels of lists.
-fn joined_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<FieldRef> {
+fn node_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<FieldRef> {
     let column = |number: usize| columns.get(number).map(|target| &target.field);
     match node {
         FieldNode::Column { number, name } => {
@@ -281,7 +282,7 @@ fn joined_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<Fi
         }
         FieldNode::Struct { name, lists, nulls, children } => {
             let inner = depth.checked_add(*lists)?;
-            let fields: Option<Fields> = children.iter().map(|child| joined_field(child, columns, inner)).collect();
+            let fields: Option<Fields> = children.iter().map(|child| node_field(child, columns, inner)).collect();
             let fields = fields?;
             let first = column(*node.columns().first()?)?;
             let mut nullable = match nulls {
@@ -299,7 +300,7 @@ fn joined_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<Fi
 }
 
 /// Returns the array of a node, of this field.
-fn joined_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
+fn node_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
     let FieldNode::Struct { lists, nulls, children, .. } = node else {
         let FieldNode::Column { number, .. } = node else { return Err(mismatch()) };
         return column_entries(columns, *number, depth);
@@ -313,7 +314,7 @@ fn joined_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: us
         data_type = item.data_type();
     }
     let DataType::Struct(fields) = data_type else { return Err(mismatch()) };
-    let arrays = children.iter().zip(fields).map(|(child, field)| joined_array(child, field, columns, inner));
+    let arrays = children.iter().zip(fields).map(|(child, field)| node_array(child, field, columns, inner));
     let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
     let own = nulls.map(|number| column_entries(columns, number, inner)).transpose()?;
     let count = own.as_ref().or(arrays.first()).map_or(0, |array| array.len());

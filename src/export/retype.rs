@@ -9,8 +9,8 @@
 //! of a fixed size has members, which are bounded because a file has a bit for it. A struct in a
 //! struct is null where that one is, because a file does not say so twice.
 
-use super::dictionary::{DictionaryEncoder, can_relay, mismatch, relaid};
-use super::field::{CAST, Parts};
+use super::dictionary::{DictionaryEncoder, can_change_layout, mismatch, with_layout};
+use super::field::{CAST, Repetition};
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::{self, is_tensor, members, null_bytes, with_members};
 use crate::logical::saved_schema::{DICTIONARY, METADATA_BYTES, NAME};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// The most bytes that nulls of one width take beyond those of as many other values. A file has
 /// them for a bit each.
-pub(super) const NULL_BYTES: u64 = 64 << 20;
+pub(super) const MAX_NULL_BYTES: u64 = 64 << 20;
 
 /// The change of an array to a field of another type.
 pub(super) struct Retype {
@@ -59,7 +59,7 @@ enum ArrayChange {
 /// The surroundings of a field.
 #[derive(Clone, Copy)]
 struct Context {
-    parts: Parts,
+    repetition: Repetition,
     /// Whether dictionaries may say that their values are ordered.
     ordered: bool,
     /// Whether a struct around the field may be null, and its fields with it.
@@ -71,15 +71,15 @@ struct Context {
 impl Retype {
     /// Returns the change of arrays of one field to another, or `None` if the types do not fit.
     /// `ordered` says whether dictionaries may say that their values are ordered.
-    pub(super) fn between(from: &Field, to: &Field, parts: Parts, ordered: bool) -> Option<Self> {
-        between(from, to, Context { parts, ordered, masked: false, in_tensor: false })
+    pub(super) fn between(from: &Field, to: &Field, repetition: Repetition, ordered: bool) -> Option<Self> {
+        between(from, to, Context { repetition, ordered, masked: false, in_tensor: false })
     }
 
     /// Changes an array.
     pub(super) fn apply(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match &mut self.change {
             ArrayChange::Same => Ok(array.clone()),
-            ArrayChange::Text => relaid(array, self.field.data_type()),
+            ArrayChange::Text => with_layout(array, self.field.data_type()),
             ArrayChange::Dictionary(encoder) => encoder.encode(array),
             ArrayChange::Struct(children) => retyped_structs(array, self.field.data_type(), children),
             ArrayChange::List(item) => retyped_lists(array, self.field.data_type(), item),
@@ -103,8 +103,8 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     let dictionary = metadata.remove(DICTIONARY);
     let name = metadata.remove(NAME).unwrap_or_else(|| to.name().clone());
     let FieldValues { data_type, change, is_exact } = values(from, to, context, dictionary)?;
-    let is_kept = |key: &str| key == CAST || (key == arrow_type::KEY && !is_exact);
-    let own = from.metadata().iter().filter(|(key, value)| is_kept(key) || value.len() > METADATA_BYTES);
+    let is_preserved = |key: &str| key == CAST || (key == arrow_type::KEY && !is_exact);
+    let own = from.metadata().iter().filter(|(key, value)| is_preserved(key) || value.len() > METADATA_BYTES);
     metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     if !is_exact && !is_tensor(to) {
         // an extension type is of one storage type
@@ -129,37 +129,39 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
         return list(from.data_type(), to.data_type(), own, item, context);
     }
     match (from.data_type(), to.data_type()) {
-        (DataType::Struct(own), DataType::Struct(wanted)) => {
+        (DataType::Struct(own), DataType::Struct(target)) => {
             let context = Context { masked: context.masked || to.is_nullable(), ..context };
-            let children = children(own, wanted, context)?;
+            let children = children(own, target, context)?;
             let fields: Fields = children.iter().map(|(_, child)| child.field.clone()).collect();
             let is_exact = children.iter().all(|(_, child)| child.is_exact);
             Some(FieldValues { data_type: DataType::Struct(fields), change: ArrayChange::Struct(children), is_exact })
         }
-        (own, DataType::Dictionary(_, value)) if context.parts == Parts::Optional && is_fixed_bytes(value) => {
+        (own, DataType::Dictionary(_, value))
+            if context.repetition == Repetition::Optional && is_fixed_bytes(value) =>
+        {
             leaves(own, value)
         }
-        (own, wanted @ DataType::Dictionary(_, value)) => {
+        (own, target @ DataType::Dictionary(_, value)) => {
             let ordered = context.ordered && to.dict_is_ordered() == Some(true);
-            let encoder = DictionaryEncoder::new(own, wanted, ordered, dictionary.as_deref(), context.parts);
+            let encoder = DictionaryEncoder::new(own, target, ordered, dictionary.as_deref(), context.repetition);
             encoder.map_or_else(
                 || leaves(own, value).map(|values| FieldValues { is_exact: false, ..values }),
-                |encoder| Some(FieldValues::exact(wanted, ArrayChange::Dictionary(Box::new(encoder)))),
+                |encoder| Some(FieldValues::exact(target, ArrayChange::Dictionary(Box::new(encoder)))),
             )
         }
-        (own, wanted) => leaves(own, wanted),
+        (own, target) => leaves(own, target),
     }
 }
 
 /// Returns the change of each field of a struct, with the number of the present field of its name.
 /// `None`: there are others.
-fn children(own: &Fields, wanted: &Fields, context: Context) -> Option<Vec<(usize, Retype)>> {
-    let child = |wanted: &FieldRef| {
-        let (number, own) = own.find(wanted.name())?;
-        Some((number, between(own, wanted, context)?))
+fn children(own: &Fields, target: &Fields, context: Context) -> Option<Vec<(usize, Retype)>> {
+    let child = |target: &FieldRef| {
+        let (number, own) = own.find(target.name())?;
+        Some((number, between(own, target, context)?))
     };
-    let is_same = own.len() == wanted.len();
-    let children: Vec<(usize, Retype)> = if is_same { wanted.iter().map(child).collect() } else { None }?;
+    let is_same = own.len() == target.len();
+    let children: Vec<(usize, Retype)> = if is_same { target.iter().map(child).collect() } else { None }?;
     let numbers: HashSet<usize> = children.iter().map(|(number, _)| *number).collect();
     (numbers.len() == children.len()).then_some(children)
 }
@@ -167,7 +169,9 @@ fn children(own: &Fields, wanted: &Fields, context: Context) -> Option<Vec<(usiz
 /// Returns what becomes of lists of `own` that are to be lists or a map of `item`.
 fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Context) -> Option<FieldValues> {
     match (from, to) {
-        (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, due)) if length != due => return None,
+        (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, target_length)) if length != target_length => {
+            return None;
+        }
         (DataType::FixedSizeList(..), DataType::Map(..)) => return None,
         _ => {}
     }
@@ -182,13 +186,13 @@ fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Cont
 
 /// Returns what becomes of values without parts. Those that cannot have the type that they had keep
 /// the one that their column implies.
-fn leaves(own: &DataType, wanted: &DataType) -> Option<FieldValues> {
-    if own.is_nested() || wanted.is_nested() {
+fn leaves(own: &DataType, target: &DataType) -> Option<FieldValues> {
+    if own.is_nested() || target.is_nested() {
         return None;
     }
-    Some(match can_relay(own, wanted) {
-        true => FieldValues::exact(wanted, ArrayChange::Text),
-        false => FieldValues { is_exact: own == wanted, ..FieldValues::exact(own, ArrayChange::Same) },
+    Some(match can_change_layout(own, target) {
+        true => FieldValues::exact(target, ArrayChange::Text),
+        false => FieldValues { is_exact: own == target, ..FieldValues::exact(own, ArrayChange::Same) },
     })
 }
 
@@ -280,18 +284,18 @@ fn padded(
     length: i32,
 ) -> Result<ArrayRef, ArrowError> {
     let data = members.to_data();
-    let due = usize::try_from(length).unwrap_or(0); // not negative
-    let in_nulls = u64_of(nulls.map_or(0, NullBuffer::null_count)).saturating_mul(u64_of(due));
+    let target_length = usize::try_from(length).unwrap_or(0); // not negative
+    let in_nulls = u64_of(nulls.map_or(0, NullBuffer::null_count)).saturating_mul(u64_of(target_length));
     let member_bytes = u64_of(null_bytes(members.data_type()).max(1));
     let bytes = in_nulls.saturating_mul(member_bytes);
-    if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(NULL_BYTES) {
+    if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(MAX_NULL_BYTES) {
         let message = format!("null lists of {length} members take {bytes} bytes, which is too much");
         return Err(ArrowError::InvalidArgumentError(message));
     }
     let mut padded = MutableArrayData::new(vec![&data], true, data.len());
     for (i, (start, end)) in offsets.iter().zip(offsets.iter().skip(1)).enumerate() {
         if nulls.is_some_and(|nulls| nulls.is_null(i)) {
-            padded.try_extend_nulls(due)?;
+            padded.try_extend_nulls(target_length)?;
             continue;
         }
         if end.checked_sub(*start) != Some(length) {

@@ -1,13 +1,13 @@
 //! The samples that an export reads, and the bytes that they take.
 //!
-//! A [`Table`] is a file, or several files that follow each other. An [`ExportedPart`] reads the
+//! A [`Table`] is a file, or several files that follow each other. A [`PartReader`] reads the
 //! columns of one of its parts, and knows how far it has come. [`SampleSize`] measures samples that
 //! differ in size before they are read: a batch must end before it is too large, and the elements
 //! of null items may take more bytes in Arrow than in the file.
 
 use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Target};
-use super::retype::NULL_BYTES;
+use super::retype::MAX_NULL_BYTES;
 use crate::bytes::le::u64_of;
 use crate::format::CastFacts;
 use crate::open::FileIdentity;
@@ -38,7 +38,7 @@ pub trait Table {
 
     /// Returns whether all samples were written by one conversion, so that the metadata describe
     /// the order of the values in the dictionaries of all of them.
-    fn is_of_one_conversion(&self) -> std::result::Result<bool, Self::Error>;
+    fn is_from_one_conversion(&self) -> std::result::Result<bool, Self::Error>;
 
     /// Fails if an output, of which these are known, is a file of the table.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>)
@@ -98,7 +98,7 @@ impl Table for Reader {
         Ok(columns.iter().map(|&number| self.column_at(number).and_then(|column| column.facts().cast)).collect())
     }
 
-    fn is_of_one_conversion(&self) -> Result<bool> {
+    fn is_from_one_conversion(&self) -> Result<bool> {
         Ok(self.commit_count() <= 1)
     }
 
@@ -108,7 +108,7 @@ impl Table for Reader {
 }
 
 /// The samples of a part, of which those before `next` have been read.
-pub(super) struct ExportedPart {
+pub(super) struct PartReader {
     columns: Vec<Option<PartColumn>>,
     /// Scratch memory of the cursors, and the samples that the last one has read.
     request: RequestScratch,
@@ -125,7 +125,7 @@ struct PartColumn {
     chunk: Range<u64>,
 }
 
-impl ExportedPart {
+impl PartReader {
     pub(super) fn new(part: TablePart) -> Self {
         let open = |column: Column| PartColumn { cursor: column.cursor(), column, chunk: 0..0 };
         let columns = part.columns.into_iter().map(|column| column.map(open)).collect();
@@ -159,7 +159,7 @@ impl ExportedPart {
     }
 
     /// Adds the path of the file of a column to an error.
-    pub(super) fn place(&self, index: usize, error: Error) -> Error {
+    pub(super) fn with_context(&self, index: usize, error: Error) -> Error {
         match self.columns.get(index) {
             Some(Some(found)) => found.column.in_file(error),
             _ => error,
@@ -233,9 +233,11 @@ impl SampleSize {
         let elements = self.elements(stored, items);
         let mut tensor_lists = 0_u64;
         if self.is_lists {
-            each_item(&list, &mut |item| tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item.shape())))?;
+            for_each_item(&list, &mut |item| {
+                tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item.shape()))
+            })?;
         }
-        if self.string_bytes.is_some() && elements > stored.saturating_mul(2).saturating_add(NULL_BYTES) {
+        if self.string_bytes.is_some() && elements > stored.saturating_mul(2).saturating_add(MAX_NULL_BYTES) {
             return Err(too_many_nulls(cursor, i, elements - stored));
         }
         let parts = [
@@ -281,9 +283,9 @@ fn null_extents(shape: &Shape) -> Vec<u32> {
 }
 
 /// Calls a function with the items of a list, also of those inside it.
-fn each_item(list: &List<'_>, action: &mut dyn FnMut(&Sample<'_>)) -> Result<()> {
+fn for_each_item(list: &List<'_>, action: &mut dyn FnMut(&Sample<'_>)) -> Result<()> {
     if list.has_lists() {
-        return (0..list.len()).try_for_each(|k| each_item(&list.list(k)?, action));
+        return (0..list.len()).try_for_each(|k| for_each_item(&list.list(k)?, action));
     }
     list.items().try_for_each(|item| item.map(|item| action(&item)))
 }
@@ -294,7 +296,7 @@ fn too_many_nulls(cursor: &Cursor, i: u64, bytes: u64) -> Error {
     let column = column.schema();
     let data_type = column.metadata.get(crate::logical::arrow_type::KEY).map_or("", String::as_str);
     let message = format!(
-        "the null items of a list take {bytes} bytes as {data_type}; at most {NULL_BYTES} more than its other items are \
+        "the null items of a list take {bytes} bytes as {data_type}; at most {MAX_NULL_BYTES} more than its other items are \
          supported; leave the column out"
     );
     Error::over_limit(message).with_column(&column.name).with_samples(i..i.saturating_add(1))

@@ -5,14 +5,14 @@
 //! and the entry of the index both state the facts in [`ChunkEntry`], so a chunk can be read
 //! without its head.
 
-use super::region::{FileId, HEAD_BYTES, RegionHead, RegionKind, align, region_head};
+use super::region::{FileId, HEADER_BYTES, RegionHeader, RegionKind, align, region_header};
 use crate::bytes::le::{structure, u64_of};
 use crate::{Error, Result, limits};
 use std::ops::Range;
 
 structure! {
     /// Chapter 4.1: the fields that only the head of a chunk has.
-    mod chunk_head: 64 bytes with region_head {
+    mod chunk_header: 64 bytes with region_header {
         4 => COLUMN: u32,
         32 => FIRST_SAMPLE: u64,
         40 => SAMPLE_COUNT: u32,
@@ -50,50 +50,50 @@ impl ChunkEntry {
 
 /// A chunk's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ChunkHead {
+pub(crate) struct ChunkHeader {
     pub column: u32,
     pub raw_bytes: u32,
     pub entry: ChunkEntry,
 }
 
-impl ChunkHead {
+impl ChunkHeader {
     /// Returns the head of a chunk that begins at `offset` and has this body. Sets the offset, the
     /// stored bytes and the checksum of `self.entry`.
-    pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<RegionHead> {
-        let head = RegionHead::new(RegionKind::Chunk, file_id, offset, body)?
-            .with(chunk_head::COLUMN, self.column)
-            .with(chunk_head::FIRST_SAMPLE, self.entry.first_sample)
-            .with(chunk_head::SAMPLE_COUNT, self.entry.sample_count)
-            .with(chunk_head::RAW_BYTES, self.raw_bytes)
-            .with(chunk_head::ENCODING, self.entry.encoding)
-            .with(chunk_head::CHUNK_FLAGS, self.entry.flags);
+    pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<RegionHeader> {
+        let header = RegionHeader::new(RegionKind::Chunk, file_id, offset, body)?
+            .with(chunk_header::COLUMN, self.column)
+            .with(chunk_header::FIRST_SAMPLE, self.entry.first_sample)
+            .with(chunk_header::SAMPLE_COUNT, self.entry.sample_count)
+            .with(chunk_header::RAW_BYTES, self.raw_bytes)
+            .with(chunk_header::ENCODING, self.entry.encoding)
+            .with(chunk_header::CHUNK_FLAGS, self.entry.flags);
         self.entry.offset = offset;
-        self.entry.stored_bytes = head.body_bytes;
-        self.entry.body_crc = head.body_crc;
-        Ok(head)
+        self.entry.stored_bytes = header.body_bytes;
+        self.entry.body_crc = header.body_crc;
+        Ok(header)
     }
 
     /// Reads the fields of a region that is a chunk, unchecked.
-    pub(crate) fn unchecked(head: &RegionHead) -> Self {
+    pub(crate) fn unchecked(header: &RegionHeader) -> Self {
         Self {
-            column: head.get(chunk_head::COLUMN),
-            raw_bytes: head.get(chunk_head::RAW_BYTES),
+            column: header.get(chunk_header::COLUMN),
+            raw_bytes: header.get(chunk_header::RAW_BYTES),
             entry: ChunkEntry {
-                offset: head.offset,
-                first_sample: head.get(chunk_head::FIRST_SAMPLE),
-                stored_bytes: head.body_bytes,
-                sample_count: head.get(chunk_head::SAMPLE_COUNT),
-                body_crc: head.body_crc,
-                encoding: head.get(chunk_head::ENCODING),
-                flags: head.get(chunk_head::CHUNK_FLAGS),
+                offset: header.offset,
+                first_sample: header.get(chunk_header::FIRST_SAMPLE),
+                stored_bytes: header.body_bytes,
+                sample_count: header.get(chunk_header::SAMPLE_COUNT),
+                body_crc: header.body_crc,
+                encoding: header.get(chunk_header::ENCODING),
+                flags: header.get(chunk_header::CHUNK_FLAGS),
             },
         }
     }
 
     /// Parses the head of a region that is a chunk.
-    pub(crate) fn parse(head: &RegionHead, column_count: usize) -> Result<Self> {
-        let chunk = Self::unchecked(head);
-        chunk.check(column_count).map_err(|error| error.with_offset(head.offset))?;
+    pub(crate) fn parse(header: &RegionHeader, column_count: usize) -> Result<Self> {
+        let chunk = Self::unchecked(header);
+        chunk.check(column_count).map_err(|error| error.with_offset(header.offset))?;
         Ok(chunk)
     }
 
@@ -105,8 +105,8 @@ impl ChunkHead {
 
     /// Makes the head of a chunk that has been checked from its entry in the index and its bytes,
     /// for the one field that the entry does not have.
-    pub(crate) fn of_checked(column: u32, entry: ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Self {
-        Self { column, raw_bytes: chunk_head::RAW_BYTES.get(bytes), entry }
+    pub(crate) fn of_checked(column: u32, entry: ChunkEntry, bytes: &[u8; HEADER_BYTES]) -> Self {
+        Self { column, raw_bytes: chunk_header::RAW_BYTES.get(bytes), entry }
     }
 
     fn check(&self, column_count: usize) -> Result<()> {

@@ -237,7 +237,7 @@ impl<'a> Content<'a> {
         }
         match layout.dtype {
             // a repeated byte is text only if it is a character by itself
-            DType::Utf8 if !element.is_ascii() => Err(no_text(layout, 0)),
+            DType::Utf8 if !element.is_ascii() => Err(not_utf8(layout, 0)),
             dtype => check_unused_bits(dtype, element),
         }
     }
@@ -256,7 +256,7 @@ impl<'a> Content<'a> {
         let range = |i: usize| self.range_of_items(layout, &(i..i + 1), self.values.len()).ok();
         let text = |i: usize| range(i).and_then(|range| self.values.get(range));
         let is_none = |i: &usize| text(*i).is_some_and(|text| std::str::from_utf8(text).is_err());
-        Err(no_text(layout, (0..self.sample_count).find(is_none).unwrap_or(0)))
+        Err(not_utf8(layout, (0..self.sample_count).find(is_none).unwrap_or(0)))
     }
 
     /// Returns the number of null samples.
@@ -318,7 +318,7 @@ fn unused_bits_set(dtype: DType) -> Error {
     Error::corrupt("R-4.13", message)
 }
 
-fn no_text(layout: &Layout, i: usize) -> Error {
+fn not_utf8(layout: &Layout, i: usize) -> Error {
     Error::corrupt("R-4.9", format!("{} {i} of the chunk is not UTF-8", layout.item_name()))
 }
 
@@ -408,7 +408,7 @@ impl<'a> Content<'a> {
                 return Err(wrong_list_length());
             }
             rest.validity = validity;
-            if rest.sample_count > layout.most_items() {
+            if rest.sample_count > layout.max_items() {
                 return Err(too_many_items(rest.sample_count));
             }
         }

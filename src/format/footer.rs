@@ -9,8 +9,8 @@
 //! schema and the index of every commit. The footer repeats the schema block for that.
 
 use super::column_record::{ColumnRecord, malformed, short};
-use super::header::Flags;
-use super::region::{FileId, HEAD, RegionHead, RegionKind, hex, region_head};
+use super::file_header::Flags;
+use super::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, hex, region_header};
 use super::schema_block::Schema;
 use crate::bytes::le::{Fields, structure};
 use crate::bytes::memory;
@@ -20,7 +20,7 @@ use std::fmt;
 
 structure! {
     /// Chapter 7.1: the fields that only the head of a footer has.
-    mod footer_head: 64 bytes with region_head {
+    mod footer_header: 64 bytes with region_header {
         4 => COMMIT: u32,
         32 => INCOMPAT_FLAGS: u32,
         36 => RO_COMPAT_FLAGS: u32,
@@ -73,7 +73,7 @@ impl Footer {
         offset: u64,
         schema_block: &[u8],
         content: ContentHasher,
-    ) -> Result<(RegionHead, Vec<u8>)> {
+    ) -> Result<(RegionHeader, Vec<u8>)> {
         let mut body = vec![0; CONTENT_ID_BYTES];
         put_count(&mut body, schema_block.len());
         body.extend(schema_block);
@@ -84,27 +84,27 @@ impl Footer {
             self.content_id = content.finish(rest);
             *id = self.content_id.0;
         }
-        let head = RegionHead::new(RegionKind::Footer, file_id, offset, &body)?
-            .with(footer_head::COMMIT, self.commit)
-            .with(footer_head::INCOMPAT_FLAGS, self.flags.incompat)
-            .with(footer_head::RO_COMPAT_FLAGS, self.flags.ro_compat)
-            .with(footer_head::COMPAT_FLAGS, self.flags.compat)
-            .with(footer_head::SAMPLE_COUNT, self.sample_count);
-        Ok((head, body))
+        let header = RegionHeader::new(RegionKind::Footer, file_id, offset, &body)?
+            .with(footer_header::COMMIT, self.commit)
+            .with(footer_header::INCOMPAT_FLAGS, self.flags.incompat)
+            .with(footer_header::RO_COMPAT_FLAGS, self.flags.ro_compat)
+            .with(footer_header::COMPAT_FLAGS, self.flags.compat)
+            .with(footer_header::SAMPLE_COUNT, self.sample_count);
+        Ok((header, body))
     }
 
     /// Parses the footer of a file with this schema: of all that ascends.
     /// Head and checksum have been checked.
-    pub(crate) fn parse(head: &RegionHead, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
-        Self::parse_body(head, body, schema, schema_block).map_err(|error| error.with_offset(head.offset))
+    pub(crate) fn parse(header: &RegionHeader, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
+        Self::parse_body(header, body, schema, schema_block).map_err(|error| error.with_offset(header.offset))
     }
 
     /// Returns the flags in the head of a footer.
-    pub(crate) fn flags(head: &RegionHead) -> Flags {
+    pub(crate) fn flags(header: &RegionHeader) -> Flags {
         Flags {
-            incompat: head.get(footer_head::INCOMPAT_FLAGS),
-            ro_compat: head.get(footer_head::RO_COMPAT_FLAGS),
-            compat: head.get(footer_head::COMPAT_FLAGS),
+            incompat: header.get(footer_header::INCOMPAT_FLAGS),
+            ro_compat: header.get(footer_header::RO_COMPAT_FLAGS),
+            compat: header.get(footer_header::COMPAT_FLAGS),
         }
     }
 
@@ -121,25 +121,25 @@ impl Footer {
         Ok((ContentId(*id), rest))
     }
 
-    fn parse_body(head: &RegionHead, body: &[u8], schema: &Schema, due_schema_block: &[u8]) -> Result<Self> {
+    fn parse_body(header: &RegionHeader, body: &[u8], schema: &Schema, expected_schema_block: &[u8]) -> Result<Self> {
         let (content_id, rest) = Self::split_content_id(body)?;
         let fields = &mut Fields::new(rest);
-        if schema_block(fields)? != due_schema_block {
+        if schema_block(fields)? != expected_schema_block {
             return Err(Error::corrupt("R-7.1", "the schema in the footer is not that of the header"));
         }
         let tables = tables(fields)?;
-        let sample_count = head.get(footer_head::SAMPLE_COUNT);
+        let sample_count = header.get(footer_header::SAMPLE_COUNT);
         if sample_count > limits::SAMPLES {
             return Err(Error::corrupt("R-7.5", format!("{sample_count} samples")));
         }
-        let commit = head.get(footer_head::COMMIT);
+        let commit = header.get(footer_header::COMMIT);
         if usize::try_from(commit).map_or(true, |commit| commit >= limits::RUNS) {
             return Err(Error::corrupt("R-7.5", format!("commit number {commit}")));
         }
         let mut columns = memory::with_capacity(schema.columns.len())?;
         for column in &schema.columns {
             let facts = ColumnRecord::parse(fields, column.cast.is_some())
-                .and_then(|facts| facts.check(sample_count, head.offset).map(|()| facts))
+                .and_then(|facts| facts.check(sample_count, header.offset).map(|()| facts))
                 .map_err(|error| error.with_column(&column.name))?;
             columns.push(facts);
         }
@@ -148,7 +148,7 @@ impl Footer {
             let message = format!("{} bytes after the end of the footer", fields.remaining());
             return Err(Error::corrupt("R-7.2", message));
         }
-        Ok(Self { content_id, commit, flags: Self::flags(head), sample_count, tables, columns })
+        Ok(Self { content_id, commit, flags: Self::flags(header), sample_count, tables, columns })
     }
 }
 
@@ -180,7 +180,9 @@ fn tables(fields: &mut Fields) -> Result<Vec<TableEntry>> {
     }
     let mut ranges: Vec<(u64, u64)> = memory::with_capacity(tables.len())?;
     ranges.extend(
-        tables.iter().map(|table| (table.offset, table.offset.saturating_add(HEAD + u64::from(table.body_bytes)))),
+        tables
+            .iter()
+            .map(|table| (table.offset, table.offset.saturating_add(HEADER_LEN + u64::from(table.body_bytes)))),
     );
     ranges.sort_unstable();
     if !ranges.is_sorted_by(|(_, end), (start, _)| end <= start) {
@@ -225,7 +227,7 @@ fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
 
 structure! {
     /// Chapter 7.2: the fields that only the head of a trailer has.
-    mod trailer_head: 64 bytes with region_head {
+    mod trailer_header: 64 bytes with region_header {
         4 => TRAILER_FLAGS: u32,
         32 => FOOTER_OFFSET: u64,
         40 => RESERVED: u32,
@@ -246,30 +248,30 @@ pub(crate) struct Trailer {
 
 impl Trailer {
     /// Returns the head of the trailer that begins at `offset`.
-    pub(crate) fn head(self, file_id: FileId, offset: u64) -> Result<RegionHead> {
-        Ok(RegionHead::new(RegionKind::Trailer, file_id, offset, &[])?
-            .with(trailer_head::TRAILER_FLAGS, if self.finished { FINISHED } else { 0 })
-            .with(trailer_head::FOOTER_OFFSET, self.footer_offset)
-            .with(trailer_head::PREVIOUS_TRAILER, self.previous_trailer))
+    pub(crate) fn header(self, file_id: FileId, offset: u64) -> Result<RegionHeader> {
+        Ok(RegionHeader::new(RegionKind::Trailer, file_id, offset, &[])?
+            .with(trailer_header::TRAILER_FLAGS, if self.finished { FINISHED } else { 0 })
+            .with(trailer_header::FOOTER_OFFSET, self.footer_offset)
+            .with(trailer_header::PREVIOUS_TRAILER, self.previous_trailer))
     }
 
     /// Parses a region that is a trailer, except for the offsets that it states.
-    pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
-        let flags = head.get(trailer_head::TRAILER_FLAGS);
-        if flags & !FINISHED != 0 || head.get(trailer_head::RESERVED) != 0 || head.body_crc != 0 {
-            return Err(Error::corrupt("R-7.7", "reserved bits of the trailer are set").with_offset(head.offset));
+    pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
+        let flags = header.get(trailer_header::TRAILER_FLAGS);
+        if flags & !FINISHED != 0 || header.get(trailer_header::RESERVED) != 0 || header.body_crc != 0 {
+            return Err(Error::corrupt("R-7.7", "reserved bits of the trailer are set").with_offset(header.offset));
         }
         Ok(Self {
             finished: flags & FINISHED != 0,
-            footer_offset: head.get(trailer_head::FOOTER_OFFSET),
-            previous_trailer: head.get(trailer_head::PREVIOUS_TRAILER),
+            footer_offset: header.get(trailer_header::FOOTER_OFFSET),
+            previous_trailer: header.get(trailer_header::PREVIOUS_TRAILER),
         })
     }
 }
 
 structure! {
     /// Chapter 4.5: the fields that only the head of a table has.
-    mod table_head: 64 bytes with region_head {
+    mod table_header: 64 bytes with region_header {
         4 => COLUMN: u32,
         32 => TABLE: u32,
         36 => RESERVED: u64,
@@ -279,44 +281,44 @@ structure! {
 
 /// The head of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct TableHead {
+pub(crate) struct TableHeader {
     pub column: u32,
     pub table: u32,
 }
 
-impl TableHead {
+impl TableHeader {
     /// Returns the head of a table at `offset` with this body, and its entry in the footer.
-    pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<(RegionHead, TableEntry)> {
-        let head = RegionHead::new(RegionKind::Table, file_id, offset, body)?
-            .with(table_head::COLUMN, self.column)
-            .with(table_head::TABLE, self.table);
-        let entry = self.entry(&head);
-        Ok((head, entry))
+    pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<(RegionHeader, TableEntry)> {
+        let header = RegionHeader::new(RegionKind::Table, file_id, offset, body)?
+            .with(table_header::COLUMN, self.column)
+            .with(table_header::TABLE, self.table);
+        let entry = self.entry(&header);
+        Ok((header, entry))
     }
 
     /// Returns the entry that the footer has of the table with this head.
-    pub(crate) fn entry(self, head: &RegionHead) -> TableEntry {
+    pub(crate) fn entry(self, header: &RegionHeader) -> TableEntry {
         TableEntry {
             column: self.column,
             table: self.table,
-            offset: head.offset,
-            body_bytes: head.body_bytes,
-            body_crc: head.body_crc,
+            offset: header.offset,
+            body_bytes: header.body_bytes,
+            body_crc: header.body_crc,
         }
     }
 
     /// Reads the fields of a region that is a table, unchecked.
-    pub(crate) fn unchecked(head: &RegionHead) -> Self {
-        Self { column: head.get(table_head::COLUMN), table: head.get(table_head::TABLE) }
+    pub(crate) fn unchecked(header: &RegionHeader) -> Self {
+        Self { column: header.get(table_header::COLUMN), table: header.get(table_header::TABLE) }
     }
 
     /// Parses the head of a region that is a table: of its reserved fields.
-    pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
-        if head.get(table_head::RESERVED) | head.get(table_head::ALSO_RESERVED) != 0 {
+    pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
+        if header.get(table_header::RESERVED) | header.get(table_header::ALSO_RESERVED) != 0 {
             let message = "reserved bytes of a table's head are set";
-            return Err(Error::corrupt("R-4.11", message).with_offset(head.offset));
+            return Err(Error::corrupt("R-4.11", message).with_offset(header.offset));
         }
-        Ok(Self::unchecked(head))
+        Ok(Self::unchecked(header))
     }
 }
 

@@ -8,14 +8,14 @@
 //! ([`samples_per_chunk`]), so the chunk of a sample is found by a division, too.
 
 use super::chunk::ChunkEntry;
-use super::region::{FileId, HEAD, RegionHead, RegionKind, region_head};
+use super::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, region_header};
 use crate::bytes::le::{structure, u64_of};
 use crate::{Error, Result};
 use std::ops::Range;
 
 structure! {
     /// Chapter 6: the fields that only the head of an index page has.
-    mod page_head: 64 bytes with region_head {
+    mod page_header: 64 bytes with region_header {
         4 => COLUMN: u32,
         32 => FIRST_SAMPLE: u64,
         40 => ENTRY_COUNT: u32,
@@ -44,45 +44,45 @@ pub(crate) const ENTRY_BYTES: usize = index_entry::SIZE;
 /// The number of entries of a full page.
 pub(crate) const PAGE_ENTRIES: u64 = 126;
 /// The distance between the pages of a run: head and body of a full page.
-pub(crate) const PAGE_BYTES: u64 = HEAD + PAGE_ENTRIES * ENTRY;
+pub(crate) const PAGE_BYTES: u64 = HEADER_LEN + PAGE_ENTRIES * ENTRY;
 
 const ENTRY: u64 = u64_of(ENTRY_BYTES);
-const _: () = assert!(PAGE_BYTES == 4096 && PAGE_BYTES == HEAD + crate::limits::INDEX_PAGE_BYTES as u64);
+const _: () = assert!(PAGE_BYTES == 4096 && PAGE_BYTES == HEADER_LEN + crate::limits::INDEX_PAGE_BYTES as u64);
 
 /// The fields of the head of an index page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PageHead {
+pub(crate) struct PageHeader {
     pub column: u32,
     pub first_sample: u64,
     pub entry_count: u32,
     pub first_chunk: u64,
 }
 
-impl PageHead {
+impl PageHeader {
     /// Reads the fields of a region that is an index page, unchecked.
-    pub(crate) fn unchecked(head: &RegionHead) -> Self {
+    pub(crate) fn unchecked(header: &RegionHeader) -> Self {
         Self {
-            column: head.get(page_head::COLUMN),
-            first_sample: head.get(page_head::FIRST_SAMPLE),
-            entry_count: head.get(page_head::ENTRY_COUNT),
-            first_chunk: head.get(page_head::FIRST_CHUNK),
+            column: header.get(page_header::COLUMN),
+            first_sample: header.get(page_header::FIRST_SAMPLE),
+            entry_count: header.get(page_header::ENTRY_COUNT),
+            first_chunk: header.get(page_header::FIRST_CHUNK),
         }
     }
 
     /// Parses the head of a region that is an index page, except for the first entry.
-    pub(crate) fn parse(head: &RegionHead, column_count: usize) -> Result<Self> {
-        let page = Self::unchecked(head);
+    pub(crate) fn parse(header: &RegionHeader, column_count: usize) -> Result<Self> {
+        let page = Self::unchecked(header);
         let known_column = usize::try_from(page.column).is_ok_and(|column| column < column_count);
         let entry_count = u64::from(page.entry_count);
         if !known_column
             || !(1..=PAGE_ENTRIES).contains(&entry_count)
-            || u64::from(head.body_bytes) != entry_count * ENTRY
+            || u64::from(header.body_bytes) != entry_count * ENTRY
         {
             let message = format!(
                 "an index page is out of bounds: column number {}, {} entries, {} bytes",
-                page.column, page.entry_count, head.body_bytes
+                page.column, page.entry_count, header.body_bytes
             );
-            return Err(Error::corrupt("R-6.1", message).with_offset(head.offset));
+            return Err(Error::corrupt("R-6.1", message).with_offset(header.offset));
         }
         Ok(page)
     }
@@ -95,20 +95,20 @@ pub(crate) fn page(
     column: u32,
     first_chunk: u64,
     entries: &[ChunkEntry],
-) -> Result<(RegionHead, Vec<u8>)> {
+) -> Result<(RegionHeader, Vec<u8>)> {
     let mut body = Vec::with_capacity(entries.len() * ENTRY_BYTES);
     for entry in entries {
         body.extend(entry_to_bytes(entry));
     }
     let first_sample = entries.first().map_or(0, |entry| entry.first_sample);
-    // `RegionHead::new` refuses more than 126
+    // `RegionHeader::new` refuses more than 126
     let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
-    let head = RegionHead::new(RegionKind::IndexPage, file_id, offset, &body)?
-        .with(page_head::COLUMN, column)
-        .with(page_head::FIRST_SAMPLE, first_sample)
-        .with(page_head::ENTRY_COUNT, entry_count)
-        .with(page_head::FIRST_CHUNK, first_chunk);
-    Ok((head, body))
+    let header = RegionHeader::new(RegionKind::IndexPage, file_id, offset, &body)?
+        .with(page_header::COLUMN, column)
+        .with(page_header::FIRST_SAMPLE, first_sample)
+        .with(page_header::ENTRY_COUNT, entry_count)
+        .with(page_header::FIRST_CHUNK, first_chunk);
+    Ok((header, body))
 }
 
 /// Returns an entry of a page as it is stored.
@@ -173,7 +173,7 @@ impl Run {
     /// Returns the range in the file of page `page` of the run: head and body.
     pub(crate) fn page_range(&self, page: u64) -> Range<u64> {
         let (start, entries) = (self.page_offset(page), self.page_entries(page).saturating_mul(ENTRY));
-        start..start.saturating_add(HEAD).saturating_add(entries)
+        start..start.saturating_add(HEADER_LEN).saturating_add(entries)
     }
 
     /// Returns the offset at which the last page ends.

@@ -4,8 +4,8 @@
 pub(crate) mod chunk;
 pub(crate) mod column_record;
 pub(crate) mod content;
+pub(crate) mod file_header;
 pub(crate) mod footer;
-pub(crate) mod header;
 pub(crate) mod index;
 pub(crate) mod path;
 pub(crate) mod region;
@@ -14,11 +14,11 @@ pub(crate) mod schema_block;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use file_header::Flags;
 pub use footer::ContentId;
-pub(crate) use header::Flags;
 pub use path::FieldNode;
 #[cfg(feature = "import")]
-pub(crate) use path::followed_paths;
+pub(crate) use path::field_paths;
 pub use region::{FileId, RegionKind};
 pub use schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape};
 pub use schema_block::Schema;

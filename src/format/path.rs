@@ -3,7 +3,7 @@
 //! The metadata of a column can state where it was in nested data: `box.corner[].x`. The text of a
 //! path is parsed here, and the columns of a file are joined to a tree of fields ([`FieldNode`]).
 //!
-//! A path is only followed if nothing contradicts it ([`followed_paths`]): if it is well formed, is
+//! A path is only followed if nothing contradicts it ([`field_paths`]): if it is well formed, is
 //! the path of no other column, has as many lists as the column has levels, and does not lead to a
 //! struct that has elements. Other columns are fields of their own name, so no file is refused for
 //! its paths. All is linear in the length of the paths, because a file can have very many.
@@ -37,7 +37,7 @@ pub(crate) fn escaped(name: &str) -> String {
 
 /// Returns the paths of the structs around a column, outermost first.
 #[cfg(feature = "import")]
-pub(crate) fn around(path: &str) -> impl Iterator<Item = &str> {
+pub(crate) fn enclosing(path: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     let dots = path.bytes().enumerate().filter_map(move |(at, byte)| {
         let is_dot = byte == b'.' && !is_escaped;
@@ -86,7 +86,7 @@ pub(crate) fn component(segment: &str) -> Option<Component> {
 }
 
 /// The path of a column that is followed.
-pub(crate) struct FollowedPath<'a> {
+pub(crate) struct FieldPath<'a> {
     /// The number of each name in the tree of all paths, outermost first.
     pub nodes: Vec<usize>,
     pub text: &'a str,
@@ -95,9 +95,7 @@ pub(crate) struct FollowedPath<'a> {
 }
 
 /// Returns the path of each column, or `None` if it has none, or one that is not followed.
-pub(crate) fn followed_paths<'a>(
-    columns: impl Iterator<Item = &'a ColumnSchema> + Clone,
-) -> Vec<Option<FollowedPath<'a>>> {
+pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Option<FieldPath<'a>>> {
     let mut same_text: HashMap<&str, usize> = HashMap::new();
     for text in columns.clone().filter_map(ColumnSchema::path) {
         *same_text.entry(text).or_default() += 1;
@@ -108,7 +106,7 @@ pub(crate) fn followed_paths<'a>(
             let text = column.path().filter(|text| same_text.get(text) == Some(&1))?;
             let lists: usize = parse(text)?.iter().map(|name| name.lists).sum();
             let is_struct = column.is_struct_nulls();
-            (lists == column.levels.len()).then(|| FollowedPath { nodes: tree.add(text), text, is_struct })
+            (lists == column.levels.len()).then(|| FieldPath { nodes: tree.add(text), text, is_struct })
         })
         .collect();
     for path in &mut paths {
@@ -177,8 +175,8 @@ impl FieldNode {
     /// The depth of a tree is at most [`limits::PATH_NAMES`]. Cost:
     /// linear in the length of all paths.
     pub fn of_columns<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Self> {
-        let mut fields = JoinedFields::default();
-        for ((number, column), path) in columns.clone().enumerate().zip(followed_paths(columns)) {
+        let mut fields = FieldTreeBuilder::default();
+        for ((number, column), path) in columns.clone().enumerate().zip(field_paths(columns)) {
             match path {
                 Some(path) => fields.insert(number, &path),
                 None => fields.all.push(Self::Column { number, name: column.name.clone() }),
@@ -223,15 +221,15 @@ impl FieldNode {
 
 /// The fields of some columns.
 #[derive(Default)]
-struct JoinedFields {
+struct FieldTreeBuilder {
     all: Vec<FieldNode>,
     /// The positions of structs among the fields of the struct around them, by their numbers.
     positions: HashMap<usize, usize>,
 }
 
-impl JoinedFields {
+impl FieldTreeBuilder {
     /// Inserts a column into the struct that its path leads to.
-    fn insert(&mut self, number: usize, path: &FollowedPath<'_>) {
+    fn insert(&mut self, number: usize, path: &FieldPath<'_>) {
         let mut fields = &mut self.all;
         let mut left = path.nodes.len();
         for (segment, node) in segments(path.text).zip(&path.nodes) {
@@ -279,7 +277,7 @@ mod tests {
     #[test]
     #[cfg(feature = "import")]
     fn structs_around_a_column_are_the_starts_of_its_path() {
-        let all = |path| around(path).collect::<Vec<_>>();
+        let all = |path| enclosing(path).collect::<Vec<_>>();
         assert_eq!(all(r"a\.b[].c\\.d"), [r"a\.b[]", r"a\.b[].c\\"]);
         assert_eq!(all("tags[]"), [""; 0]);
         let deep = ["a"; limits::PATH_NAMES + 1].join(".");
@@ -312,41 +310,41 @@ mod tests {
         nodes.iter().map(one).collect::<Vec<_>>().join(" ")
     }
 
-    fn joined(columns: &[ColumnSchema]) -> String {
+    fn field_tree(columns: &[ColumnSchema]) -> String {
         text(&FieldNode::of_columns(columns.iter()))
     }
 
     #[test]
     fn columns_of_one_struct_are_joined_where_the_first_is() {
         let all = [column("a.x", "a.x", &[]), column("b", "b", &[]), column("a", "a", &[0]), column("a.y", "a.y", &[])];
-        assert_eq!(joined(&all), "aSome(2)(x=0 y=3) b=1");
+        assert_eq!(field_tree(&all), "aSome(2)(x=0 y=3) b=1");
     }
 
     #[test]
     fn paths_that_are_not_a_columns_own_are_passed_over() {
         // twice the same
-        assert_eq!(joined(&[column("x", "a.x", &[]), column("y", "a.x", &[])]), "x=0 y=1");
+        assert_eq!(field_tree(&[column("x", "a.x", &[]), column("y", "a.x", &[])]), "x=0 y=1");
         // a struct that has elements
-        assert_eq!(joined(&[column("n", "a", &[2]), column("x", "a.x", &[])]), "n=0 aNone(x=1)");
+        assert_eq!(field_tree(&[column("n", "a", &[2]), column("x", "a.x", &[])]), "n=0 aNone(x=1)");
         // lists that the column does not have, and no path
-        assert_eq!(joined(&[column("x", "a[].x", &[]), column("y", "a[", &[0])]), "x=0 y=1");
+        assert_eq!(field_tree(&[column("x", "a[].x", &[]), column("y", "a[", &[0])]), "x=0 y=1");
     }
 
     #[test]
     fn paths_that_are_not_followed_make_no_structs() {
         let own = |path| [column("n", "a", &[]), column("x", path, &[]), column("y", path, &[])];
         // `a` is the path of one column alone, and that of no struct
-        assert_eq!(joined(&own("a.x")), "a=0 x=1 y=2", "the same path twice");
-        assert_eq!(joined(&own("a.x[]")[..2]), "a=0 x=1", "lists that the column does not have");
-        assert_eq!(joined(&own("a.x[")[..2]), "a=0 x=1", "not well formed");
+        assert_eq!(field_tree(&own("a.x")), "a=0 x=1 y=2", "the same path twice");
+        assert_eq!(field_tree(&own("a.x[]")[..2]), "a=0 x=1", "lists that the column does not have");
+        assert_eq!(field_tree(&own("a.x[")[..2]), "a=0 x=1", "not well formed");
         let deep = format!("a{}", ".b".repeat(128));
-        assert_eq!(joined(&own(&deep)[..2]), "a=0 x=1", "129 names");
+        assert_eq!(field_tree(&own(&deep)[..2]), "a=0 x=1", "129 names");
     }
 
     /// Compared with columns of one struct, whose number of fields was never looked through.
     #[test]
     #[cfg_attr(miri, ignore = "large")]
-    fn structs_of_the_most_columns_take_no_longer_than_their_names() {
+    fn structs_of_max_columns_take_linear_time() {
         let time = |path: &dyn Fn(usize) -> String| {
             let columns: Vec<ColumnSchema> =
                 (0..limits::COLUMNS).map(|i| column(&i.to_string(), &path(i), &[])).collect();

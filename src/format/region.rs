@@ -16,26 +16,26 @@ use std::fmt;
 
 structure! {
     /// Chapter 2.2: the fields of every head.
-    pub(super) mod region_head: 64 bytes with kind_specific {
+    pub(super) mod region_header: 64 bytes with kind_specific {
         0 => MAGIC: [u8; 4],
         8 => FILE_ID: [u8; 12],
         20 => PREVIOUS: u32,
         24 => OFFSET: u64,
         44 => BODY_BYTES: u32,
         56 => BODY_CRC: u32,
-        60 => HEAD_CRC: u32,
+        60 => HEADER_CRC: u32,
     }
 }
 
 /// The bytes of a head that depend on the kind of the region.
 mod kind_specific {
-    pub(super) const TAKEN: u64 = crate::bytes::le::bytes_taken(&[(4, 4), (32, 12), (48, 8)]);
+    pub(super) const FIELD_MASK: u64 = crate::bytes::le::field_mask(&[(4, 4), (32, 12), (48, 8)]);
 }
 
 /// The length of a head. Regions begin at multiples of it.
-pub(crate) const HEAD_BYTES: usize = region_head::SIZE;
-/// [`HEAD_BYTES`] as a file offset.
-pub(crate) const HEAD: u64 = u64_of(HEAD_BYTES);
+pub(crate) const HEADER_BYTES: usize = region_header::SIZE;
+/// [`HEADER_BYTES`] as a file offset.
+pub(crate) const HEADER_LEN: u64 = u64_of(HEADER_BYTES);
 
 /// The 12 bytes that every region of a file has in its head. They tell a region of another schema
 /// from one of this file; the checksum of the region before tells files of one schema
@@ -73,8 +73,8 @@ impl RegionKind {
 
     /// Returns the kind of region whose head begins so; `None` if no head does.
     #[inline]
-    pub(crate) fn of(head: &[u8; HEAD_BYTES]) -> Option<Self> {
-        let magic = region_head::MAGIC.get(head);
+    pub(crate) fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
+        let magic = region_header::MAGIC.get(header);
         Self::ALL.into_iter().find(|kind| kind.magic() == magic)
     }
 
@@ -121,10 +121,10 @@ impl fmt::Display for RegionKind {
 
 /// The head of a region.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct RegionHead {
+pub(crate) struct RegionHeader {
     pub kind: RegionKind,
     pub file_id: FileId,
-    /// The `head_crc` of the region before; 0 in a header.
+    /// The `header_crc` of the region before; 0 in a header.
     pub previous: u32,
     pub offset: u64,
     pub body_bytes: u32,
@@ -133,7 +133,7 @@ pub(crate) struct RegionHead {
     pub(super) bytes: [u8; 64],
 }
 
-impl RegionHead {
+impl RegionHeader {
     /// Makes the head of a region that begins at `offset` and has this body. The fields that depend
     /// on the kind are 0, and so is `previous`. Fails if the body is over the limit of the kind.
     pub(crate) fn new(kind: RegionKind, file_id: FileId, offset: u64, body: &[u8]) -> Result<Self> {
@@ -142,92 +142,92 @@ impl RegionHead {
             let message = format!("the {kind} would have {} bytes; the format allows {limit}", body.len());
             Error::over_limit(message)
         })?;
-        Ok(Self { kind, file_id, previous: 0, offset, body_bytes, body_crc: crc(body), bytes: [0; HEAD_BYTES] })
+        Ok(Self { kind, file_id, previous: 0, offset, body_bytes, body_crc: crc(body), bytes: [0; HEADER_BYTES] })
     }
 
     /// Returns a field that depends on the kind.
-    pub(super) fn get<T: FieldValue, const AT: usize>(&self, field: Field<T, AT, HEAD_BYTES>) -> T {
+    pub(super) fn get<T: FieldValue, const AT: usize>(&self, field: Field<T, AT, HEADER_BYTES>) -> T {
         field.get(&self.bytes)
     }
 
     /// Sets a field that depends on the kind.
-    pub(super) fn with<T: FieldValue, const AT: usize>(mut self, field: Field<T, AT, HEAD_BYTES>, value: T) -> Self {
+    pub(super) fn with<T: FieldValue, const AT: usize>(mut self, field: Field<T, AT, HEADER_BYTES>, value: T) -> Self {
         field.put(&mut self.bytes, value);
         self
     }
 
-    /// Returns the head of a region that follows one with this `head_crc`.
+    /// Returns the head of a region that follows one with this `header_crc`.
     pub(crate) fn after(self, previous: u32) -> Self {
         Self { previous, ..self }
     }
 
     /// Returns the checksum of the head, which the next region repeats.
-    pub(crate) fn head_crc(&self) -> u32 {
-        region_head::HEAD_CRC.get(&self.to_bytes())
+    pub(crate) fn header_crc(&self) -> u32 {
+        region_header::HEADER_CRC.get(&self.to_bytes())
     }
 
-    pub(crate) fn to_bytes(self) -> [u8; HEAD_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; HEADER_BYTES] {
         let mut bytes = self.bytes;
-        region_head::MAGIC.put(&mut bytes, self.kind.magic());
-        region_head::FILE_ID.put(&mut bytes, self.file_id.0);
-        region_head::PREVIOUS.put(&mut bytes, self.previous);
-        region_head::OFFSET.put(&mut bytes, self.offset);
-        region_head::BODY_BYTES.put(&mut bytes, self.body_bytes);
-        region_head::BODY_CRC.put(&mut bytes, self.body_crc);
-        let head_crc = head_crc(&bytes);
-        region_head::HEAD_CRC.put(&mut bytes, head_crc);
+        region_header::MAGIC.put(&mut bytes, self.kind.magic());
+        region_header::FILE_ID.put(&mut bytes, self.file_id.0);
+        region_header::PREVIOUS.put(&mut bytes, self.previous);
+        region_header::OFFSET.put(&mut bytes, self.offset);
+        region_header::BODY_BYTES.put(&mut bytes, self.body_bytes);
+        region_header::BODY_CRC.put(&mut bytes, self.body_crc);
+        let header_crc = header_crc(&bytes);
+        region_header::HEADER_CRC.put(&mut bytes, header_crc);
         bytes
     }
 
     /// Parses the head at `offset`, R-2.2 (a known kind), R-2.4, R-2.5 (the limit).
-    pub(crate) fn parse(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<Self> {
+    pub(crate) fn parse(bytes: &[u8; HEADER_BYTES], offset: u64) -> Result<Self> {
         Self::parse_at(bytes, offset).map_err(|error| error.with_offset(offset))
     }
 
-    fn parse_at(bytes: &[u8; HEAD_BYTES], offset: u64) -> Result<Self> {
-        let (found, computed) = (region_head::HEAD_CRC.get(bytes), head_crc(bytes));
+    fn parse_at(bytes: &[u8; HEADER_BYTES], offset: u64) -> Result<Self> {
+        let (found, computed) = (region_header::HEADER_CRC.get(bytes), header_crc(bytes));
         if found != computed {
             let message =
                 format!("the head of a region is damaged: its checksum is {found:08x}, its bytes give {computed:08x}");
             return Err(Error::corrupt("R-2.1", message));
         }
         let kind = RegionKind::of(bytes).ok_or_else(|| {
-            let magic = region_head::MAGIC.get(bytes);
+            let magic = region_header::MAGIC.get(bytes);
             Error::corrupt("R-2.2", format!("unknown kind of region {magic:02x?}"))
         })?;
-        let head = Self {
+        let header = Self {
             kind,
-            file_id: FileId(region_head::FILE_ID.get(bytes)),
-            previous: region_head::PREVIOUS.get(bytes),
-            offset: region_head::OFFSET.get(bytes),
-            body_bytes: region_head::BODY_BYTES.get(bytes),
-            body_crc: region_head::BODY_CRC.get(bytes),
+            file_id: FileId(region_header::FILE_ID.get(bytes)),
+            previous: region_header::PREVIOUS.get(bytes),
+            offset: region_header::OFFSET.get(bytes),
+            body_bytes: region_header::BODY_BYTES.get(bytes),
+            body_crc: region_header::BODY_CRC.get(bytes),
             bytes: *bytes,
         };
-        if head.offset != offset || !offset.is_multiple_of(HEAD) {
-            let message = format!("the {kind} at {offset} says it begins at {}, a multiple of 64", head.offset);
+        if header.offset != offset || !offset.is_multiple_of(HEADER_LEN) {
+            let message = format!("the {kind} at {offset} says it begins at {}, a multiple of 64", header.offset);
             return Err(Error::corrupt("R-2.4", message));
         }
         let limit = kind.max_body_bytes();
-        if head.body_bytes > limit {
-            let message = format!("the {kind} says it has {} bytes; the format allows {limit}", head.body_bytes);
+        if header.body_bytes > limit {
+            let message = format!("the {kind} says it has {} bytes; the format allows {limit}", header.body_bytes);
             return Err(Error::corrupt("R-2.5", message));
         }
-        Ok(head)
+        Ok(header)
     }
 
     /// Returns whether `bytes`, which the file may end within, can be the head of a region of this
     /// kind after one with the checksum `previous`: whether magic, file id, `previous` and offset
     /// are right, as far as they are there.
     pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, previous: u32, offset: u64, bytes: &[u8]) -> bool {
-        let mut due = [0; HEAD_BYTES];
-        region_head::PREVIOUS.put(&mut due, previous);
-        region_head::MAGIC.put(&mut due, kind.magic());
-        region_head::FILE_ID.put(&mut due, file_id.0);
-        region_head::OFFSET.put(&mut due, offset);
-        let (magic_end, id, offset_end) = (4, region_head::FILE_ID.offset(), region_head::OFFSET.offset() + 8);
+        let mut expected = [0; HEADER_BYTES];
+        region_header::PREVIOUS.put(&mut expected, previous);
+        region_header::MAGIC.put(&mut expected, kind.magic());
+        region_header::FILE_ID.put(&mut expected, file_id.0);
+        region_header::OFFSET.put(&mut expected, offset);
+        let (magic_end, id, offset_end) = (4, region_header::FILE_ID.offset(), region_header::OFFSET.offset() + 8);
         let is_known = |at: usize| at < magic_end || (id..offset_end).contains(&at);
-        (0..).zip(bytes.iter().zip(&due)).all(|(at, (found, due))| found == due || !is_known(at))
+        (0..).zip(bytes.iter().zip(&expected)).all(|(at, (found, expected))| found == expected || !is_known(at))
     }
 
     /// Checks that the region is of this kind and of this file.
@@ -275,7 +275,7 @@ impl RegionHead {
 
     /// Returns the offset at which the body begins.
     pub(crate) fn body_offset(&self) -> u64 {
-        self.offset.saturating_add(HEAD)
+        self.offset.saturating_add(HEADER_LEN)
     }
 
     /// Returns the offset at which the body ends.
@@ -298,8 +298,8 @@ impl RegionHead {
 }
 
 /// Computes the checksum of a head, which covers all fields before it.
-fn head_crc(bytes: &[u8; HEAD_BYTES]) -> u32 {
-    crc(&bytes[..region_head::HEAD_CRC.offset()]) // in bounds: an offset in the head
+fn header_crc(bytes: &[u8; HEADER_BYTES]) -> u32 {
+    crc(&bytes[..region_header::HEADER_CRC.offset()]) // in bounds: an offset in the head
 }
 
 /// Returns `align(x, a)` of the specification; `a` is a power of two.
@@ -310,8 +310,8 @@ pub(crate) fn align(x: u64, a: u64) -> u64 {
 /// Returns the offset of a region of this kind after one that ends at `end`.
 pub(crate) fn next_offset(kind: RegionKind, end: u64, alignment: u64) -> u64 {
     match kind {
-        RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEAD), alignment) - HEAD,
-        _ => align(end, HEAD),
+        RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEADER_LEN), alignment) - HEADER_LEN,
+        _ => align(end, HEADER_LEN),
     }
 }
 

@@ -386,7 +386,7 @@ impl Layout {
     }
 
     /// Returns the most items of a chunk: bounds those that take no bytes.
-    pub(crate) fn most_items(&self) -> usize {
+    pub(crate) fn max_items(&self) -> usize {
         let is_bounded = self.is_nested() && self.varying == 0 && self.inner_bytes == 0;
         if is_bounded { usize::try_from(limits::EMPTY_ITEMS).unwrap_or(usize::MAX) } else { usize::MAX }
     }

@@ -123,7 +123,7 @@
 //! if it has the same extent in every sample that is not null, and *varying* otherwise, or if no
 //! sample tells it. An empty list says nothing about the dimensions inside it.
 //! [`ConvertOptions::shapes`] declares shapes instead. The metadata keep what was found, see
-//! [`FoundShape`].
+//! [`InferredShape`].
 //!
 //! Lists of different lengths side by side are no tensor, and neither are lists with a null inside.
 //! If any sample of any input is such, outer dimensions of the column become lists (see
@@ -208,10 +208,10 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+#[cfg(feature = "arrow")]
+mod custom_formats;
 mod input;
 mod options;
-#[cfg(feature = "arrow")]
-mod other_formats;
 #[cfg(feature = "parquet")]
 mod parquet;
 mod plan;
@@ -221,16 +221,16 @@ mod source;
 mod tensilo_file;
 
 #[cfg(feature = "arrow")]
-pub use arrow::united::TypeOrigin;
+pub use arrow::unified::TypeOrigin;
+#[cfg(feature = "arrow")]
+pub use custom_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 #[cfg(feature = "arrow")]
 pub use input::file::InputReader;
 pub use input::file::InputStore;
 pub use options::{AppendOptions, ConvertOptions, PlannedInput, PlannedShard, Progress, ShardFiles, ShardPlan};
-#[cfg(feature = "arrow")]
-pub use other_formats::{FormatFile, InputFormat, RecordSource, mark_dtype, refused_field};
 pub use rows::NullElements;
 pub use run::append::{append, append_shards, convert_rows, plan_appended_shards};
 pub use run::files::{convert, convert_into, convert_shards, convert_with, plan_shards};
-pub use run::found::{FoundShape, OddSample, dropped_metadata};
+pub use run::found::{InferredShape, OddSample, dropped_metadata};
 #[cfg(feature = "arrow")]
 pub use run::memory::{write_batches, write_reader};

@@ -1,9 +1,9 @@
 //! Options of conversions, their progress, and conversions to several files, each of which another
 //! process can write.
 
-use super::input::file::{InputStore, OptionalStore};
 #[cfg(feature = "arrow")]
-use super::other_formats::OtherFormats;
+use super::custom_formats::CustomFormats;
+use super::input::file::{InputStore, OptionalStore};
 use super::rows::NullElements;
 use crate::format::FileId;
 use crate::write::Sink;
@@ -18,7 +18,7 @@ pub(super) struct InputOptions {
     /// Whether `-` is the standard input.
     pub dash_is_stdin: bool,
     #[cfg(feature = "arrow")]
-    pub formats: OtherFormats,
+    pub formats: CustomFormats,
     pub store: OptionalStore,
     pub null_elements: NullElements,
     pub writer: WriterOptions,
@@ -54,7 +54,7 @@ macro_rules! input_setters {
         /// (default: none).
         #[cfg(feature = "arrow")]
         pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
-            self.input.formats = OtherFormats::new(formats);
+            self.input.formats = CustomFormats::new(formats);
             self
         }
 
@@ -80,7 +80,7 @@ pub struct ConvertOptions {
     pub(super) skip: Vec<String>,
     pub(super) renames: Vec<(String, String)>,
     pub(super) shapes: Vec<(String, Shape)>,
-    pub(super) distrust_statistics: bool,
+    pub(super) ignore_statistics: bool,
     pub(super) overwrite: bool,
     pub(super) input: InputOptions,
 }
@@ -140,8 +140,8 @@ impl ConvertOptions {
     /// every struct and list that may have nulls by its type is looked at in a first pass.
     /// [`convert`](super::convert) and [`convert_with`](super::convert_with) do that by themselves
     /// when they meet such a null; [`convert_into`](super::convert_into) cannot begin again.
-    pub fn distrust_statistics(mut self, distrust: bool) -> Self {
-        self.distrust_statistics = distrust;
+    pub fn ignore_statistics(mut self, ignore: bool) -> Self {
+        self.ignore_statistics = ignore;
         self
     }
 
@@ -160,7 +160,7 @@ impl ConvertOptions {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AppendOptions {
-    pub(super) skip_others: bool,
+    pub(super) skip_extra_columns: bool,
     pub(super) input: InputOptions,
 }
 
@@ -173,8 +173,8 @@ impl AppendOptions {
 
     /// Sets whether columns of an input that the file does not have are left out (default: no, they
     /// are an error).
-    pub fn skip_others(mut self, skip_others: bool) -> Self {
-        self.skip_others = skip_others;
+    pub fn skip_extra_columns(mut self, skip_extra_columns: bool) -> Self {
+        self.skip_extra_columns = skip_extra_columns;
         self
     }
 

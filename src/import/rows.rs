@@ -27,11 +27,11 @@ use std::sync::Arc;
 /// The bytes of rows that are written at a time, about. At least one row is.
 const SLICE_BYTES: usize = 16 << 20;
 /// The maximum number of items without elements in a batch: nothing else bounds their number.
-const EMPTY_ITEMS: usize = 1 << 24;
+const MAX_EMPTY_ITEMS: usize = 1 << 24;
 
 /// The reason why a row of a batch cannot be stored.
 #[derive(Clone, Debug)]
-pub(super) struct Problem {
+pub(super) struct RowError {
     /// Counted from the start of the batch; `None` if it is not about one row.
     pub row: Option<usize>,
     pub message: String,
@@ -40,13 +40,13 @@ pub(super) struct Problem {
     pub advice: Vec<Advice>,
 }
 
-impl Problem {
+impl RowError {
     pub(super) fn at(row: usize, message: impl Into<String>) -> Self {
         let message: String = message.into();
         Self { row: Some(row), ..message.into() }
     }
 
-    pub(super) fn advising(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
+    pub(super) fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         self.advice.extend(advice);
         self
     }
@@ -57,13 +57,13 @@ impl Problem {
     }
 }
 
-impl From<String> for Problem {
+impl From<String> for RowError {
     fn from(message: String) -> Self {
         Self { row: None, message, kind: ErrorKind::BadInput, advice: Vec::new() }
     }
 }
 
-impl From<Error> for Problem {
+impl From<Error> for RowError {
     fn from(error: Error) -> Self {
         let (message, advice) = (error.message().to_owned(), error.advice().to_vec());
         Self { row: None, message, kind: error.kind(), advice }
@@ -87,7 +87,7 @@ pub(super) struct Batch<T> {
     pub row_count: usize,
     /// In the order of the pass. `Err`: the column has rows that cannot be stored; other columns
     /// are not affected.
-    pub columns: Vec<Result<T, Problem>>,
+    pub columns: Vec<Result<T, RowError>>,
 }
 
 /// A part of a batch, which takes memory.
@@ -309,15 +309,15 @@ impl ColumnRows {
         self.values.get(self.item_bytes.range(item))
     }
 
-    /// Adds the bytes of items to those of each row: at least `least`, otherwise `of_item`.
-    fn add_bytes(&self, rows: &mut [usize], least: usize, of_item: impl Fn(usize) -> usize) {
+    /// Adds the bytes of items to those of each row: at least `min_bytes`, otherwise `of_item`.
+    fn add_bytes(&self, rows: &mut [usize], min_bytes: usize, of_item: impl Fn(usize) -> usize) {
         let mut items = 0..self.item_count;
         for (row, bytes) in rows.iter_mut().enumerate() {
             let end = self.items_of(&(row..row + 1)).end;
             while items.start < end
                 && let Some(item) = items.next()
             {
-                *bytes = bytes.saturating_add(of_item(self.item_bytes.range(item).len()).max(least));
+                *bytes = bytes.saturating_add(of_item(self.item_bytes.range(item).len()).max(min_bytes));
             }
         }
     }
@@ -328,11 +328,11 @@ impl ColumnRows {
     }
 
     /// Returns some of the rows. Only values are shared.
-    pub(super) fn rows(&self, rows: &Range<usize>) -> Result<Self, Problem> {
+    pub(super) fn rows(&self, rows: &Range<usize>) -> Result<Self, RowError> {
         let mut lists = Vec::with_capacity(self.lists.len());
         let mut items = rows.clone();
         for level in &self.lists {
-            lists.push(some_lists(level, &items)?);
+            lists.push(slice_lists(level, &items)?);
             items = members(level, &items);
         }
         let per_item = self.extents.len().checked_div(self.item_count).unwrap_or(0);
@@ -389,7 +389,7 @@ impl ColumnRows {
     }
 
     /// Gives the rows the form of a column of the file, whose shape is known by now.
-    pub(super) fn fit(mut self, column: &Column, shape: &Shape, null_elements: NullElements) -> Result<Self, Problem> {
+    pub(super) fn fit(mut self, column: &Column, shape: &Shape, null_elements: NullElements) -> Result<Self, RowError> {
         self.unfold(column)?;
         self.check_nulls(column)?;
         if let Some(cast) = column.value_cast {
@@ -402,12 +402,12 @@ impl ColumnRows {
         Ok(self)
     }
 
-    fn problem(&self, item: usize, message: impl Into<String>) -> Problem {
-        Problem::at(item, message).in_lists(&self.lists).advising([Advice::SkipColumns])
+    fn problem(&self, item: usize, message: impl Into<String>) -> RowError {
+        RowError::at(item, message).in_lists(&self.lists).with_advice([Advice::SkipColumns])
     }
 
     /// Makes lists of outer dimensions that are lists in the file, unless the importer did so.
-    fn unfold(&mut self, column: &Column) -> Result<(), Problem> {
+    fn unfold(&mut self, column: &Column) -> Result<(), RowError> {
         let missing = column.kind.lists.len().saturating_sub(self.lists.len()).min(column.unfolded.len());
         if missing > 0 {
             self.drop_values_of_nulls()?;
@@ -421,7 +421,7 @@ impl ColumnRows {
     }
 
     /// Drops the values of null items, which become lists without members.
-    fn drop_values_of_nulls(&mut self) -> Result<(), Problem> {
+    fn drop_values_of_nulls(&mut self) -> Result<(), RowError> {
         let ItemBytes::Equal(bytes) = self.item_bytes else { return Ok(()) };
         if self.validity.is_none() || bytes == 0 {
             return Ok(());
@@ -439,7 +439,7 @@ impl ColumnRows {
     }
 
     /// Makes lists of the outermost dimension. Of the other dimensions, `open_below` are open.
-    fn unfold_level(&mut self, level: &Level, open_below: usize) -> Result<(), Problem> {
+    fn unfold_level(&mut self, level: &Level, open_below: usize) -> Result<(), RowError> {
         let open_here = open_count(std::slice::from_ref(level));
         let per_item = open_here.saturating_add(open_below);
         let mut lists = ListBuffer::default();
@@ -455,8 +455,8 @@ impl ColumnRows {
             lists.push((!is_null).then_some(length))?;
             let length = if is_null { 0 } else { usize::try_from(length).unwrap_or(usize::MAX) };
             let step = range.len().checked_div(length).unwrap_or(0);
-            if step == 0 && length.saturating_add(offsets.len()) > EMPTY_ITEMS {
-                return Err(format!("more than {EMPTY_ITEMS} empty lists in a few samples").into());
+            if step == 0 && length.saturating_add(offsets.len()) > MAX_EMPTY_ITEMS {
+                return Err(format!("more than {MAX_EMPTY_ITEMS} empty lists in a few samples").into());
             }
             for member in 1..=length {
                 offsets.push(range.start + member * step); // inside the range
@@ -471,17 +471,17 @@ impl ColumnRows {
     }
 
     /// Refuses nulls that the column may not have.
-    fn check_nulls(&self, column: &Column) -> Result<(), Problem> {
+    fn check_nulls(&self, column: &Column) -> Result<(), RowError> {
         let levels = &column.kind.lists;
         let may_be_null = |level: usize| match level.checked_sub(1).and_then(|above| levels.get(above)) {
             Some(level) => level.nullable,
             None => column.nullable,
         };
-        let advising = |problem: Problem| problem.advising([Advice::SkipColumns]);
+        let with_advice = |problem: RowError| problem.with_advice([Advice::SkipColumns]);
         for (level, lists) in self.lists.iter().enumerate().filter(|(level, _)| !may_be_null(*level)) {
             if let Some(null) = (0..lists.list_count()).find(|&i| lists.is_null(i)) {
-                let problem = Problem::at(null, "a null in a column or list that is declared to have none");
-                return Err(advising(problem.in_lists(self.lists.get(..level).unwrap_or(&[]))));
+                let problem = RowError::at(null, "a null in a column or list that is declared to have none");
+                return Err(with_advice(problem.in_lists(self.lists.get(..level).unwrap_or(&[]))));
             }
         }
         if self.validity.is_none() || may_be_null(levels.len()) {
@@ -494,7 +494,7 @@ impl ColumnRows {
     }
 
     /// Casts the values, each of `extent` elements, to another type. Nulls become zero.
-    fn cast_values(&mut self, caster: &mut ValueCaster, extent: usize, dtype: DType) -> Result<(), Problem> {
+    fn cast_values(&mut self, caster: &mut ValueCaster, extent: usize, dtype: DType) -> Result<(), RowError> {
         let width = self.dtype.element_bytes().saturating_mul(extent).max(1);
         let cast_width = dtype.element_bytes();
         let mut offsets = vec![0];
@@ -521,7 +521,7 @@ impl ColumnRows {
     }
 
     /// Replaces null elements of items that are not null as the caller asks.
-    fn replace_null_elements(&mut self, wanted: NullElements) -> Result<(), Problem> {
+    fn replace_null_elements(&mut self, treatment: NullElements) -> Result<(), RowError> {
         let Some(NullElementBits { are_null, width }) = self.null_elements.take() else { return Ok(()) };
         let mut bytes = None;
         for item in (0..self.item_count).filter(|&item| !self.is_null(item)) {
@@ -529,13 +529,13 @@ impl ColumnRows {
             let elements = range.start / width.max(1)..range.end / width.max(1);
             for element in elements.filter(|&element| are_null.get(element) == Some(&true)) {
                 if bytes.is_none() {
-                    let value = replacement(self.dtype, width, wanted)
+                    let value = replacement(self.dtype, width, treatment)
                         .map_err(|(message, advice)| self.null_element(item, message, advice))?;
                     bytes = Some((self.values.to_vec(), value));
                 }
                 if let Some((bytes, value)) = &mut bytes {
-                    let place = bytes.get_mut(element * width..(element + 1) * width);
-                    place.into_iter().for_each(|place| place.copy_from_slice(value)); // as long
+                    let destination = bytes.get_mut(element * width..(element + 1) * width);
+                    destination.into_iter().for_each(|destination| destination.copy_from_slice(value)); // as long
                 }
             }
         }
@@ -545,13 +545,13 @@ impl ColumnRows {
         Ok(())
     }
 
-    fn null_element(&self, item: usize, message: String, advice: Advice) -> Problem {
-        Problem::at(item, message).in_lists(&self.lists).advising([advice, Advice::SkipColumns])
+    fn null_element(&self, item: usize, message: String, advice: Advice) -> RowError {
+        RowError::at(item, message).in_lists(&self.lists).with_advice([advice, Advice::SkipColumns])
     }
 
     /// Leaves the extents that vary in the file. Checks those that the type leaves open and the
     /// shape does not. Items that are null get the elements of a fixed shape.
-    fn fit_shape(&mut self, kind: &ColumnKind, shape: &Shape) -> Result<(), Problem> {
+    fn fit_shape(&mut self, kind: &ColumnKind, shape: &Shape) -> Result<(), RowError> {
         let open = open_extents(kind, shape);
         let mut varying = Vec::new();
         for (item, extents) in self.extents.chunks_exact(open.len().max(1)).enumerate() {
@@ -561,7 +561,7 @@ impl ColumnRows {
                     Extent::Varying => varying.push(extent),
                     Extent::Fixed(expected) if extent == UNKNOWN || extent == *expected => {}
                     Extent::Fixed(_) => {
-                        return Err(another_shape(item, extents, kind, shape).in_lists(&self.lists));
+                        return Err(shape_mismatch(item, extents, kind, shape).in_lists(&self.lists));
                     }
                 }
             }
@@ -575,7 +575,7 @@ impl ColumnRows {
 
     /// Gives null items the elements of a fixed shape, which they have in the file. Refuses more
     /// bytes than a chunk has, or than there is memory for: only one row can have so much.
-    fn fill_nulls(&mut self, shape: &Shape) -> Result<(), Problem> {
+    fn fill_nulls(&mut self, shape: &Shape) -> Result<(), RowError> {
         let elements = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
         let null_bytes = elements.and_then(|count| count.checked_mul(self.dtype.element_bytes()));
         let null_bytes = null_bytes.ok_or_else(outside)?;
@@ -611,7 +611,7 @@ fn members(lists: &ListBuffer, entries: &Range<usize>) -> Range<usize> {
     offset(entries.start)..offset(entries.end)
 }
 
-fn some_lists(lists: &ListBuffer, entries: &Range<usize>) -> Result<ListBuffer, Problem> {
+fn slice_lists(lists: &ListBuffer, entries: &Range<usize>) -> Result<ListBuffer, RowError> {
     let mut some = ListBuffer::default();
     some.clear()?;
     for i in entries.clone() {
@@ -621,13 +621,13 @@ fn some_lists(lists: &ListBuffer, entries: &Range<usize>) -> Result<ListBuffer, 
     Ok(some)
 }
 
-pub(super) fn outside() -> Problem {
+pub(super) fn outside() -> RowError {
     "the elements of a sample lie outside the array".to_owned().into()
 }
 
 /// Returns the bytes of one element that replaces a null.
-fn replacement(dtype: DType, width: usize, wanted: NullElements) -> Result<Vec<u8>, (String, Advice)> {
-    match (wanted, dtype) {
+fn replacement(dtype: DType, width: usize, treatment: NullElements) -> Result<Vec<u8>, (String, Advice)> {
+    match (treatment, dtype) {
         (NullElements::Zero, _) => Ok(vec![0; width]),
         (NullElements::Nan, DType::Bf16) => Ok(bf16::NAN.to_ne_bytes().to_vec()),
         (NullElements::Nan, DType::F16) => Ok(f16::NAN.to_ne_bytes().to_vec()),
@@ -645,7 +645,7 @@ fn replacement(dtype: DType, width: usize, wanted: NullElements) -> Result<Vec<u
 }
 
 /// Returns the error about an item whose open extents do not fit the shape.
-fn another_shape(item: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) -> Problem {
+fn shape_mismatch(item: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) -> RowError {
     let own = kind.item_shape(open);
     let both = own.extents().iter().zip(shape.extents());
     let fitting = both.map(|(own, expected)| match expected {
@@ -653,7 +653,7 @@ fn another_shape(item: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) ->
         _ => None,
     });
     let advice = [Advice::DeclareShape(fitting.collect()), Advice::SkipColumns];
-    Problem::at(item, format!("the sample has the shape {own}, and the column is to have {shape}")).advising(advice)
+    RowError::at(item, format!("the sample has the shape {own}, and the column is to have {shape}")).with_advice(advice)
 }
 
 /// Returns the extents of the shape in the dimensions that the type leaves open.
@@ -749,7 +749,7 @@ mod tests {
     #[test]
     fn a_problem_has_kind_and_advice_of_its_error() {
         let error = Error::over_limit("too many").with_advice([Advice::SkipColumns]);
-        let problem = Problem::from(error);
+        let problem = RowError::from(error);
         assert_eq!((problem.kind, &problem.advice[..]), (ErrorKind::OverLimit, &[Advice::SkipColumns][..]));
     }
 

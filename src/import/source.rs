@@ -6,8 +6,8 @@
 //! on.
 
 #[cfg(feature = "arrow")]
-use super::arrow::united::TypeOrigin;
-use super::plan::input_column::{InputColumn, Wanted};
+use super::arrow::unified::TypeOrigin;
+use super::plan::input_column::{ColumnRequest, InputColumn};
 use super::rows::{Batch, ColumnRows, Outline};
 use crate::{Error, Metadata, Result};
 #[cfg(feature = "arrow")]
@@ -29,7 +29,7 @@ pub(super) type SharedSource = Arc<dyn RowSource + Send + Sync>;
 pub(super) enum PassRows {
     All,
     /// Those of one part. Parts follow one another.
-    Part(usize),
+    RowGroup(usize),
     /// Those from this number on, if the source [can skip rows](RowSource::can_skip_rows).
     From(u64),
 }
@@ -54,7 +54,7 @@ pub(super) trait RowSource {
     }
 
     /// Begins a pass over some columns. A batch takes about 2 MiB, or has one row.
-    fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>>;
+    fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>>;
 
     /// Begins a pass that looks at columns, given by their positions: at offsets and validity, and
     /// at timestamps without a unit. A source whose types tell all has nothing to look at.
@@ -64,7 +64,7 @@ pub(super) trait RowSource {
     }
 
     /// Returns the number of parts (row groups) that can be read at the same time.
-    fn part_count(&self) -> usize {
+    fn row_group_count(&self) -> usize {
         1
     }
 
@@ -75,18 +75,18 @@ pub(super) trait RowSource {
 
     /// Returns whether a column may have nulls that its type allows: null structs, or null members
     /// of lists. `false` is what the file states, known without reading rows. If a pass finds that
-    /// to be wrong, [`is_belied`](Self::is_belied) says so.
+    /// to be wrong, [`contradicts_statistics`](Self::is_belied) says so.
     fn may_have_nulls(&self, _column: usize) -> bool {
         true
     }
 
     /// Returns whether a pass has found nulls that the file denies.
-    fn is_belied(&self) -> bool {
+    fn contradicts_statistics(&self) -> bool {
         false
     }
 
     /// Makes the source say of all columns that they may have nulls, whatever the file states.
-    fn distrust(&self) {}
+    fn ignore_statistics(&self) {}
 
     /// Returns the Arrow schema of the source, if it has one, and how its types are known.
     #[cfg(feature = "arrow")]
@@ -94,7 +94,7 @@ pub(super) trait RowSource {
         None
     }
 
-    /// Makes the columns those of other fields, which are [aligned](super::arrow::united::aligned)
+    /// Makes the columns those of other fields, which are [aligned](super::arrow::unified::aligned)
     /// with the source's own.
     #[cfg(feature = "arrow")]
     fn adopt(&mut self, _fields: Fields) -> Result<()> {
@@ -109,11 +109,11 @@ pub(super) trait RowSource {
 
 /// Refuses sources that were changed since they were opened.
 pub(super) fn check_unchanged(sources: &[&dyn RowSource]) -> Result<()> {
-    sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| located(error, *source)))
+    sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| with_source_path(error, *source)))
 }
 
 /// Adds the source's path to an error that has none. If the source was changed, that is the error.
-pub(super) fn located(error: Error, source: &dyn RowSource) -> Error {
+pub(super) fn with_source_path(error: Error, source: &dyn RowSource) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
         Some(path) => error.with_path(path),
@@ -127,12 +127,12 @@ pub(super) fn total_rows(sources: &[&dyn RowSource]) -> Option<u64> {
 }
 
 /// Runs code that may panic on malformed input. Returns a panic as an error.
-pub(super) fn guard<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
+pub(super) fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
     // the values that `body` used are dropped, or not used again by any caller, after an error
-    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panicked(&*panic)))
+    catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 
-fn panicked(panic: &(dyn Any + Send)) -> Error {
+fn panic_error(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("no message");
     Error::bad_input(format!("the file is malformed: its decoder gave up ({text})"))

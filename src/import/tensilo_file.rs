@@ -7,12 +7,12 @@
 //! null: so files with and without null structs can be converted together.
 
 use super::input::file::InputFile;
-use super::plan::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN, Wanted};
+use super::plan::input_column::{ColumnKind, ColumnRequest, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN};
 use super::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
 use super::source::{Batches, PassRows, RowSource};
 use crate::batch::ListBuffer;
 use crate::bytes::le::u64_of;
-use crate::format::{followed_paths, path};
+use crate::format::{field_paths, path};
 use crate::logical::saved_schema;
 use crate::{Column, ColumnBuffer, ColumnSchema, Cursor, Error, Extent, Metadata, OpenOptions, Result, Schema, limits};
 use std::collections::HashSet;
@@ -52,7 +52,7 @@ pub(super) struct TensiloFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
     /// The columns behind those of the file.
-    absent: Vec<NoNulls>,
+    absent: Vec<AbsentStruct>,
     metadata: Metadata,
     sample_count: u64,
 }
@@ -95,14 +95,15 @@ impl RowSource for TensiloFile {
         true
     }
 
-    fn batches(&self, columns: &[Wanted], _: PassRows) -> Result<Batches<'_, ColumnRows>> {
+    fn batches(&self, columns: &[ColumnRequest], _: PassRows) -> Result<Batches<'_, ColumnRows>> {
         let reader = OpenOptions::new().open(self.file.hold()?)?;
         let unknown = || Error::bad_argument("a pass over a column that the file does not have");
         let stored_count = self.columns.len().saturating_sub(self.absent.len());
-        let column = |wanted: &Wanted| {
-            let no_nulls = wanted.position.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();
-            let column = reader.column_at(no_nulls.map_or(wanted.position, |NoNulls { field, .. }| field))?;
-            Some(PassColumn { cursor: column.cursor(), column, no_nulls })
+        let column = |request: &ColumnRequest| {
+            let absent_struct = request.position.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();
+            let column =
+                reader.column_at(absent_struct.map_or(request.position, |AbsentStruct { field, .. }| field))?;
+            Some(PassColumn { cursor: column.cursor(), column, absent_struct })
         };
         let columns = columns.iter().map(column).collect::<Option<_>>().ok_or_else(unknown)?;
         Ok(Box::new(TensiloPass { columns, next: 0, end: reader.sample_count() }))
@@ -121,7 +122,7 @@ struct PassColumn {
     column: Column,
     cursor: Cursor,
     /// Set if the rows are those of a struct without nulls, instead of the column's own.
-    no_nulls: Option<NoNulls>,
+    absent_struct: Option<AbsentStruct>,
 }
 
 impl TensiloPass {
@@ -130,15 +131,15 @@ impl TensiloPass {
         let row_count = usize::try_from(range.end - range.start); // at least one
         let row_count = row_count.map_err(|_| Error::over_limit("a batch of more samples than memory has"))?;
         let mut batch = Batch { row_count, columns: Vec::with_capacity(self.columns.len()) };
-        for PassColumn { column, cursor, no_nulls } in &mut self.columns {
+        for PassColumn { column, cursor, absent_struct } in &mut self.columns {
             let mut buffer = ColumnBuffer::new();
             // the lists of a field are those of its struct
-            if no_nulls.is_none_or(|no_nulls| no_nulls.levels > 0) {
+            if absent_struct.is_none_or(|absent_struct| absent_struct.levels > 0) {
                 cursor.range_into(range.clone(), &mut buffer)?;
             }
-            batch.columns.push(Ok(match no_nulls {
+            batch.columns.push(Ok(match absent_struct {
                 None => rows(column.schema(), buffer),
-                Some(no_nulls) => no_nulls.rows(row_count, &buffer),
+                Some(absent_struct) => absent_struct.rows(row_count, &buffer),
             }));
         }
         self.next = range.end;
@@ -224,11 +225,11 @@ fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
 }
 
 /// The most bytes of a path whose names fit into the name of a column: each may be escaped.
-const MOST_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
+const MAX_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 
 /// The nulls of a struct of which the file has only fields: none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct NoNulls {
+struct AbsentStruct {
     /// The position of a field, which has the same lists.
     field: usize,
     /// The levels of lists around the struct.
@@ -237,8 +238,8 @@ struct NoNulls {
 
 /// Returns which columns have the nulls of a struct, and of what sort.
 fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
-    let paths = followed_paths(schema.columns.iter());
-    let with_fields: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::around(path.text)).collect();
+    let paths = field_paths(schema.columns.iter());
+    let with_fields: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
     let nulls = |text| StructNulls { has_fields: with_fields.contains(text), may_be_null: true, is_written: true };
     let of_structs = paths.iter().map(|path| path.as_ref().filter(|path| path.is_struct));
     of_structs.map(|path| path.map(|path| nulls(path.text))).collect()
@@ -246,13 +247,13 @@ fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
 
 /// Returns the nulls of the structs for which the file has no column, except structs whose names
 /// are too long for a column.
-fn absent_structs(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
+fn absent_structs(schema: &Schema) -> Vec<(InputColumn, AbsentStruct)> {
     let mut known: HashSet<&str> = schema.columns.iter().filter_map(ColumnSchema::path).collect();
     let mut found = Vec::new();
-    let paths = followed_paths(schema.columns.iter());
+    let paths = field_paths(schema.columns.iter());
     for (field, (column, path)) in schema.columns.iter().zip(&paths).enumerate() {
-        for path in path.iter().flat_map(|path| path::around(path.text)) {
-            if path.len() > MOST_PATH_BYTES || found.len() > limits::COLUMNS {
+        for path in path.iter().flat_map(|path| path::enclosing(path.text)) {
+            if path.len() > MAX_PATH_BYTES || found.len() > limits::COLUMNS {
                 break;
             }
             let Some(names) = path::parse(path) else { continue };
@@ -268,13 +269,13 @@ fn absent_structs(schema: &Schema) -> Vec<(InputColumn, NoNulls)> {
                 stored: None,
                 struct_nulls: Some(nulls),
             };
-            found.push((input, NoNulls { field, levels }));
+            found.push((input, AbsentStruct { field, levels }));
         }
     }
     found
 }
 
-impl NoNulls {
+impl AbsentStruct {
     /// Returns the rows beside those of the field, whose samples `buffer` has.
     fn rows(self, row_count: usize, buffer: &ColumnBuffer) -> ColumnRows {
         let lists: Vec<ListBuffer> = buffer.lists().iter().take(self.levels).cloned().collect();

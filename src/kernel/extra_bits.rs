@@ -18,9 +18,9 @@ pub trait Kernel: Sync {
     /// See [`ExtraBits::lengths`].
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]);
     /// See [`ExtraBits::deposit`].
-    fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize;
+    fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize;
     /// See [`ExtraBits::extract`].
-    fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize;
+    fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], bit_offset: usize) -> usize;
 }
 
 /// One implementation of extra bits.
@@ -37,27 +37,34 @@ impl ExtraBits {
         self.kernel.lengths(width, &elements[..count * width.bytes()], &mut out[..count]);
     }
 
-    /// Makes elements of their bit lengths and their extra bits, which begin at bit `at` of `bits`
+    /// Makes elements of their bit lengths and their extra bits, which begin at bit `bit_offset` of `bits`
     /// (bit 0 is the lowest of the first byte). Returns the bit at which they end.
     ///
     /// Bits beyond the end of `bits` are 0. If a length is greater than the width, all elements and
     /// the result are unspecified. `out` has as many elements as `lengths`. If a caller breaks
     /// this, only the elements that fit in both are done (debug builds assert).
-    pub fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize {
+    pub fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize {
         let count = common_count(width, out, lengths);
         // in bounds: `count` is the lesser of both
-        self.kernel.deposit(width, &lengths[..count], bits, at, &mut out[..count * width.bytes()])
+        self.kernel.deposit(width, &lengths[..count], bits, bit_offset, &mut out[..count * width.bytes()])
     }
 
-    /// Sets the extra bits of `elements` from bit `at` of `words` on: the inverse of
+    /// Sets the extra bits of `elements` from bit `bit_offset` of `words` on: the inverse of
     /// [`deposit`](Self::deposit). Returns the bit at which they end.
     ///
-    /// `lengths` has the bit lengths of the elements. `words` is 0 from bit `at` on, and has all
+    /// `lengths` has the bit lengths of the elements. `words` is 0 from bit `bit_offset` on, and has all
     /// extra bits and a word more. Bits that do not fit are lost.
-    pub fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize {
+    pub fn extract(
+        &self,
+        width: Width,
+        lengths: &[u8],
+        elements: &[u8],
+        words: &mut [u64],
+        bit_offset: usize,
+    ) -> usize {
         let count = common_count(width, elements, lengths);
         // in bounds: `count` is the lesser of both
-        self.kernel.extract(width, &lengths[..count], &elements[..count * width.bytes()], words, at)
+        self.kernel.extract(width, &lengths[..count], &elements[..count * width.bytes()], words, bit_offset)
     }
 }
 
@@ -73,7 +80,7 @@ impl Kernel for Scalar {
         }
     }
 
-    fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], mut at: usize, out: &mut [u8]) -> usize {
+    fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], mut bit_offset: usize, out: &mut [u8]) -> usize {
         let w = width.bytes();
         out.fill(0);
         let mut set = |i: usize, bit: usize, value: u8| {
@@ -87,22 +94,29 @@ impl Kernel for Scalar {
             }
         }
         each_extra_bit(width, lengths, |i, plane| {
-            set(i, plane, bit_of(bits, at));
-            at += 1;
+            set(i, plane, bit_of(bits, bit_offset));
+            bit_offset += 1;
         });
-        at
+        bit_offset
     }
 
-    fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], mut at: usize) -> usize {
+    fn extract(
+        &self,
+        width: Width,
+        lengths: &[u8],
+        elements: &[u8],
+        words: &mut [u64],
+        mut bit_offset: usize,
+    ) -> usize {
         let w = width.bytes();
         each_extra_bit(width, lengths, |i, plane| {
-            if let Some(word) = words.get_mut(at / 64) {
+            if let Some(word) = words.get_mut(bit_offset / 64) {
                 let element = elements.get(i * w..i * w + w).unwrap_or(&[]);
-                *word |= u64::from(bit_of(element, plane)) << (at % 64);
+                *word |= u64::from(bit_of(element, plane)) << (bit_offset % 64);
             }
-            at += 1;
+            bit_offset += 1;
         });
-        at
+        bit_offset
     }
 }
 
@@ -132,8 +146,8 @@ const BLOCK: usize = 8;
 
 implement!([Avx2, Neon] Kernel {
     fn lengths(width: Width, elements: &[u8], out: &mut [u8]) => { lengths }
-    fn deposit(width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize => { for W in width => deposit::<_, { 8 * W::BYTES }> }
-    fn extract(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize => { for W in width => extract::<_, { 8 * W::BYTES }> }
+    fn deposit(width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize => { for W in width => deposit::<_, { 8 * W::BYTES }> }
+    fn extract(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], bit_offset: usize) -> usize => { for W in width => extract::<_, { 8 * W::BYTES }> }
 });
 
 /// Moves bits of words.
@@ -189,7 +203,7 @@ fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
     width: Width,
     lengths: &[u8],
     bits: &[u8],
-    mut at: usize,
+    mut bit_offset: usize,
     out: &mut [u8],
 ) -> usize {
     for (lengths, out) in lengths.chunks(BLOCK * GROUP).zip(out.chunks_mut(BLOCK * PLANES * 8)) {
@@ -198,7 +212,7 @@ fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
             let (pairs, _) = planes.as_chunks_mut();
             // in bounds: a block has as many groups
             let pairs = pairs.iter_mut().map(|[even, odd]| [&mut even[group], &mut odd[group]]);
-            at = deposit_planes(v, pairs, bits, at, Lengths::new(v, lengths));
+            bit_offset = deposit_planes(v, pairs, bits, bit_offset, Lengths::new(v, lengths));
         }
         let planes = planes.as_flattened().as_flattened();
         if out.len() == planes.len() {
@@ -209,7 +223,7 @@ fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
             copy(elements.as_flattened(), out);
         }
     }
-    at
+    bit_offset
 }
 
 /// Deposits the planes of a group, each a little-endian word. Returns the bit at which its extra
@@ -221,7 +235,7 @@ fn deposit_planes<'p, V: Bits>(
     v: V,
     pairs: impl Iterator<Item = [&'p mut [u8; 8]; 2]>,
     bits: &[u8],
-    mut at: usize,
+    mut bit_offset: usize,
     mut lengths: Lengths<V>,
 ) -> usize {
     let mut longer = lengths.longer();
@@ -233,30 +247,30 @@ fn deposit_planes<'p, V: Bits>(
             let at_least = longer;
             longer = lengths.longer();
             // of elements that are not longer, this is the highest bit
-            let word = v.deposit_bits(word_at(bits, at), longer) | at_least & !longer;
+            let word = v.deposit_bits(word_at(bits, bit_offset), longer) | at_least & !longer;
             *plane = word.to_le_bytes();
-            at = at.wrapping_add(longer.count_ones() as usize); // exact: at most 64
+            bit_offset = bit_offset.wrapping_add(longer.count_ones() as usize); // exact: at most 64
         }
     }
-    at
+    bit_offset
 }
 
-/// Returns the 64 bits from bit `at` on. Bits beyond the end are 0.
+/// Returns the 64 bits from bit `bit_offset` on. Bits beyond the end are 0.
 #[inline(always)]
-fn word_at(bits: &[u8], at: usize) -> u64 {
+fn word_at(bits: &[u8], bit_offset: usize) -> u64 {
     let (words, _) = bits.as_chunks();
-    match words.get(at / 64..at / 64 + 2) {
-        Some([low, high]) => funnel(*low, *high, at % 64),
-        _ => last_word(bits, at),
+    match words.get(bit_offset / 64..bit_offset / 64 + 2) {
+        Some([low, high]) => funnel(*low, *high, bit_offset % 64),
+        _ => last_word(bits, bit_offset),
     }
 }
 
 #[cold]
-fn last_word(bits: &[u8], at: usize) -> u64 {
+fn last_word(bits: &[u8], bit_offset: usize) -> u64 {
     let mut words = [[0; 8]; 2];
-    copy(bits.get(at / 64 * 8..).unwrap_or(&[]), words.as_flattened_mut());
+    copy(bits.get(bit_offset / 64 * 8..).unwrap_or(&[]), words.as_flattened_mut());
     let [low, high] = words;
-    funnel(low, high, at % 64)
+    funnel(low, high, bit_offset % 64)
 }
 
 /// Returns the 64 bits from bit `shift < 64` of two words on.
@@ -276,9 +290,9 @@ fn extract<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
     lengths: &[u8],
     elements: &[u8],
     words: &mut [u64],
-    at: usize,
+    bit_offset: usize,
 ) -> usize {
-    let mut writer = BitWriter::new(words, at);
+    let mut writer = BitWriter::new(words, bit_offset);
     for (lengths, elements) in lengths.chunks(BLOCK * GROUP).zip(elements.chunks(BLOCK * PLANES * 8)) {
         let mut planes = [[[0; 8]; BLOCK]; PLANES];
         let whole = planes.as_flattened_mut().as_flattened_mut();
@@ -329,11 +343,11 @@ struct BitWriter<'w> {
 }
 
 impl<'w> BitWriter<'w> {
-    /// Writes from bit `at` of `words` on, and keeps the bits before it.
+    /// Writes from bit `bit_offset` of `words` on, and keeps the bits before it.
     #[inline(always)]
-    fn new(words: &'w mut [u64], at: usize) -> Self {
-        let word = words.get(at / 64).copied().unwrap_or(0);
-        Self { words, index: at / 64, word, filled: at % 64 }
+    fn new(words: &'w mut [u64], bit_offset: usize) -> Self {
+        let word = words.get(bit_offset / 64).copied().unwrap_or(0);
+        Self { words, index: bit_offset / 64, word, filled: bit_offset % 64 }
     }
 
     /// Appends the lower `count <= 64` bits of `bits`. The others are 0. Bits beyond the last word
@@ -442,8 +456,8 @@ mod x86_64 {
 
     implement!([Avx512] Kernel {
         fn lengths(width: Width, elements: &[u8], out: &mut [u8]) => { lengths }
-        fn deposit(width: Width, lengths: &[u8], bits: &[u8], at: usize, out: &mut [u8]) -> usize => { for W in width => deposit::<{ W::BYTES }> }
-        fn extract(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], at: usize) -> usize => { for W in width => extract::<_, { 8 * W::BYTES }> }
+        fn deposit(width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize => { for W in width => deposit::<{ W::BYTES }> }
+        fn extract(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], bit_offset: usize) -> usize => { for W in width => extract::<_, { 8 * W::BYTES }> }
     });
 
     intrinsics! {
@@ -481,7 +495,7 @@ mod x86_64 {
             _width: Width,
             lengths: &[u8],
             bits: &[u8],
-            mut at: usize,
+            mut bit_offset: usize,
             out: &mut [u8],
         ) -> usize {
             for (lengths, out) in lengths.chunks(BLOCK * GROUP).zip(out.chunks_mut(BLOCK * GROUP * W)) {
@@ -490,7 +504,7 @@ mod x86_64 {
                     let (words, _) = planes.as_flattened_mut().as_chunks_mut();
                     let (pairs, _) = words.as_chunks_mut();
                     let pairs = pairs.iter_mut().map(|[even, odd]| [even, odd]);
-                    at = deposit_planes(v, pairs, bits, at, Lengths::new(v, lengths));
+                    bit_offset = deposit_planes(v, pairs, bits, bit_offset, Lengths::new(v, lengths));
                 }
                 for (planes, out) in block.iter().zip(out.chunks_mut(GROUP * W)) {
                     for (vector, out) in elements_of_planes(planes).into_iter().zip(out.chunks_mut(64)) {
@@ -498,7 +512,7 @@ mod x86_64 {
                     }
                 }
             }
-            at
+            bit_offset
         }
     }
 }

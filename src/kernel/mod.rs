@@ -9,8 +9,8 @@
 //! | [`predict`] | elements to residuals of a prediction and back | 5.6 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
-//! | [`palettes`] | numbers to the values that they name | 5.14 |
-//! | [`quotients`] | integers to the floats that they are divided to | 5.14 |
+//! | [`dictionaries`] | numbers to the values that they name | 5.14 |
+//! | [`float_multiples`] | integers to the floats that they are divided to | 5.14 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //! | [`bins::costs`] | costs of groups of bins in classes | 5.13 |
 //!
@@ -49,16 +49,16 @@ pub mod bins;
 #[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "only the encodings with Zstandard call it"))]
 pub mod bitshuffle;
 pub mod byte_planes;
+pub mod dictionaries;
 pub mod extra_bits;
-pub mod palettes;
+pub mod float_multiples;
 pub mod predict;
-pub mod quotients;
 pub mod tiers;
 
 #[cfg(test)]
 mod tests;
 
-pub use vectors::prefetch;
+pub use vectors::prefetch_cache_lines;
 
 // ---- elements
 

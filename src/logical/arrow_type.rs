@@ -26,7 +26,7 @@ pub(crate) const DIM_NAMES: &str = "arrow.dim_names";
 pub(crate) const CAST_TYPE: &str = "import.cast";
 /// The metadata key of the shape that an import found.
 #[cfg(feature = "import")]
-pub(crate) const FOUND_SHAPE: &str = "import.shape";
+pub(crate) const INFERRED_SHAPE: &str = "import.shape";
 
 /// Returns whether a field has one of these extension types.
 #[cfg(feature = "arrow")]
@@ -148,7 +148,7 @@ impl ArrowType {
     ///
     /// The form of a decimal depends on its precision, not on its width.
     pub(crate) fn stored_element(&self) -> Option<StoredElement> {
-        let (precision, most) = match self {
+        let (precision, max_precision) = match self {
             Self::Decimal(32, precision, _) => (*precision, 9),
             Self::Decimal(64, precision, _) => (*precision, 18),
             Self::Decimal(128, precision, _) => (*precision, 38),
@@ -165,7 +165,7 @@ impl ArrowType {
             39..=76 => StoredElement::several(DType::U8, 32),
             _ => return None,
         };
-        (precision <= most).then_some(form)
+        (precision <= max_precision).then_some(form)
     }
 
     /// Returns whether a column has elements in which an import stores the type.

@@ -35,7 +35,7 @@ pub struct LogicalType(ArrowType);
 impl LogicalType {
     /// Returns the type that the metadata of a column state, if the elements can have it.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
-        ArrowType::of(&column.metadata).filter(|kept| kept.fits(column)).map(Self)
+        ArrowType::of(&column.metadata).filter(|logical| logical.fits(column)).map(Self)
     }
 
     /// Returns whether each element is its own value: a decimal of scale 0 in an integer, a count

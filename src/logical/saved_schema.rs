@@ -224,41 +224,42 @@ mod fields {
         let Some(others) = decoded(other) else { return };
         // the values of dictionaries may differ where they are not in the schema
         if own != other || others.iter().any(has_dictionary) {
-            update(metadata, |fields| joined_fields(fields, &others));
+            update(metadata, |fields| merged_fields(fields, &others));
         }
     }
 
-    fn joined_fields(fields: &[FieldRef], others: &[FieldRef]) -> Vec<FieldRef> {
+    fn merged_fields(fields: &[FieldRef], others: &[FieldRef]) -> Vec<FieldRef> {
         let others: HashMap<&str, &FieldRef> = others.iter().map(|field| (field.name().as_str(), field)).collect();
-        let joined =
-            |field: &FieldRef| others.get(field.name().as_str()).map_or(field.clone(), |other| joined(field, other));
-        fields.iter().map(joined).collect()
+        let merged =
+            |field: &FieldRef| others.get(field.name().as_str()).map_or(field.clone(), |other| merged(field, other));
+        fields.iter().map(merged).collect()
     }
 
     /// Joins a field to another. If the values of its dictionary are not known to be the same, it
     /// is not ordered, and has as many indexes as the values of both may need.
-    fn joined(field: &FieldRef, other: &FieldRef) -> FieldRef {
+    fn merged(field: &FieldRef, other: &FieldRef) -> FieldRef {
         let values = |field: &Field| field.metadata().get(DICTIONARY).cloned();
         let is_known = values(field).is_some() && values(field) == values(other);
         let is_ordered = is_known && [field, other].iter().all(|field| field.dict_is_ordered() == Some(true));
-        let joined = match (field.data_type(), other.data_type()) {
-            (DataType::Dictionary(index, values), _) if !is_known => {
-                field.as_ref().clone().with_data_type(DataType::Dictionary(Box::new(widened(index)), values.clone()))
-            }
+        let merged = match (field.data_type(), other.data_type()) {
+            (DataType::Dictionary(index, values), _) if !is_known => field
+                .as_ref()
+                .clone()
+                .with_data_type(DataType::Dictionary(Box::new(wider_index(index)), values.clone())),
             (DataType::Struct(fields), DataType::Struct(others)) => {
-                field.as_ref().clone().with_data_type(DataType::Struct(joined_fields(fields, others).into()))
+                field.as_ref().clone().with_data_type(DataType::Struct(merged_fields(fields, others).into()))
             }
             (own, others) if std::mem::discriminant(own) == std::mem::discriminant(others) => {
-                with_inside(field, |item| inside(others).first().map_or(item.clone(), |other| joined(item, other)))
+                with_inside(field, |item| inside(others).first().map_or(item.clone(), |other| merged(item, other)))
             }
             _ => field.as_ref().clone(),
         };
         let nullable = field.is_nullable() || other.is_nullable();
-        Arc::new(joined.with_nullable(nullable).with_dict_is_ordered(is_ordered))
+        Arc::new(merged.with_nullable(nullable).with_dict_is_ordered(is_ordered))
     }
 
     /// Returns a type of indexes that number many values.
-    fn widened(index: &DataType) -> DataType {
+    fn wider_index(index: &DataType) -> DataType {
         match index {
             DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 => DataType::Int32,
             wide => wide.clone(),
@@ -346,10 +347,10 @@ mod fields {
         fn what_is_written_is_read_up_to_the_maximum_depth() {
             let item = Arc::new(Field::new("element", DataType::LargeUtf8, false).with_metadata([("k", "v")]));
             let plain = of_type(DataType::List(item));
-            for (structs, is_kept) in [(0, true), (DEPTH - 1, true), (DEPTH, false), (3 * DEPTH, false)] {
+            for (structs, is_stored) in [(0, true), (DEPTH - 1, true), (DEPTH, false), (3 * DEPTH, false)] {
                 let fields = [nested(structs), plain.clone()];
-                let due = &fields[usize::from(!is_kept)..];
-                assert_eq!(decoded(&encoded(&fields).unwrap()).unwrap(), due, "{structs} structs");
+                let expected = &fields[usize::from(!is_stored)..];
+                assert_eq!(decoded(&encoded(&fields).unwrap()).unwrap(), expected, "{structs} structs");
             }
             assert_eq!(encoded(&[nested(DEPTH)]), None);
         }

@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn files_are_recognised() {
-        for (first, due) in [
+        for (first, expected) in [
             (&b"version https://git-lfs.github.com/spec/v1\noid"[..], Some(GIT_LFS)),
             (b"<!DOCTYPE html><html>", Some(HTML)),
             (b"\xef\xbb\xbf\n <HTML lang=\"en\">", Some(HTML)),
@@ -182,7 +182,7 @@ mod tests {
             (b"\x93", None),
             (b"", None),
         ] {
-            assert_eq!(kind(first), due, "{}", first.escape_ascii());
+            assert_eq!(kind(first), expected, "{}", first.escape_ascii());
         }
         assert!(kind(&[0; 64]).is_some_and(|what| what.contains("interrupted download")));
     }

@@ -12,7 +12,7 @@
 
 pub(crate) mod coalesce;
 pub(crate) mod foreign;
-mod head_scan;
+mod header_scan;
 mod identity;
 #[cfg(feature = "glob")]
 pub(crate) mod pattern;
@@ -20,7 +20,7 @@ mod positioned;
 pub(crate) mod source;
 
 pub use coalesce::{CoalesceConfig, RangeError, Requests, range_length};
-pub(crate) use head_scan::{BlockSizes, HeadScan};
+pub(crate) use header_scan::{BlockSizes, HeaderScan};
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
 #[cfg(feature = "import")]
@@ -30,89 +30,89 @@ pub(crate) use source::FirstBytes;
 pub use source::{InMemory, ReadMemory, Source};
 
 use crate::bytes::memory;
-use crate::codec::{Dictionary, check_supported, encoding_name};
+use crate::codec::{ZstdDictionary, check_supported, encoding_name};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::TableHead;
+use crate::format::file_header::Header;
+use crate::format::footer::TableHeader;
 use crate::format::footer::Trailer;
 use crate::format::footer::{Footer, TableEntry};
-use crate::format::header::Header;
-use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align};
+use crate::format::region::{FileId, HEADER_BYTES, HEADER_LEN, RegionHeader, RegionKind, align};
 use crate::format::{CastFacts, Schema, schema_block};
 use crate::{Error, Result, limits};
-use head_scan::Candidate;
+use header_scan::Candidate;
 use source::{fetch, fetch_array};
 use std::sync::{Arc, OnceLock};
 
 /// The header, checked.
-pub(crate) struct OpenedHeader {
-    pub head: RegionHead,
-    pub header: Header,
+pub(crate) struct FileHeader {
+    pub header: RegionHeader,
+    pub fields: Header,
     pub schema: Schema,
     pub schema_block: Vec<u8>,
 }
 
 /// A commit, checked: its trailer and its footer.
-pub(crate) struct OpenedCommit {
+pub(crate) struct Commit {
     pub trailer: Trailer,
     pub trailer_offset: u64,
-    /// The `head_crc` of the trailer.
+    /// The `header_crc` of the trailer.
     pub trailer_crc: u32,
     pub footer: Footer,
 }
 
 /// Reads the header, chapter 3, R-9.1.
-pub(crate) fn open_header(source: &dyn Source) -> Result<OpenedHeader> {
-    let first: [u8; HEAD_BYTES] = fetch_array(source, 0)?;
+pub(crate) fn open_header(source: &dyn Source) -> Result<FileHeader> {
+    let first: [u8; HEADER_BYTES] = fetch_array(source, 0)?;
     if !first.starts_with(b"\x89TSL") {
         let is = foreign::kind(&first).map(|what| format!(", and is {what}")).unwrap_or_default();
         let message = format!("this is not a tensilo file: it does not begin with \\x89TSL{is}");
         return Err(Error::corrupt("R-2.2", message).with_offset(0));
     }
-    let head = RegionHead::parse(&first, 0)?;
-    let header = Header::parse(&head)?;
-    let schema_block = body(source, &head)?;
+    let header = RegionHeader::parse(&first, 0)?;
+    let file_header = Header::parse(&header)?;
+    let schema_block = body(source, &header)?;
     let schema = schema_block::parse(&schema_block)?;
-    header.flags.check_schema(&schema)?;
-    Ok(OpenedHeader { head, header, schema, schema_block })
+    file_header.flags.check_schema(&schema)?;
+    Ok(FileHeader { header, fields: file_header, schema, schema_block })
 }
 
 /// Reads the body of a region and checks it.
-pub(crate) fn body(source: &dyn Source, head: &RegionHead) -> Result<Vec<u8>> {
-    head.check_inside(source.byte_count())?;
-    let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
+pub(crate) fn body(source: &dyn Source, header: &RegionHeader) -> Result<Vec<u8>> {
+    header.check_inside(source.byte_count())?;
+    let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
     if let Some(file) = source.as_bytes() {
-        let found = source::slice(file, head.body_offset(), length)?;
-        head.check_body(found)?; // before memory is taken
+        let found = source::slice(file, header.body_offset(), length)?;
+        header.check_body(found)?; // before memory is taken
         return memory::copied(found);
     }
     let mut body = Vec::new();
-    fetch(source, head.body_offset(), length, &mut body)?;
-    head.check_body(&body)?;
+    fetch(source, header.body_offset(), length, &mut body)?;
+    header.check_body(&body)?;
     Ok(body)
 }
 
 /// A trailer that is valid by chapter 7.3, and its footer, whose body has not been parsed.
-struct FoundTrailer {
+struct ValidTrailer {
     trailer: Trailer,
-    head: RegionHead,
-    footer_head: RegionHead,
+    header: RegionHeader,
+    footer_header: RegionHeader,
     footer_body: Vec<u8>,
 }
 
 /// The search for the last trailer: mostly it is the last 64 bytes.
-const TRAILER_BLOCKS: BlockSizes = BlockSizes { first: HEAD, second: 64 << 10, largest: 64 << 10 };
+const TRAILER_BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 64 << 10, largest: 64 << 10 };
 
 /// Reads the commit of the last valid trailer (chapter 7.3).
-pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Result<OpenedCommit> {
+pub(crate) fn open_last_commit(source: &dyn Source, opened: &FileHeader) -> Result<Commit> {
     let mut first_error = None;
-    let mut scan = HeadScan::new(source, TRAILER_BLOCKS);
-    let mut end = source.byte_count() & !(HEAD - 1);
+    let mut scan = HeaderScan::new(source, TRAILER_BLOCKS);
+    let mut end = source.byte_count() & !(HEADER_LEN - 1);
     // footers of a file do not overlap: all together are not longer than it
     let mut left = source.byte_count();
     let offset_of = |found: Candidate<'_>| (found.kind == RegionKind::Trailer).then_some(found.offset);
-    while let Some(offset) = scan.last(HEAD, end, offset_of)? {
+    while let Some(offset) = scan.last(HEADER_LEN, end, offset_of)? {
         end = offset;
-        match find_trailer(source, opened.header.file_id, offset, &mut left) {
+        match find_trailer(source, opened.fields.file_id, offset, &mut left) {
             Ok(found) => return open_commit(opened, &found),
             Err(error) if error.kind() == crate::ErrorKind::Corrupt => first_error = first_error.or(Some(error)),
             Err(error) => return Err(error),
@@ -125,29 +125,29 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &OpenedHeader) -> Re
 }
 
 /// Reads the trailer at `offset`, which must be valid by chapter 7.3.
-fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<FoundTrailer> {
-    let head = expect(source, offset, RegionKind::Trailer, file_id)?;
-    let trailer = Trailer::parse(&head)?;
-    let footer_head = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
-    if align(footer_head.end(), HEAD) != offset {
+fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<ValidTrailer> {
+    let header = expect(source, offset, RegionKind::Trailer, file_id)?;
+    let trailer = Trailer::parse(&header)?;
+    let footer_header = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
+    if align(footer_header.end(), HEADER_LEN) != offset {
         let message = "the trailer is not directly after its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
     // a footer of another file, or of another state of this one
-    head.check_previous(footer_head.head_crc())?;
-    *left = left.checked_sub(footer_head.body_bytes.into()).ok_or_else(|| {
-        Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_head.offset)
+    header.check_previous(footer_header.header_crc())?;
+    *left = left.checked_sub(footer_header.body_bytes.into()).ok_or_else(|| {
+        Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_header.offset)
     })?;
-    let footer_body = body(source, &footer_head)?;
-    Ok(FoundTrailer { trailer, head, footer_head, footer_body })
+    let footer_body = body(source, &footer_header)?;
+    Ok(ValidTrailer { trailer, header, footer_header, footer_body })
 }
 
 /// Parses a footer and checks it.
-fn open_commit(opened: &OpenedHeader, found: &FoundTrailer) -> Result<OpenedCommit> {
-    Footer::flags(&found.footer_head).check()?;
-    let footer = Footer::parse(&found.footer_head, &found.footer_body, &opened.schema, &opened.schema_block)?;
-    let (trailer_offset, trailer_crc) = (found.head.offset, found.head.head_crc());
-    Ok(OpenedCommit { trailer: found.trailer, trailer_offset, trailer_crc, footer })
+fn open_commit(opened: &FileHeader, found: &ValidTrailer) -> Result<Commit> {
+    Footer::flags(&found.footer_header).check()?;
+    let footer = Footer::parse(&found.footer_header, &found.footer_body, &opened.schema, &opened.schema_block)?;
+    let (trailer_offset, trailer_crc) = (found.header.offset, found.header.header_crc());
+    Ok(Commit { trailer: found.trailer, trailer_offset, trailer_crc, footer })
 }
 
 /// Checks that this release and build can decode all encodings of a column.
@@ -155,7 +155,7 @@ pub(crate) fn check_encodings(facts: &ColumnRecord) -> Result<()> {
     facts.encodings.iter().try_for_each(|&(id, _)| check_supported(id))
 }
 
-impl OpenedCommit {
+impl Commit {
     /// Checks of all columns, for work that needs every column.
     pub(crate) fn check_encodings(&self, schema: &Schema) -> Result<()> {
         let mut columns = self.footer.columns.iter().zip(&schema.columns);
@@ -164,10 +164,10 @@ impl OpenedCommit {
 }
 
 /// Reads the head at `offset`, which must be of this kind and file.
-fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHead> {
-    let head = RegionHead::parse(&fetch_array(source, offset)?, offset)?;
-    head.expect(kind, file_id)?;
-    Ok(head)
+fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHeader> {
+    let header = RegionHeader::parse(&fetch_array(source, offset)?, offset)?;
+    header.expect(kind, file_id)?;
+    Ok(header)
 }
 
 /// The facts of a column, as the file states them.
@@ -206,7 +206,7 @@ impl From<&ColumnRecord> for ColumnFacts {
 pub(crate) struct TableSlot {
     pub(crate) entry: TableEntry,
     /// The table, once it has been read and checked.
-    loaded: OnceLock<Arc<Dictionary>>,
+    loaded: OnceLock<Arc<ZstdDictionary>>,
 }
 
 impl TableSlot {
@@ -215,44 +215,44 @@ impl TableSlot {
     }
 
     /// Takes over the table that another slot of the same entry has read.
-    pub(crate) fn load_as(&self, earlier: &Self) {
-        if let Some(dictionary) = earlier.loaded.get().filter(|_| earlier.entry == self.entry) {
-            let _ = self.loaded.set(dictionary.clone()); // or it was loaded before
+    pub(crate) fn share_from(&self, earlier: &Self) {
+        if let Some(zstd_dictionary) = earlier.loaded.get().filter(|_| earlier.entry == self.entry) {
+            let _ = self.loaded.set(zstd_dictionary.clone()); // or it was loaded before
         }
     }
 
     /// Returns the table. Reads and checks it, unless that was done before.
-    pub(crate) fn dictionary(&self, source: &dyn Source, file_id: FileId) -> Result<Arc<Dictionary>> {
-        if let Some(dictionary) = self.loaded.get() {
-            return Ok(dictionary.clone());
+    pub(crate) fn zstd_dictionary(&self, source: &dyn Source, file_id: FileId) -> Result<Arc<ZstdDictionary>> {
+        if let Some(zstd_dictionary) = self.loaded.get() {
+            return Ok(zstd_dictionary.clone());
         }
-        if self.entry.body_bytes > limits::DICTIONARY_BYTES {
+        if self.entry.body_bytes > limits::ZSTD_DICTIONARY_BYTES {
             let message = format!(
                 "a table of {} bytes is no dictionary: {} are allowed",
                 self.entry.body_bytes,
-                limits::DICTIONARY_BYTES
+                limits::ZSTD_DICTIONARY_BYTES
             );
             return Err(Error::corrupt("R-5.13", message).with_offset(self.entry.offset));
         }
-        let loaded = self.body(source, file_id).and_then(Dictionary::new);
-        let dictionary = Arc::new(loaded.map_err(|error| error.with_offset(self.entry.offset))?);
-        Ok(self.loaded.get_or_init(|| dictionary).clone())
+        let loaded = self.body(source, file_id).and_then(ZstdDictionary::new);
+        let zstd_dictionary = Arc::new(loaded.map_err(|error| error.with_offset(self.entry.offset))?);
+        Ok(self.loaded.get_or_init(|| zstd_dictionary).clone())
     }
 
     /// Reads the body, and checks and that the head agrees with the footer
     ///
     pub(crate) fn body(&self, source: &dyn Source, file_id: FileId) -> Result<Vec<u8>> {
-        let head = RegionHead::parse(&fetch_array(source, self.entry.offset)?, self.entry.offset)?;
-        head.expect(RegionKind::Table, file_id)?;
-        if TableHead::parse(&head)?.entry(&head) != self.entry {
+        let header = RegionHeader::parse(&fetch_array(source, self.entry.offset)?, self.entry.offset)?;
+        header.expect(RegionKind::Table, file_id)?;
+        if TableHeader::parse(&header)?.entry(&header) != self.entry {
             return Err(Error::corrupt("R-7.4", "the footer does not agree with the head of the table"));
         }
-        body(source, &head)
+        body(source, &header)
     }
 }
 
 /// The error of a chunk that needs a table that its column does not have.
-pub(crate) fn no_table(table: u32) -> Error {
+pub(crate) fn missing_table(table: u32) -> Error {
     let message = format!("the chunk needs table {table}, which its column does not have before it");
     Error::corrupt("R-5.13", message)
 }

@@ -17,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// The rules of a shell: `*` matches no hidden name.
-pub(crate) const AS_IN_A_SHELL: MatchOptions =
+pub(crate) const SHELL_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
 /// Returns whether a path has a character of patterns.
@@ -35,36 +35,36 @@ const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// several, and `**` for any number of folders. Hidden names match only a pattern that has the dot.
 /// A pattern that ends in `/` matches folders only.
 pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
-    let (start, parts) = parsed(pattern)?;
+    let (start, segments) = parsed(pattern)?;
     let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
     let mut found = Vec::new();
-    let mut todo = vec![Step { path: start, part: 0, through: None }];
+    let mut todo = vec![Step { path: start, segment: 0, through: None }];
     // several `**` lead to the same path in several ways
     let mut done = HashSet::new();
     while let Some(step) = todo.pop() {
-        if !done.insert((step.path.clone(), step.part)) {
+        if !done.insert((step.path.clone(), step.segment)) {
             continue;
         }
-        match parts.get(step.part) {
+        match segments.get(step.segment) {
             None if only_folders && !is_folder(&step.path)? => {}
             None => found.push(named(&step.path).to_path_buf()),
-            Some(Part::Plain(name)) => {
+            Some(Segment::Plain(name)) => {
                 let path = step.path.join(name);
-                if if_there(&path, path.symlink_metadata())?.is_some() {
-                    todo.push(Step { path, part: step.part + 1, through: None });
+                if metadata_if_exists(&path, path.symlink_metadata())?.is_some() {
+                    todo.push(Step { path, segment: step.segment + 1, through: None });
                 }
             }
-            Some(Part::Wild(rule)) => {
+            Some(Segment::Wild(rule)) => {
                 for name in entries(&step.path)?.iter().map(DirEntry::file_name) {
-                    if rule.matches_with(&name.to_string_lossy(), AS_IN_A_SHELL) {
-                        todo.push(Step { path: step.path.join(name), part: step.part + 1, through: None });
+                    if rule.matches_with(&name.to_string_lossy(), SHELL_OPTIONS) {
+                        todo.push(Step { path: step.path.join(name), segment: step.segment + 1, through: None });
                     }
                 }
             }
-            Some(Part::Folders) => {
+            Some(Segment::Folders) => {
                 todo.extend(subfolders(&step)?);
                 // at the end of a pattern, the folders themselves match
-                todo.push(Step { path: step.path, part: step.part + 1, through: None });
+                todo.push(Step { path: step.path, segment: step.segment + 1, through: None });
             }
         }
     }
@@ -72,7 +72,7 @@ pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// A component of a pattern.
-enum Part {
+enum Segment {
     Plain(OsString),
     Wild(Pattern),
     /// `**`
@@ -82,39 +82,39 @@ enum Part {
 /// A path that matches the parts before this one.
 struct Step {
     path: PathBuf,
-    part: usize,
+    segment: usize,
     /// The way of `**` to this folder.
-    through: Option<Arc<Way>>,
+    through: Option<Arc<FolderTrail>>,
 }
 
 /// The folders, without links, that `**` has come through.
-struct Way {
+struct FolderTrail {
     canonical: PathBuf,
-    before: Option<Arc<Way>>,
+    before: Option<Arc<FolderTrail>>,
 }
 
 /// Splits a pattern into the folder that it begins with, and its parts.
-fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Part>)> {
+fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Segment>)> {
     let bad = |message: String| Error::bad_argument(message).with_path(pattern);
-    let (mut start, mut parts) = (PathBuf::new(), Vec::new());
+    let (mut start, mut segments) = (PathBuf::new(), Vec::new());
     for component in pattern.components() {
         let Component::Normal(name) = component else {
             match component {
                 Component::CurDir => {}
-                Component::ParentDir if !parts.is_empty() => parts.push(Part::Plain("..".into())),
+                Component::ParentDir if !segments.is_empty() => segments.push(Segment::Plain("..".into())),
                 other => start.push(other),
             }
             continue;
         };
-        parts.push(match name.to_str() {
-            _ if !name.to_string_lossy().contains(WILDCARDS) => Part::Plain(name.to_owned()),
+        segments.push(match name.to_str() {
+            _ if !name.to_string_lossy().contains(WILDCARDS) => Segment::Plain(name.to_owned()),
             None => return Err(bad(format!("the part {name:?} of the pattern is not UTF-8"))),
-            Some("**") => Part::Folders,
-            Some(text) => Part::Wild(Pattern::new(text).map_err(|error| bad(format!("not a pattern: {error}")))?),
+            Some("**") => Segment::Folders,
+            Some(text) => Segment::Wild(Pattern::new(text).map_err(|error| bad(format!("not a pattern: {error}")))?),
         });
     }
-    parts.dedup_by(|a, b| matches!((a, b), (Part::Folders, Part::Folders)));
-    Ok((start, parts))
+    segments.dedup_by(|a, b| matches!((a, b), (Segment::Folders, Segment::Folders)));
+    Ok((start, segments))
 }
 
 /// Returns the path of a folder for the system, for which an empty path is none.
@@ -123,7 +123,7 @@ fn named(folder: &Path) -> &Path {
 }
 
 /// Returns the metadata of a path; `None` if nothing is there.
-fn if_there(path: &Path, metadata: io::Result<Metadata>) -> Result<Option<Metadata>> {
+fn metadata_if_exists(path: &Path, metadata: io::Result<Metadata>) -> Result<Option<Metadata>> {
     match metadata {
         Ok(metadata) => Ok(Some(metadata)),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
@@ -134,7 +134,7 @@ fn if_there(path: &Path, metadata: io::Result<Metadata>) -> Result<Option<Metada
 /// Returns whether a path is a folder, or a link to one.
 fn is_folder(path: &Path) -> Result<bool> {
     let path = named(path);
-    Ok(if_there(path, fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
+    Ok(metadata_if_exists(path, fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
 }
 
 /// Returns what a folder has. Anything else has nothing.
@@ -152,7 +152,7 @@ fn subfolders(step: &Step) -> Result<Vec<Step>> {
     let failed = |path: &Path, error| Error::io("looking for files", error).with_path(path);
     let canonical = |path: &Path| named(path).canonicalize().map_err(|error| failed(path, error));
     let mut found = Vec::new();
-    let mut way = step.through.clone();
+    let mut trail = step.through.clone();
     for entry in entries(&step.path)? {
         let name = entry.file_name();
         let path = step.path.join(&name);
@@ -164,16 +164,16 @@ fn subfolders(step: &Step) -> Result<Vec<Step>> {
         if !leads_to_folder {
             continue;
         }
-        let here = match &way {
+        let here = match &trail {
             Some(here) => here,
-            None => way.insert(Arc::new(Way { canonical: canonical(&step.path)?, before: None })),
+            None => trail.insert(Arc::new(FolderTrail { canonical: canonical(&step.path)?, before: None })),
         };
         let is_link = file_type.is_symlink();
         let folder = if is_link { canonical(&path)? } else { here.canonical.join(&name) };
-        let mut come_through = std::iter::successors(Some(here), |way| way.before.as_ref());
-        if !is_link || !come_through.any(|way| way.canonical.starts_with(&folder)) {
-            let through = Some(Arc::new(Way { canonical: folder, before: Some(here.clone()) }));
-            found.push(Step { path, part: step.part, through });
+        let mut trails = std::iter::successors(Some(here), |trail| trail.before.as_ref());
+        if !is_link || !trails.any(|trail| trail.canonical.starts_with(&folder)) {
+            let through = Some(Arc::new(FolderTrail { canonical: folder, before: Some(here.clone()) }));
+            found.push(Step { path, segment: step.segment, through });
         }
     }
     Ok(found)
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn patterns_mean_what_they_mean_in_a_shell() {
         let tree = tree(&["a.x", "b.x", "c.y", ".d.x", "e/a.x", "e/f/b.x", ".g/a.x", "h[1].x"]);
-        for (pattern, due) in [
+        for (pattern, expected) in [
             ("*.x", vec!["a.x", "b.x", "h[1].x"]),
             ("?.[xy]", vec!["a.x", "b.x", "c.y"]),
             ("[!a].x", vec!["b.x"]),
@@ -221,7 +221,7 @@ mod tests {
             ("a.x/*", vec![]),
             ("a.x/b", vec![]),
         ] {
-            assert_eq!(matching(tree.path(), pattern), due, "{pattern}");
+            assert_eq!(matching(tree.path(), pattern), expected, "{pattern}");
         }
         for pattern in ["[", "a**", "***"] {
             assert!(paths_matching(Path::new(pattern)).unwrap_err().message().contains("not a pattern"), "{pattern}");
@@ -232,7 +232,7 @@ mod tests {
     fn each_path_is_found_once() {
         let tree = tree(&["a/a/a/x", "a/b/a/x", "x"]);
         let all = ["a/a/a/x", "a/b/a/x"];
-        for (pattern, due) in [
+        for (pattern, expected) in [
             ("**/a/**/x", &all[..]),
             ("**/a/**/a/**/x", &all),
             ("**/*/**/*/**/x", &all),
@@ -240,7 +240,7 @@ mod tests {
             ("**/b/**/a/**", &["a/b/a"]),
             ("**/*/**", &["a", "a/a", "a/a/a", "a/a/a/x", "a/b", "a/b/a", "a/b/a/x", "x"]),
         ] {
-            assert_eq!(matching(tree.path(), pattern), due, "{pattern}");
+            assert_eq!(matching(tree.path(), pattern), expected, "{pattern}");
         }
         // there are millions of ways through 60 folders
         let tree = tempfile::tempdir().unwrap();

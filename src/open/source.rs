@@ -261,14 +261,14 @@ pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<(
 
 /// Returns the error of a read at `offset`.
 pub(crate) fn read_error(error: io::Error, offset: u64) -> Error {
-    let doing = match error.kind() {
+    let operation = match error.kind() {
         io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
         io::ErrorKind::OutOfMemory => {
             return Error::over_limit("the bytes to read do not fit in memory").with_offset(offset);
         }
         _ => "reading",
     };
-    Error::io(doing, error).with_offset(offset)
+    Error::io(operation, error).with_offset(offset)
 }
 
 pub(crate) fn check_inside(source: &dyn Source, offset: u64, length: usize) -> Result<()> {

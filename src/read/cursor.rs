@@ -17,13 +17,13 @@ use crate::bytes::le::u64_of;
 use crate::bytes::pod::{self, AlignedBytes, Element};
 use crate::codec::Body;
 use crate::format::content::{Content, check_unused_bits};
-use crate::format::region::HEAD;
+use crate::format::region::HEADER_LEN;
 use crate::open::source::read;
 use crate::read::batch::gather::{Gatherer, RequestScratch, gather};
-use crate::read::chunk::chunk_bytes::{front_of, guessed_block, load_chunk, readable_alone};
+use crate::read::chunk::chunk_bytes::{block_index_of, guessed_block, load_chunk, seekable_value_bytes};
 use crate::read::chunk::open_chunk::body_of;
-use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
+use crate::read::file::column_inner::ColumnInner;
+use crate::read::file::state::{ChunkBlockIndex, ChunkLocation, in_chunk};
 use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,11 +49,11 @@ pub struct Cursor {
 }
 
 impl Cursor {
-    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+    pub(in crate::read) fn new(column: ColumnInner) -> Self {
         Self { gatherer: Gatherer::new(column), request: RequestScratch::default(), sample: AlignedBytes::default() }
     }
 
-    pub(in crate::read) fn opened(&self) -> &OpenedColumn {
+    pub(in crate::read) fn inner(&self) -> &ColumnInner {
         &self.gatherer.column
     }
 
@@ -72,17 +72,17 @@ impl Cursor {
     /// If the file is read by position, the same rule decides whether to read a sample of a raw
     /// chunk alone. That chunk must have been checked before, and be neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
-        if self.opened().layout().is_nested() {
-            return Err(self.opened().at_sample(nested(), i));
+        if self.inner().layout().is_nested() {
+            return Err(self.inner().at_sample(nested(), i));
         }
-        let (in_chunk, is_alone) = self.find(i)?;
-        self.sample(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
+        let (in_chunk, is_decoded) = self.find(i)?;
+        self.sample(in_chunk, is_decoded).map_err(|error| self.inner().at_sample(error, i))
     }
 
     /// Holds the chunk of sample `i`, and takes the sample alone unless its values are at hand.
     /// Returns its position in the chunk, and whether it was taken alone.
     fn find(&mut self, i: u64) -> Result<(usize, bool)> {
-        let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.take_alone(in_chunk)?)));
+        let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.decode_sample(in_chunk)?)));
         found.map_err(|error| self.failed(error, i))
     }
 
@@ -92,7 +92,7 @@ impl Cursor {
         if error.kind() == ErrorKind::Corrupt {
             self.gatherer.decoder.chunk.close();
         }
-        self.opened().at_sample(error, i)
+        self.inner().at_sample(error, i)
     }
 
     /// Returns sample `i` of a nested column, a list: borrowed as by [`Cursor::read`]. Fails if the
@@ -101,11 +101,11 @@ impl Cursor {
     /// Cost: as [`Cursor::read`], and some steps for each level of lists. To open a chunk decodes
     /// the lists of all its samples.
     pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
-        if !self.opened().layout().is_nested() {
-            return Err(self.opened().at_sample(not_nested(), i));
+        if !self.inner().layout().is_nested() {
+            return Err(self.inner().at_sample(not_nested(), i));
         }
-        let (in_chunk, is_alone) = self.find(i)?;
-        self.list(in_chunk, is_alone).map_err(|error| self.opened().at_sample(error, i))
+        let (in_chunk, is_decoded) = self.find(i)?;
+        self.list(in_chunk, is_decoded).map_err(|error| self.inner().at_sample(error, i))
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
@@ -116,7 +116,7 @@ impl Cursor {
     /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
     /// any other is copied.
     pub fn read_slice<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
-        let result = check_type::<T>(self.opened().schema().dtype)
+        let result = check_type::<T>(self.inner().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
             .map(|bytes| bytes.map(|bytes| bytes / size_of::<T>()));
         result.map_err(|error| self.failed(error, i))
@@ -132,12 +132,12 @@ impl Cursor {
     }
 
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
-        if self.opened().layout().is_nested() {
+        if self.inner().layout().is_nested() {
             return Err(nested());
         }
         let (is_null, length) = self.copy_sample(i, out)?;
         // no longer than `out`
-        check_unused_bits(self.opened().layout().dtype, out.get(..length).unwrap_or(&[]))?;
+        check_unused_bits(self.inner().layout().dtype, out.get(..length).unwrap_or(&[]))?;
         Ok((!is_null).then_some(length))
     }
 
@@ -147,7 +147,7 @@ impl Cursor {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let location = decoder.chunk.location().copied();
         let location = location.ok_or_else(|| Error::internal("no chunk is held after a sample of it was found"))?;
-        let body = body_of(column, &location, &decoder.kept);
+        let body = body_of(column, &location, &decoder.cached);
         let content = decoder.chunk.content(body);
         content.check_extents(column.layout(), number)?;
         let is_null = content.is_null(number);
@@ -165,7 +165,7 @@ impl Cursor {
             self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
-        decoder.chunk.copy(column, body_of(column, &location, &decoder.kept), &bytes, out)?;
+        decoder.chunk.copy(column, body_of(column, &location, &decoder.cached), &bytes, out)?;
         Ok((is_null, bytes.len()))
     }
 
@@ -179,7 +179,7 @@ impl Cursor {
     /// All chunks that were not read before are prefetched before the first
     /// is touched.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
-        check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
+        check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
     }
 
@@ -189,14 +189,14 @@ impl Cursor {
     /// the bytes of all samples, whose shape is fixed and whose column is not nested. Returns the
     /// number of nulls.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
-        self.request.tasks.selection.set_samples(indices).map_err(|error| self.opened().in_column(error))?;
+        self.request.tasks.selection.set_samples(indices).map_err(|error| self.inner().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
     /// Copies the samples of a range to `out`, which has exactly their elements: as
     /// [`Cursor::gather_slice`], at the cost of [`Cursor::range_into`].
     pub fn range_slice<T: Element>(&mut self, range: Range<u64>, out: &mut [T]) -> Result<usize> {
-        check_type::<T>(self.opened().schema().dtype).map_err(|error| self.opened().in_column(error))?;
+        check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.range_bytes(range, pod::as_bytes_mut(out))
     }
 
@@ -204,7 +204,7 @@ impl Cursor {
     ///
     /// It is [`Cursor::range_slice`] for a type that is known only at run time.
     pub fn range_bytes(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<usize> {
-        self.request.tasks.selection.set_range(range).map_err(|error| self.opened().in_column(error))?;
+        self.request.tasks.selection.set_range(range).map_err(|error| self.inner().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
@@ -248,7 +248,7 @@ impl Cursor {
 
     /// Fills `out` with the samples that were selected, or empties it.
     fn gather(&mut self, selected: Result<()>, out: &mut ColumnBuffer) -> Result<()> {
-        let gathered = selected.map_err(|error| self.opened().in_column(error)).and_then(|()| {
+        let gathered = selected.map_err(|error| self.inner().in_column(error)).and_then(|()| {
             gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out))
         });
         gathered.map(|_| ()).inspect_err(|_| out.clear())
@@ -263,17 +263,17 @@ impl Cursor {
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         column.schema().check_known()?;
-        let mut front = None;
-        let (location, wanted) = match decoder.chunk.location() {
-            Some(held) if held.entry.samples().contains(&i) => {
-                column.check_listed(&(i..i.saturating_add(1)))?;
-                (*held, 1)
+        let mut block_index = None;
+        let (location, requested) = match decoder.chunk.location() {
+            Some(current) if current.entry.samples().contains(&i) => {
+                column.check_not_lost(&(i..i.saturating_add(1)))?;
+                (*current, 1)
             }
             before => {
                 let in_order = before.is_some_and(|before| before.entry.samples().end == i);
-                front = column.cached_front(i);
-                let location = match &front {
-                    Some(front) => front.location,
+                block_index = column.cached_block_index(i);
+                let location = match &block_index {
+                    Some(block_index) => block_index.location,
                     None => column.locate(column.file.bytes(), i)?,
                 };
                 (location, if in_order { usize::MAX } else { 1 })
@@ -281,43 +281,49 @@ impl Cursor {
         };
         let position = location.position_of(i);
         let samples = location.sample_count();
-        if !decoder.chunk.holds(&location) {
-            let is_whole = wanted > 1 && samples > 1; // its front alone would be of no use
-            self.open(&location, i, front, is_whole).map_err(|error| in_chunk(error, &location))?;
+        if !decoder.chunk.is_at(&location) {
+            let is_whole = requested > 1 && samples > 1; // its front alone would be of no use
+            self.open(&location, i, block_index, is_whole).map_err(|error| in_chunk(error, &location))?;
         }
         let decoder = &mut self.gatherer.decoder;
-        let is_straight = copied && samples == 1;
-        if !is_straight && decoder.chunk.count_taken(wanted.min(samples.saturating_sub(position))) {
+        let is_whole_chunk = copied && samples == 1;
+        if !is_whole_chunk && decoder.chunk.count_touched(requested.min(samples.saturating_sub(position))) {
             self.decode(&location)?;
         }
         Ok(position)
     }
 
     /// Opens the chunk of sample `i`: reads it and checks it as the reader's policy asks, unless
-    /// its samples are read alone. `front` is its front, if it is kept. If `is_whole`, all blocks
+    /// its samples are read alone. `block_index` is its front, if it is kept. If `is_whole`, all blocks
     /// are wanted.
-    fn open(&mut self, location: &ChunkLocation, i: u64, front: Option<Arc<ChunkFront>>, is_whole: bool) -> Result<()> {
+    fn open(
+        &mut self,
+        location: &ChunkLocation,
+        i: u64,
+        block_index: Option<Arc<ChunkBlockIndex>>,
+        is_whole: bool,
+    ) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.enter_column(column);
         decoder.chunk.close();
         if let Some(file) = column.file.bytes().memory() {
             return decoder.chunk.open_in_memory(column, location, file);
         }
-        if let Some(value_bytes) = readable_alone(column, location)? {
-            decoder.chunk.hold_unread(location, value_bytes, 0);
+        if let Some(value_bytes) = seekable_value_bytes(column, location)? {
+            decoder.chunk.open_unread(location, value_bytes, 0);
             return Ok(());
         }
-        let front = match front {
+        let block_index = match block_index {
             _ if is_whole => None,
-            Some(front) => Some(front),
+            Some(block_index) => Some(block_index),
             None => {
                 column.prefetch(guessed_block(column, location, i)?.as_slice());
-                front_of(column, location)?
+                block_index_of(column, location)?
             }
         };
-        if let Some(front) = front {
-            decoder.chunk.open_front(column, &front, 0)?;
-            (decoder.kept.front, decoder.kept.blocks) = (Some(front), 0..0);
+        if let Some(block_index) = block_index {
+            decoder.chunk.open_indexed(column, &block_index, 0)?;
+            (decoder.cached.block_index, decoder.cached.blocks) = (Some(block_index), 0..0);
             return Ok(());
         }
         self.load(location)
@@ -326,15 +332,15 @@ impl Cursor {
     /// Reads the blocks that bytes of the values of the chunk that is held need.
     fn read_blocks(&mut self, location: &ChunkLocation, bytes: &Range<usize>) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
-        let Some(needed) = decoder.chunk.blocks_of(decoder.kept.body(), bytes)? else { return Ok(()) };
-        let kept = &mut decoder.kept;
-        if kept.blocks.start <= needed.start && needed.end <= kept.blocks.end {
+        let Some(needed) = decoder.chunk.blocks_of(decoder.cached.body(), bytes)? else { return Ok(()) };
+        let cached = &mut decoder.cached;
+        if cached.blocks.start <= needed.start && needed.end <= cached.blocks.end {
             return Ok(());
         }
-        kept.blocks = 0..0;
-        let at = location.entry.offset.saturating_add(HEAD).saturating_add(u64_of(needed.start));
-        column.file.bytes().get(at, needed.len(), &mut kept.bytes)?;
-        kept.blocks = needed;
+        cached.blocks = 0..0;
+        let at = location.entry.offset.saturating_add(HEADER_LEN).saturating_add(u64_of(needed.start));
+        column.file.bytes().get(at, needed.len(), &mut cached.bytes)?;
+        cached.blocks = needed;
         Ok(())
     }
 
@@ -342,8 +348,8 @@ impl Cursor {
     fn load(&mut self, location: &ChunkLocation) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         decoder.chunk.close();
-        let (head, body) = load_chunk(column, location, decoder.kept.begin_whole())?;
-        decoder.chunk.open(column, location, &head, Body::whole(body))
+        let (header, body) = load_chunk(column, location, decoder.cached.begin_whole())?;
+        decoder.chunk.open(column, location, &header, Body::whole(body))
     }
 
     /// Decodes the values of the chunk that is held.
@@ -352,18 +358,18 @@ impl Cursor {
             self.load(location).map_err(|error| in_chunk(error, location))?;
         }
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
-        decoder.chunk.decode(column, body_of(column, location, &decoder.kept))
+        decoder.chunk.decode(column, body_of(column, location, &decoder.cached))
     }
 
     /// Reads or decodes sample `i` of the chunk that is held alone, unless the values are at hand.
     /// Returns whether it did.
-    fn take_alone(&mut self, i: usize) -> Result<bool> {
+    fn decode_sample(&mut self, i: usize) -> Result<bool> {
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         if decoder.chunk.encoded_bytes().is_none() {
             return Ok(false);
         }
         let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
-        let body = body_of(column, &location, &decoder.kept);
+        let body = body_of(column, &location, &decoder.cached);
         // i is below a chunk's sample count
         let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         if decoder.chunk.is_unread() {
@@ -374,7 +380,7 @@ impl Cursor {
             self.read_blocks(&location, &bytes).map_err(|error| in_chunk(error, &location))?;
         }
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
-        let body = body_of(column, &location, &decoder.kept);
+        let body = body_of(column, &location, &decoder.cached);
         // at most three quarters of a chunk, or all of one that has one sample: `go_to`
         decoder.chunk.check_length(body, &bytes)?;
         sample.resize(bytes.len())?;
@@ -382,30 +388,30 @@ impl Cursor {
     }
 
     /// Returns sample `i` of the open chunk, a list, which was taken alone or is at hand.
-    fn list(&self, i: usize, is_alone: bool) -> Result<List<'_>> {
-        let (content, values) = self.at_hand(i)?;
-        List::of_sample(self.opened(), content, i, values, is_alone.then(|| self.sample.as_slice()))
+    fn list(&self, i: usize, is_decoded: bool) -> Result<List<'_>> {
+        let (content, values) = self.cached_sample(i)?;
+        List::of_sample(self.inner(), content, i, values, is_decoded.then(|| self.sample.as_slice()))
     }
 
     /// Returns sample `i` of the open chunk, which was taken alone or is at hand.
-    fn sample(&self, i: usize, is_alone: bool) -> Result<Sample<'_>> {
-        let opened = self.opened();
-        if is_alone {
+    fn sample(&self, i: usize, is_decoded: bool) -> Result<Sample<'_>> {
+        let inner = self.inner();
+        if is_decoded {
             let content = self.gatherer.decoder.chunk.content(self.body());
-            return Sample::new(opened.schema(), opened.layout(), &content, i, self.sample.as_slice());
+            return Sample::new(inner.schema(), inner.layout(), &content, i, self.sample.as_slice());
         }
-        let (content, values) = self.at_hand(i)?;
+        let (content, values) = self.cached_sample(i)?;
         let values = content.values.get(values).ok_or_else(|| Error::internal("a sample lies outside its chunk"))?;
-        Sample::new(opened.schema(), opened.layout(), &content, i, values)
+        Sample::new(inner.schema(), inner.layout(), &content, i, values)
     }
 
     /// Returns the content of the open chunk, and the range of sample `i` among its values,
     /// checked.
     #[inline]
-    fn at_hand(&self, i: usize) -> Result<(Content<'_>, Range<usize>)> {
+    fn cached_sample(&self, i: usize) -> Result<(Content<'_>, Range<usize>)> {
         let (chunk, body) = (&self.gatherer.decoder.chunk, self.body());
         // below the chunk's sample count
-        let values = chunk.values_range(self.opened(), body, &(i..i + 1))?;
+        let values = chunk.values_range(self.inner(), body, &(i..i + 1))?;
         Ok((chunk.content(body), values))
     }
 
@@ -413,7 +419,7 @@ impl Cursor {
     #[inline]
     fn body(&self) -> Body<'_> {
         let Gatherer { column, decoder, .. } = &self.gatherer;
-        decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.kept))
+        decoder.chunk.location().map_or(Body::default(), |location| body_of(column, location, &decoder.cached))
     }
 }
 
@@ -431,7 +437,7 @@ impl AsMut<Gatherer> for Cursor {
 }
 
 /// Reads bytes of the values of a chunk whose samples are read alone.
-fn read_values(column: &OpenedColumn, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
+fn read_values(column: &ColumnInner, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
     let all = u64_of(column.layout().inner_bytes).saturating_mul(location.entry.sample_count.into());
     let at = location.values_end().saturating_sub(all).checked_add(u64_of(bytes.start));
     read(&*column.file.source, at.ok_or_else(|| Error::over_limit("the file is too large"))?, out)?;

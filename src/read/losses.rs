@@ -88,9 +88,9 @@ impl LostSamples {
         Self::new(sample_count, ranges.into_iter())
     }
 
-    fn union(parts: &[&Self]) -> Self {
-        let sample_count = parts.iter().map(|part| part.sample_count).max().unwrap_or(0);
-        Self::of_ranges(sample_count, parts.iter().flat_map(|part| part.ranges.iter().cloned()).collect())
+    fn union(sets: &[&Self]) -> Self {
+        let sample_count = sets.iter().map(|set| set.sample_count).max().unwrap_or(0);
+        Self::of_ranges(sample_count, sets.iter().flat_map(|set| set.ranges.iter().cloned()).collect())
     }
 
     /// Returns the samples of these that are not in `other`.
@@ -99,9 +99,9 @@ impl LostSamples {
         for range in &self.ranges {
             let mut start = range.start;
             let others = other.ranges.iter().skip(other.ended_before(start));
-            for gone in others.take_while(|gone| gone.start < range.end) {
-                left.push(start..gone.start.max(start));
-                start = gone.end.min(range.end);
+            for removed in others.take_while(|removed| removed.start < range.end) {
+                left.push(start..removed.start.max(start));
+                start = removed.end.min(range.end);
             }
             left.push(start..range.end);
         }

@@ -33,6 +33,6 @@ pub use file::column::Column;
 pub use file::reader::{OpenOptions, Reader};
 pub use file::state::Verification;
 pub use losses::{Losses, LostSamples, OnLoss};
-pub use salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
+pub use salvage::{SalvageOptions, Salvaged, all_lost, salvage};
 pub use sample::{List, Sample};
 pub use verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};

@@ -11,7 +11,7 @@ use crate::bytes::pod::{self, Element};
 use crate::format::content::{Content, Lists, check_unused_bits};
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, DType, Extent};
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result, limits};
 use std::fmt;
 use std::ops::Range;
@@ -99,7 +99,7 @@ pub(in crate::read) fn check_type<T: Element>(dtype: DType) -> Result<()> {
 /// member of another list.
 #[derive(Clone, Copy)]
 pub struct List<'a> {
-    column: &'a OpenedColumn,
+    column: &'a ColumnInner,
     /// The parts of the chunk but the values.
     content: Content<'a>,
     /// The values of the sample, and where they begin among those of the chunk.
@@ -115,17 +115,17 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `alone` has them
+    /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `decoded` has them
     /// if the chunk does not. Checks of bools and.
     pub(in crate::read) fn of_sample(
-        column: &'a OpenedColumn,
+        column: &'a ColumnInner,
         content: Content<'a>,
         i: usize,
         range: Range<usize>,
-        alone: Option<&'a [u8]>,
+        decoded: Option<&'a [u8]>,
     ) -> Result<Self> {
         let values_start = range.start;
-        let values = alone.or_else(|| content.values.get(range)).ok_or_else(not_a_list)?;
+        let values = decoded.or_else(|| content.values.get(range)).ok_or_else(not_a_list)?;
         check_unused_bits(column.layout().dtype, values)?;
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }

@@ -8,7 +8,7 @@
 
 use super::options::WriterOptions;
 use crate::Profile;
-use crate::codec::{ChunkEncoder, EncodedChunk, EncodingDictionary, RawChunk, ValueChoice};
+use crate::codec::{ChunkEncoder, EncodedChunk, RawChunk, ValueChoice, ZstdEncoderDictionary};
 use crate::format::ColumnSchema;
 use crate::format::schema::Layout;
 use crate::{Error, Result, threads};
@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The facts about a column that its encoder needs.
-pub(super) struct EncodedColumn {
+pub(super) struct ColumnEncoderState {
     pub layout: Layout,
     /// The last table of the column.
-    pub dictionary: Option<Arc<EncodingDictionary>>,
+    pub zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     profile: Profile,
     block_bytes: Option<usize>,
     /// Decoded bytes after which a run ends.
@@ -34,18 +34,18 @@ pub(super) struct EncodedColumn {
     run_bytes: usize,
 }
 
-impl EncodedColumn {
+impl ColumnEncoderState {
     /// Returns a column without chunks. A dictionary is dropped if the column's profile uses none.
     pub(super) fn new(
         schema: &ColumnSchema,
         layout: Layout,
-        dictionary: Option<Arc<EncodingDictionary>>,
+        zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
         options: &WriterOptions,
     ) -> Self {
         let options = options.of_column(&schema.name);
         Self {
             layout,
-            dictionary: dictionary.filter(|_| options.profile.has_dictionaries()),
+            zstd_dictionary: zstd_dictionary.filter(|_| options.profile.has_zstd_dictionaries()),
             profile: options.profile,
             block_bytes: options.resolved_block_bytes(),
             max_run_bytes: options.resolved_chunk_bytes().saturating_mul(RUN_CHUNKS).min(MAX_RUN_BYTES),
@@ -57,7 +57,7 @@ impl EncodedColumn {
     }
 
     /// Begins again with the first run: chunks after a commit do not depend on chunks before it.
-    pub(super) fn forget_choices(&mut self) {
+    pub(super) fn reset_choices(&mut self) {
         (self.last_choice, self.first_choice) = (None, None);
         (self.run_count, self.run_bytes) = (0, 0);
     }
@@ -75,9 +75,9 @@ impl EncodedColumn {
 const RUN_CHUNKS: usize = 8;
 const MAX_RUN_BYTES: usize = 4 << 20;
 /// Runs of each thread that are encoded together, so that threads end at about the same time.
-const RUNS_OF_THREAD: usize = 2;
+const RUNS_PER_THREAD: usize = 2;
 /// Decoded bytes for each thread that are worth starting it.
-const LEAST_BUSY_BYTES: usize = 1 << 20;
+const MIN_BUSY_BYTES: usize = 1 << 20;
 
 /// Consecutive chunks of a column. One thread encodes them, so that bytes do not depend on threads.
 struct Run<'c> {
@@ -103,7 +103,7 @@ pub(super) struct EncodePool {
 }
 
 impl EncodePool {
-    pub(super) fn new(options: &WriterOptions, columns: &[EncodedColumn]) -> Self {
+    pub(super) fn new(options: &WriterOptions, columns: &[ColumnEncoderState]) -> Self {
         let encoder =
             |_| ChunkEncoder::new(options.profile, options.resolved_block_bytes(), options.check, options.search);
         Self {
@@ -114,11 +114,15 @@ impl EncodePool {
 
     /// Returns the decoded bytes that keep all threads busy.
     pub(super) fn busy_bytes(&self) -> usize {
-        (RUNS_OF_THREAD * self.max_run_bytes).max(LEAST_BUSY_BYTES) * self.encoders.len()
+        (RUNS_PER_THREAD * self.max_run_bytes).max(MIN_BUSY_BYTES) * self.encoders.len()
     }
 
     /// Encodes `chunks` of these columns, the next of each.
-    pub(super) fn encode(&mut self, columns: &mut [EncodedColumn], chunks: &[RawChunk]) -> Result<Vec<EncodedChunk>> {
+    pub(super) fn encode(
+        &mut self,
+        columns: &mut [ColumnEncoderState],
+        chunks: &[RawChunk],
+    ) -> Result<Vec<EncodedChunk>> {
         let (first, mut later): (Vec<_>, Vec<_>) = runs(columns, chunks)?.into_iter().partition(|run| run.number == 0);
         let slots: Vec<Slot> = chunks.iter().map(|_| Mutex::new(None)).collect();
         self.encode_runs(columns, first, &slots);
@@ -134,7 +138,7 @@ impl EncodePool {
     }
 
     /// Encodes runs on all threads.
-    fn encode_runs(&mut self, columns: &mut [EncodedColumn], runs: Vec<Run<'_>>, slots: &[Slot]) {
+    fn encode_runs(&mut self, columns: &mut [ColumnEncoderState], runs: Vec<Run<'_>>, slots: &[Slot]) {
         let runs: Vec<Mutex<Run<'_>>> = runs.into_iter().map(Mutex::new).collect();
         let next = AtomicUsize::new(0);
         let encode_runs = |encoder: &mut ChunkEncoder| {
@@ -156,7 +160,7 @@ impl EncodePool {
 }
 
 /// Divides chunks into runs. The last run of each column may continue with later chunks.
-fn runs<'c>(columns: &mut [EncodedColumn], chunks: &'c [RawChunk]) -> Result<Vec<Run<'c>>> {
+fn runs<'c>(columns: &mut [ColumnEncoderState], chunks: &'c [RawChunk]) -> Result<Vec<Run<'c>>> {
     let mut runs: Vec<Run<'c>> = Vec::new();
     // the run of each column
     let mut open: Vec<Option<usize>> = vec![None; columns.len()];
@@ -185,11 +189,11 @@ fn runs<'c>(columns: &mut [EncodedColumn], chunks: &'c [RawChunk]) -> Result<Vec
 
 impl Run<'_> {
     /// Encodes the chunks up to the first that fails.
-    fn encode(&mut self, encoder: &mut ChunkEncoder, columns: &[EncodedColumn], slots: &[Slot]) {
+    fn encode(&mut self, encoder: &mut ChunkEncoder, columns: &[ColumnEncoderState], slots: &[Slot]) {
         let Some(column) = columns.get(self.column) else { return };
         encoder.set_profile(column.profile, column.block_bytes);
         for &(slot, chunk) in &self.chunks {
-            let result = encoder.encode(&column.layout, column.dictionary.as_ref(), chunk, &mut self.choice);
+            let result = encoder.encode(&column.layout, column.zstd_dictionary.as_ref(), chunk, &mut self.choice);
             let has_failed = result.is_err();
             if let Some(slot) = slots.get(slot) {
                 *lock(slot) = Some(result);

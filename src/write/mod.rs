@@ -17,7 +17,7 @@ mod writer;
 
 pub use options::WriterOptions;
 #[cfg(feature = "import")]
-pub(crate) use options::id_of;
-pub use sink::{AppendedFile, AtomicFile, Sink, Stream};
+pub(crate) use options::hash_id;
+pub use sink::{AppendFile, AtomicFile, Sink, Stream};
 pub(crate) use writer::ChunkWriter;
 pub use writer::{Summary, Writer};

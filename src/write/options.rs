@@ -49,9 +49,9 @@ const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
 // also counts the validity: a bit for each entry. Entries take at least a byte of shape or
 // values, but for samples and items without elements.
-const MOST_VALIDITY_BYTES: usize =
+const MAX_VALIDITY_BYTES: usize =
     *CHUNK_BYTES.end() / 8 + (limits::CHUNK_SAMPLES + limits::EMPTY_ITEMS) as usize / 8 + 1 + limits::LEVELS;
-const _: () = assert!(*CHUNK_BYTES.end() + MOST_VALIDITY_BYTES <= limits::SHARED_CHUNK_BYTES as usize);
+const _: () = assert!(*CHUNK_BYTES.end() + MAX_VALIDITY_BYTES <= limits::SHARED_CHUNK_BYTES as usize);
 
 impl Default for WriterOptions {
     fn default() -> Self {
@@ -152,7 +152,7 @@ impl WriterOptions {
     }
 
     /// Returns the chunk size that was set.
-    pub(super) fn given_chunk_bytes(&self) -> Option<usize> {
+    pub(super) fn explicit_chunk_bytes(&self) -> Option<usize> {
         self.chunk_bytes
     }
 
@@ -214,7 +214,7 @@ impl WriterOptions {
     }
 
     /// Sets the origin, unless it is set.
-    pub(crate) fn origin_or(mut self, description: Vec<u8>) -> Self {
+    pub(crate) fn default_origin(mut self, description: Vec<u8>) -> Self {
         if self.origin.is_empty() {
             self.origin = description;
         }
@@ -244,9 +244,9 @@ impl WriterOptions {
         self.profile.check_built()?;
         let BlockSize::Set(Some(bytes)) = self.block_bytes else { return Ok(()) };
         if !BLOCK_BYTES.contains(&bytes) {
-            let (least, most) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
+            let (min, max) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
             let message =
-                format!("block size {bytes}: it is {least} to {most} bytes, or none for blocks as long as they can be");
+                format!("block size {bytes}: it is {min} to {max} bytes, or none for blocks as long as they can be");
             return Err(Error::bad_argument(message));
         }
         if self.profile.block_bytes().is_none() {
@@ -285,7 +285,7 @@ impl WriterOptions {
 
 /// Returns an id of bytes.
 #[cfg(feature = "import")]
-pub(crate) fn id_of(bytes: &[u8]) -> [u8; 16] {
+pub(crate) fn hash_id(bytes: &[u8]) -> [u8; 16] {
     let mut hash = Fnv1a::new();
     hash.add(bytes);
     hash.0.to_le_bytes()

@@ -18,7 +18,7 @@ use crate::format::{CastFacts, CastSource, ColumnSchema};
 use crate::{Error, Profile, Result, WriterOptions, limits};
 
 /// A chunk that is to be encoded and written.
-pub(super) struct CutChunk {
+pub(super) struct ReadyChunk {
     pub chunk: RawChunk,
     /// The number of samples that had been pushed when it could be written. Chunks are written in
     /// this order, and then in that of their columns.
@@ -65,16 +65,16 @@ impl PendingColumn {
         let pushed = ColumnSchema { cast: None, ..column.clone() };
         let pending = Self::new(index, &pushed, chunk_bytes)?;
         // joined, so that no error is NaN or negative
-        Ok(Self { rounded: Some((pushed, CastFacts::default().joined(&facts))), ..pending })
+        Ok(Self { rounded: Some((pushed, CastFacts::default().merged(&facts))), ..pending })
     }
 
     /// Holds the first chunks back, to train a dictionary with them.
-    pub(super) fn with_training_texts(self, rule: DictionaryRule) -> Self {
+    pub(super) fn with_training_texts(self, rule: ZstdDictionaryRule) -> Self {
         Self { training_texts: Some(TrainingTexts::new(rule)), ..self }
     }
 
     /// Returns a column that has a dictionary.
-    pub(super) fn with_dictionary(self, rule: DictionaryRule) -> Self {
+    pub(super) fn with_zstd_dictionary(self, rule: ZstdDictionaryRule) -> Self {
         Self { chunk_bytes: rule.chunk_bytes, ..self }
     }
 
@@ -100,9 +100,9 @@ impl PendingColumn {
     }
 
     /// Adds the facts of values that come rounded.
-    pub(super) fn join_cast_facts(&mut self, more: &CastFacts) {
+    pub(super) fn merge_cast_facts(&mut self, more: &CastFacts) {
         if let Some((_, facts)) = &mut self.rounded {
-            *facts = facts.joined(more);
+            *facts = facts.merged(more);
         }
     }
 
@@ -127,7 +127,7 @@ impl PendingColumn {
         self.items.pushed_bytes > 0
             && batch.values.len() < LARGE_BYTES
             && batch.item_count < LARGE_BYTES / 256
-            && (!self.layout.is_nested() || bytes_besides_values <= wide(limits::VALIDITY_AND_SHAPE_BYTES))
+            && (!self.layout.is_nested() || bytes_besides_values <= usize_of(limits::VALIDITY_AND_SHAPE_BYTES))
     }
 
     /// Returns the position after a sample of a batch. Refuses one that is larger than a chunk may
@@ -144,24 +144,27 @@ impl PendingColumn {
             Err(Error::over_limit(message))
         };
         let bytes = bytes_besides_values.saturating_add(values);
-        if items > self.layout.most_items() {
-            return too_large(self.layout.most_items(), "items without elements that the format allows for a chunk");
+        if items > self.layout.max_items() {
+            return too_large(self.layout.max_items(), "items without elements that the format allows for a chunk");
         }
-        if u32::try_from(next.count - at.count).is_err() || bytes > wide(limits::CHUNK_BYTES) {
-            return too_large(wide(limits::CHUNK_BYTES), "bytes that the format allows for a chunk");
+        if u32::try_from(next.count - at.count).is_err() || bytes > usize_of(limits::CHUNK_BYTES) {
+            return too_large(usize_of(limits::CHUNK_BYTES), "bytes that the format allows for a chunk");
         }
-        let most = wide(limits::VALIDITY_AND_SHAPE_BYTES);
+        let max_bytes = usize_of(limits::VALIDITY_AND_SHAPE_BYTES);
         if self.layout.is_nested()
-            && bytes_besides_values > most
-            && self.exact_validity_and_shape_bytes(batch, &at, &next) > most
+            && bytes_besides_values > max_bytes
+            && self.exact_validity_and_shape_bytes(batch, &at, &next) > max_bytes
         {
-            return too_large(most, "bytes that the format allows for the lengths and nulls of its lists and items");
+            return too_large(
+                max_bytes,
+                "bytes that the format allows for the lengths and nulls of its lists and items",
+            );
         }
         Ok(next)
     }
 
     /// Adds all samples of a checked batch. Appends the chunks that are full to `cut`.
-    pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<CutChunk>) {
+    pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<ReadyChunk>) {
         let mut at = BatchPosition::start();
         while at.entries(0) < batch.sample_count() {
             let next = self.chunk_end(batch, at);
@@ -193,7 +196,7 @@ impl PendingColumn {
             let is_full = sum.is_none()
                 || bytes > self.chunk_bytes
                 || samples == limits::CHUNK_SAMPLES
-                || items > self.layout.most_items();
+                || items > self.layout.max_items();
             if samples > 0 && is_full {
                 break;
             }
@@ -210,7 +213,7 @@ impl PendingColumn {
 
     /// Returns the bytes of shape and values of the pending samples.
     fn pending_bytes(&self) -> usize {
-        let count = if self.layout.is_ragged() { wide(self.items.count_sum) } else { self.items.count };
+        let count = if self.layout.is_ragged() { usize_of(self.items.count_sum) } else { self.items.count };
         self.bytes(self.lists.count(), self.items.count, count)
     }
 
@@ -267,11 +270,11 @@ impl PendingColumn {
 
     /// Cuts the pending samples, and appends the chunks that can now be written to `cut`: none as
     /// long as the column waits for a dictionary.
-    fn cut_full(&mut self, cut: &mut Vec<CutChunk>) {
+    fn cut_full(&mut self, cut: &mut Vec<ReadyChunk>) {
         let Some(chunk) = self.cut() else { return };
         let end_sample = self.first_sample;
         let Some(mut training) = self.training_texts.take() else {
-            cut.push(CutChunk { chunk, end_sample, table: None });
+            cut.push(ReadyChunk { chunk, end_sample, table: None });
             return;
         };
         if !training.add(chunk) {
@@ -282,7 +285,7 @@ impl PendingColumn {
         if table.is_some() {
             self.chunk_bytes = training.chunk_bytes();
         }
-        cut.extend(training.take().into_iter().map(|chunk| CutChunk { chunk, end_sample, table: table.take() }));
+        cut.extend(training.take().into_iter().map(|chunk| ReadyChunk { chunk, end_sample, table: table.take() }));
     }
 
     /// Returns all chunks that are left. The column begins to wait for a dictionary anew.
@@ -307,8 +310,8 @@ impl PendingColumn {
             first_sample: self.first_sample,
             sample_count: self.sample_count,
             null_count,
-            validity: has_nulls.then(|| joined(validity, &mut items.validity)),
-            shape: joined(shape, &mut items.shape),
+            validity: has_nulls.then(|| merged(validity, &mut items.validity)),
+            shape: merged(shape, &mut items.shape),
             values: items.values,
         };
         self.total_nulls += null_count;
@@ -321,12 +324,12 @@ impl PendingColumn {
 /// Batches of less need no look at the size of each sample.
 const LARGE_BYTES: usize = 1 << 30;
 
-fn wide(x: u32) -> usize {
+fn usize_of(x: u32) -> usize {
     usize::try_from(x).unwrap_or(usize::MAX)
 }
 
 /// Returns the bytes of lists and then those of items, which are all if there are no lists.
-fn joined(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
+fn merged(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
     if lists.is_empty() {
         return std::mem::take(items);
     }
@@ -338,7 +341,7 @@ fn joined(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
 const TRAINING_BYTES: usize = 2 << 20;
 const ALL_TRAINING_BYTES: usize = 64 << 20;
 /// With fewer bytes for each column, none has a dictionary.
-const LEAST_TRAINING_BYTES: usize = 256 << 10;
+const MIN_TRAINING_BYTES: usize = 256 << 10;
 /// The bytes that one byte of a dictionary is trained with: the more of them, the smaller the
 /// dictionary. See the rationale for what other values would cost.
 const TRAINING_RATIO: usize = 8;
@@ -349,37 +352,37 @@ const CHUNK_BYTES: usize = 32 << 10;
 
 /// The rule by which the columns of a file get dictionaries.
 #[derive(Clone, Copy)]
-pub(super) struct DictionaryRule {
+pub(super) struct ZstdDictionaryRule {
     training_bytes: usize,
     /// The chunk size of a column that has one.
     pub chunk_bytes: usize,
 }
 
-impl DictionaryRule {
+impl ZstdDictionaryRule {
     /// Returns the rule for a file of this many columns of text or bytes; `None` if none of them
     /// gets a dictionary.
     pub(super) fn new(options: &WriterOptions, text_columns: usize) -> Option<Self> {
         let training_bytes = ALL_TRAINING_BYTES.checked_div(text_columns)?.min(TRAINING_BYTES);
-        let is_due = options.profile.has_dictionaries() && training_bytes >= LEAST_TRAINING_BYTES;
+        let is_enabled = options.profile.has_zstd_dictionaries() && training_bytes >= MIN_TRAINING_BYTES;
         let chunk_bytes = match options.profile {
             Profile::Balanced if options.resolved_block_bytes().is_none() => {
-                options.given_chunk_bytes().unwrap_or(CHUNK_BYTES)
+                options.explicit_chunk_bytes().unwrap_or(CHUNK_BYTES)
             }
             _ => options.resolved_text_chunk_bytes(),
         };
-        is_due.then_some(Self { training_bytes, chunk_bytes })
+        is_enabled.then_some(Self { training_bytes, chunk_bytes })
     }
 }
 
 /// The first chunks of a column.
 pub(super) struct TrainingTexts {
-    rule: DictionaryRule,
+    rule: ZstdDictionaryRule,
     chunks: Vec<RawChunk>,
     bytes: usize,
 }
 
 impl TrainingTexts {
-    pub(super) fn new(rule: DictionaryRule) -> Self {
+    pub(super) fn new(rule: ZstdDictionaryRule) -> Self {
         Self { rule, chunks: Vec::new(), bytes: 0 }
     }
 

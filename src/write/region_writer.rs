@@ -13,7 +13,7 @@ use crate::format::chunk::ChunkEntry;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::ContentHasher;
 use crate::format::index::{self, PAGE_ENTRIES, Run};
-use crate::format::region::{FileId, RegionHead, RegionKind, next_offset};
+use crate::format::region::{FileId, RegionHeader, RegionKind, next_offset};
 use crate::{Error, Result};
 
 const ZEROS: [u8; 4096] = [0; 4096];
@@ -23,7 +23,7 @@ pub(super) struct RegionWriter<K> {
     sink: K,
     pub(super) file_id: FileId,
     alignment: u64,
-    /// The `head_crc` of the last region.
+    /// The `header_crc` of the last region.
     previous: u32,
     /// The length of the file so far.
     end: u64,
@@ -36,7 +36,7 @@ impl<K: Sink> RegionWriter<K> {
     }
 
     /// Makes the writer for a sink that has the first `end` bytes of the file. `previous` is the
-    /// `head_crc` of the region that ends there.
+    /// `header_crc` of the region that ends there.
     pub(super) fn after(sink: K, file_id: FileId, alignment: u64, previous: u32, end: u64) -> Self {
         Self { sink, file_id, alignment, previous, end }
     }
@@ -55,17 +55,17 @@ impl<K: Sink> RegionWriter<K> {
 
     /// Writes padding, head and body of a region, which begins at [`RegionWriter::next`]. Sets its
     /// `previous`.
-    pub(super) fn region(&mut self, head: RegionHead, body: &[u8]) -> Result<()> {
-        let head = head.after(self.previous);
+    pub(super) fn region(&mut self, header: RegionHeader, body: &[u8]) -> Result<()> {
+        let header = header.after(self.previous);
         // less than two alignments
-        let padding = usize::try_from(self.next(head.kind) - self.end).unwrap_or(0);
+        let padding = usize::try_from(self.next(header.kind) - self.end).unwrap_or(0);
         let (first, second) = (padding.min(ZEROS.len()), padding.saturating_sub(ZEROS.len()));
         for zeros in [first, second] {
             self.write(ZEROS.get(..zeros).unwrap_or(&[]))?;
         }
-        self.write(&head.to_bytes())?;
+        self.write(&header.to_bytes())?;
         self.write(body)?;
-        self.previous = head.head_crc();
+        self.previous = header.header_crc();
         Ok(())
     }
 
@@ -95,8 +95,8 @@ impl<K: Sink> RegionWriter<K> {
         self.sink.publish().map_err(|error| self.failed("giving the file its name", error))
     }
 
-    fn failed(&self, doing: &str, error: std::io::Error) -> Error {
-        let error = Error::io(doing, error).with_offset(self.end);
+    fn failed(&self, operation: &str, error: std::io::Error) -> Error {
+        let error = Error::io(operation, error).with_offset(self.end);
         match self.sink.path() {
             Some(path) => error.with_path(path),
             None => error,
@@ -118,12 +118,12 @@ impl IndexBuilder {
 
     /// Adds a chunk that has been written.
     pub(super) fn add(&mut self, chunk: &EncodedChunk) -> Result<()> {
-        let entry = chunk.head.entry;
+        let entry = chunk.header.entry;
         let record = &mut self.record;
         let sum = |sum: u64, more: u32| {
             sum.checked_add(more.into()).ok_or_else(|| Error::over_limit("a column of more than 2^64 bytes"))
         };
-        record.raw_bytes = sum(record.raw_bytes, chunk.head.raw_bytes)?;
+        record.raw_bytes = sum(record.raw_bytes, chunk.header.raw_bytes)?;
         record.stored_bytes = sum(record.stored_bytes, entry.stored_bytes)?;
         record.chunk_count = sum(record.chunk_count, 1)?;
         for id in chunk.side_encodings.into_iter().flatten() {
@@ -156,8 +156,8 @@ impl IndexBuilder {
         };
         for entries in self.entries.chunks(PAGE_ENTRIES as usize) {
             let offset = output.next(RegionKind::IndexPage);
-            let (head, body) = index::page(output.file_id, offset, column, first_chunk, entries)?;
-            output.region(head, &body)?;
+            let (header, body) = index::page(output.file_id, offset, column, first_chunk, entries)?;
+            output.region(header, &body)?;
             content.add_page(&body);
             first_chunk += PAGE_ENTRIES;
         }

@@ -150,13 +150,14 @@ impl NestedSample {
                 format!("item {item} of the sample has {} varying extents; {varying} vary in {shape}", extents.len());
             return Err(Error::bad_argument(message));
         }
-        let due = product_of_extents(extents).and_then(|count| count.checked_mul(pushed_inner_bytes(column).ok()?));
-        if due == Some(bytes) {
+        let expected =
+            product_of_extents(extents).and_then(|count| count.checked_mul(pushed_inner_bytes(column).ok()?));
+        if expected == Some(bytes) {
             return Ok(());
         }
-        let due = due.map_or("more than fit in memory".to_owned(), |due| due.to_string());
+        let expected = expected.map_or("more than fit in memory".to_owned(), |expected| expected.to_string());
         let given = if varying == 0 { String::new() } else { format!(" with the varying extents {extents:?}") };
-        let message = format!("item {item} of the sample has {bytes} bytes; shape {shape}{given} takes {due}");
+        let message = format!("item {item} of the sample has {bytes} bytes; shape {shape}{given} takes {expected}");
         Err(Error::bad_argument(message))
     }
 }

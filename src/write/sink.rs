@@ -1,15 +1,15 @@
 //! The destinations of a writer's bytes: [`Sink`] and what implements it.
 //!
 //! A file must never be seen half written. So a new file ([`AtomicFile`]) has no name, or a hidden
-//! one, until its first commit. A file that exists ([`AppendedFile`]) is locked, and nothing is
-//! written to it before it is cut off at its last commit. Both are written through a [`Buffered`]
+//! one, until its first commit. A file that exists ([`AppendFile`]) is locked, and nothing is
+//! written to it before it is cut off at its last commit. Both are written through a [`BufferedFile`]
 //! file. It cuts off what follows the last commit when the writer fails or is dropped, and it tries
 //! nothing again after an error.
 //!
 //! What a loss of power can leave behind is tested: both kinds of files take any [`Storage`], and
 //! the tests have one that fails and loses power.
 
-use super::storage::{Disk, Occupant, Storage, StoredFile, left_behind};
+use super::storage::{Disk, Occupant, Storage, StorageFile, left_behind};
 use crate::bytes::le::u64_of;
 use crate::open::FileIdentity;
 use crate::{Error, Result};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// The destination of a [`Writer`](crate::Writer), which writes a file from front to back.
 ///
-/// [`AtomicFile`] and [`AppendedFile`] are files, [`Stream`] is any other [`Write`].
+/// [`AtomicFile`] and [`AppendFile`] are files, [`Stream`] is any other [`Write`].
 pub trait Sink: Write {
     /// Makes all bytes durable that were written so far. Called twice for each commit: before and
     /// after the trailer is written.
@@ -100,7 +100,7 @@ const BUFFER_BYTES: usize = 256 << 10;
 /// After an error nothing is tried again: an `fsync` that is repeated may report success for bytes
 /// that are lost. When this is dropped, the bytes after the last commit are cut off.
 #[derive(Debug)]
-pub(super) struct Buffered<F: StoredFile> {
+pub(super) struct BufferedFile<F: StorageFile> {
     file: F,
     buffer: Vec<u8>,
     /// The length of the file with the bytes in the buffer.
@@ -110,7 +110,7 @@ pub(super) struct Buffered<F: StoredFile> {
     failed: bool,
 }
 
-impl<F: StoredFile> Buffered<F> {
+impl<F: StorageFile> BufferedFile<F> {
     /// Makes the buffer of a file whose last commit ends at `committed`.
     pub(super) fn new(file: F, committed: u64) -> Self {
         Self { file, buffer: Vec::new(), end: committed, committed, failed: false }
@@ -122,9 +122,9 @@ impl<F: StoredFile> Buffered<F> {
     }
 
     /// Cuts the file off after the last commit.
-    pub(super) fn cut(&mut self) -> io::Result<()> {
+    pub(super) fn truncate(&mut self) -> io::Result<()> {
         let committed = self.committed;
-        self.attempt(|file| file.cut(committed))
+        self.attempt(|file| file.truncate(committed))
     }
 
     /// Calls `call` with the file, unless a call has failed before.
@@ -149,7 +149,7 @@ impl<F: StoredFile> Buffered<F> {
     }
 }
 
-impl<F: StoredFile> Write for Buffered<F> {
+impl<F: StorageFile> Write for BufferedFile<F> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.buffer.len().saturating_add(bytes.len()) > BUFFER_BYTES {
             self.flush()?;
@@ -174,11 +174,11 @@ impl<F: StoredFile> Write for Buffered<F> {
     }
 }
 
-impl<F: StoredFile> Drop for Buffered<F> {
+impl<F: StorageFile> Drop for BufferedFile<F> {
     fn drop(&mut self) {
         if self.committed > 0 && self.end > self.committed {
             // after an error too; readers ignore the bytes that stay
-            let _ = self.file.cut(self.committed);
+            let _ = self.file.truncate(self.committed);
         }
     }
 }
@@ -206,13 +206,13 @@ const NAME_CHARS: usize = 48;
 /// File and folder are made durable (`fsync`) before a commit returns. If that fails after the file
 /// got its name, the file is whole, and a loss of power may remove it.
 #[derive(Debug)]
-pub struct AtomicFile(Atomic<Disk>);
+pub struct AtomicFile(AtomicSink<Disk>);
 
 impl AtomicFile {
     /// Begins a file that will appear at `destination`. Unless `overwrite`, fails if something has
     /// that path, now or when the file is complete.
     pub fn create(destination: impl AsRef<Path>, overwrite: bool) -> Result<Self> {
-        Ok(Self(Atomic::create(Disk, destination.as_ref(), overwrite)?))
+        Ok(Self(AtomicSink::create(Disk, destination.as_ref(), overwrite)?))
     }
 
     /// Returns the temporary name of the file, if it has one. A caller that ends the process
@@ -242,9 +242,9 @@ sink_of_field!(AtomicFile);
 
 /// [`AtomicFile`] on any storage.
 #[derive(Debug)]
-pub(super) struct Atomic<S: Storage> {
+pub(super) struct AtomicSink<S: Storage> {
     storage: S,
-    file: Buffered<S::File>,
+    file: BufferedFile<S::File>,
     name: Name<S::Temporary>,
     /// The destination as the caller named it.
     destination: PathBuf,
@@ -261,7 +261,7 @@ enum Name<T> {
     Final,
 }
 
-impl<S: Storage> Atomic<S> {
+impl<S: Storage> AtomicSink<S> {
     pub(super) fn create(storage: S, destination: &Path, overwrite: bool) -> Result<Self> {
         Self::begin(storage, destination, overwrite)
             .map_err(|error| Error::io("creating the file", error).with_path(destination))
@@ -283,7 +283,7 @@ impl<S: Storage> Atomic<S> {
             }
         };
         let destination = destination.to_path_buf();
-        Ok(Self { storage, file: Buffered::new(file, 0), name, destination, target, overwrite })
+        Ok(Self { storage, file: BufferedFile::new(file, 0), name, destination, target, overwrite })
     }
 
     /// Gives the file its name.
@@ -335,7 +335,7 @@ fn already_exists() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "a file of this name exists; remove it or ask to overwrite it")
 }
 
-impl<S: Storage> Write for Atomic<S> {
+impl<S: Storage> Write for AtomicSink<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -345,7 +345,7 @@ impl<S: Storage> Write for Atomic<S> {
     }
 }
 
-impl<S: Storage> Sink for Atomic<S> {
+impl<S: Storage> Sink for AtomicSink<S> {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync()
     }
@@ -373,30 +373,30 @@ impl<S: Storage> Sink for Atomic<S> {
 /// may keep readers out too. If the writer fails or is dropped, the bytes after the last commit are
 /// cut off. A process that is killed leaves them behind; readers do not see them.
 #[derive(Debug)]
-pub struct AppendedFile(Appended<Disk>);
+pub struct AppendFile(AppendSink<Disk>);
 
-impl AppendedFile {
-    pub(super) fn new(file: Appended<Disk>) -> Self {
+impl AppendFile {
+    pub(super) fn new(file: AppendSink<Disk>) -> Self {
         Self(file)
     }
 }
 
-sink_of_field!(AppendedFile);
+sink_of_field!(AppendFile);
 
-/// [`AppendedFile`] on any storage.
+/// [`AppendFile`] on any storage.
 #[derive(Debug)]
-pub(super) struct Appended<S: Storage> {
+pub(super) struct AppendSink<S: Storage> {
     storage: S,
     path: PathBuf,
-    file: Buffered<S::File>,
+    file: BufferedFile<S::File>,
     /// Whether the bytes after the last commit have been cut off.
-    begun: bool,
+    is_truncated: bool,
 }
 
-impl<S: Storage> Appended<S> {
+impl<S: Storage> AppendSink<S> {
     /// Makes the sink of a file whose last commit ends at `end`.
     pub(super) fn new(storage: S, path: &Path, file: S::File, end: u64) -> Self {
-        Self { storage, path: path.to_path_buf(), file: Buffered::new(file, end), begun: false }
+        Self { storage, path: path.to_path_buf(), file: BufferedFile::new(file, end), is_truncated: false }
     }
 
     /// Cuts the file off after its last commit and makes that durable, before the first byte is
@@ -407,17 +407,17 @@ impl<S: Storage> Appended<S> {
     /// made durable too, which its writer may not have reached.
     fn begin(&mut self) -> io::Result<()> {
         let Self { storage, path, file, .. } = self;
-        file.cut()?;
+        file.truncate()?;
         file.sync()?;
         file.attempt(|_| storage.sync_folder_of(path))?;
-        self.begun = true;
+        self.is_truncated = true;
         Ok(())
     }
 }
 
-impl<S: Storage> Write for Appended<S> {
+impl<S: Storage> Write for AppendSink<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !self.begun {
+        if !self.is_truncated {
             self.begin()?;
         }
         self.file.write(bytes)
@@ -428,7 +428,7 @@ impl<S: Storage> Write for Appended<S> {
     }
 }
 
-impl<S: Storage> Sink for Appended<S> {
+impl<S: Storage> Sink for AppendSink<S> {
     fn sync(&mut self) -> io::Result<()> {
         self.file.sync()
     }

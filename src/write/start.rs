@@ -6,16 +6,16 @@
 
 use super::options::WriterOptions;
 use super::region_writer::RegionWriter;
-use super::sink::{Appended, Sink};
+use super::sink::{AppendSink, Sink};
 use super::storage::Storage;
-use crate::codec::EncodingDictionary;
+use crate::codec::ZstdEncoderDictionary;
 use crate::error::Advice;
 use crate::format::column_record::ColumnRecord;
+use crate::format::file_header::Header;
 use crate::format::footer::{Footer, TableEntry};
-use crate::format::header::Header;
-use crate::format::region::{FileId, HEAD, RegionHead};
+use crate::format::region::{FileId, HEADER_LEN, RegionHeader};
 use crate::format::{ColumnSchema, ContentId, Flags, Schema};
-use crate::open::{BlockSizes, HeadScan, OpenedCommit, OpenedHeader, Source, TableSlot, open_header, open_last_commit};
+use crate::open::{BlockSizes, Commit, FileHeader, HeaderScan, Source, TableSlot, open_header, open_last_commit};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
@@ -36,12 +36,12 @@ pub(super) struct CommitState {
 }
 
 /// The beginning of a writer: only a schema, or the last commit of a file.
-pub(super) struct Start {
+pub(super) struct InitialState {
     pub schema: Schema,
     pub schema_block: Vec<u8>,
     pub columns: Vec<ColumnRecord>,
     /// The last table of each column, prepared, if it has one.
-    pub dictionaries: Vec<Option<Arc<EncodingDictionary>>>,
+    pub zstd_dictionaries: Vec<Option<Arc<ZstdEncoderDictionary>>>,
     pub state: CommitState,
 }
 
@@ -50,41 +50,41 @@ pub(super) fn open_to_append<S: Storage, K: Sink>(
     storage: S,
     path: &Path,
     options: &WriterOptions,
-    wrap: impl FnOnce(Appended<S>) -> K,
-) -> Result<(RegionWriter<K>, Start)> {
+    wrap: impl FnOnce(AppendSink<S>) -> K,
+) -> Result<(RegionWriter<K>, InitialState)> {
     let file = storage.open(path).map_err(|error| Error::io("opening the file to append to it", error))?;
-    let header = open_header(&file)?;
-    let commit = open_last_commit(&file, &header)?;
-    header.header.flags.check_writable()?;
+    let file_header = open_header(&file)?;
+    let commit = open_last_commit(&file, &file_header)?;
+    file_header.fields.flags.check_writable()?;
     commit.footer.flags.check_writable()?;
-    commit.check_encodings(&header.schema)?;
-    header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
-    check_facts(&commit, &header.schema)?;
-    let end = commit.trailer_offset.saturating_add(HEAD);
+    commit.check_encodings(&file_header.schema)?;
+    file_header.schema.columns.iter().try_for_each(ColumnSchema::check_known)?;
+    check_facts(&commit, &file_header.schema)?;
+    let end = commit.trailer_offset.saturating_add(HEADER_LEN);
     if !options.discard_tail {
-        check_tail(&file, header.header.file_id, end)?;
+        check_tail(&file, file_header.fields.file_id, end)?;
     }
-    let dictionaries = last_dictionaries(&file, &header, &commit.footer.tables, options)?;
-    let sink = Appended::new(storage, path, file, end);
-    let Header { file_id, alignment, .. } = header.header;
+    let zstd_dictionaries = last_zstd_dictionaries(&file, &file_header, &commit.footer.tables, options)?;
+    let sink = AppendSink::new(storage, path, file, end);
+    let Header { file_id, alignment, .. } = file_header.fields;
     let output = RegionWriter::after(wrap(sink), file_id, alignment.into(), commit.trailer_crc, end);
-    Ok((output, continuation(header, commit, dictionaries)))
+    Ok((output, continuation(file_header, commit, zstd_dictionaries)))
 }
 
 /// Returns the state after the last commit of a file.
 fn continuation(
-    header: OpenedHeader,
-    commit: OpenedCommit,
-    dictionaries: Vec<Option<Arc<EncodingDictionary>>>,
-) -> Start {
+    file_header: FileHeader,
+    commit: Commit,
+    zstd_dictionaries: Vec<Option<Arc<ZstdEncoderDictionary>>>,
+) -> InitialState {
     let Footer { content_id, commit: number, flags, sample_count, tables, columns } = commit.footer;
-    Start {
-        schema: header.schema,
-        schema_block: header.schema_block,
+    InitialState {
+        schema: file_header.schema,
+        schema_block: file_header.schema_block,
         columns,
-        dictionaries,
+        zstd_dictionaries,
         state: CommitState {
-            flags: flags.union(header.header.flags),
+            flags: flags.union(file_header.fields.flags),
             tables,
             sample_count,
             commits: number.saturating_add(1), // below the limit
@@ -96,56 +96,57 @@ fn continuation(
 
 /// Returns the last table of each column of text or bytes, prepared. One that is damaged is not
 /// used again.
-fn last_dictionaries(
+fn last_zstd_dictionaries(
     file: &impl Source,
-    header: &OpenedHeader,
+    file_header: &FileHeader,
     tables: &[TableEntry],
     options: &WriterOptions,
-) -> Result<Vec<Option<Arc<EncodingDictionary>>>> {
-    let mut dictionaries = vec![None; header.schema.columns.len()];
-    let mut left = MOST_TABLE_BYTES;
+) -> Result<Vec<Option<Arc<ZstdEncoderDictionary>>>> {
+    let mut zstd_dictionaries = vec![None; file_header.schema.columns.len()];
+    let mut left = MAX_TABLE_BYTES;
     for (i, entry) in tables.iter().enumerate() {
         let is_last = tables.get(i + 1).is_none_or(|next| next.column != entry.column);
         let column = usize::try_from(entry.column).ok();
-        let is_used = column.and_then(|i| header.schema.columns.get(i)).is_some_and(|column| {
-            column.dtype.is_string() && options.of_column(&column.name).profile.has_dictionaries()
+        let is_used = column.and_then(|i| file_header.schema.columns.get(i)).is_some_and(|column| {
+            column.dtype.is_string() && options.of_column(&column.name).profile.has_zstd_dictionaries()
         });
         let Some(rest) = left.checked_sub(entry.body_bytes).filter(|_| is_last && is_used) else { continue };
         left = rest;
-        let loaded = TableSlot::new(*entry).dictionary(file, header.header.file_id);
-        let dictionary = match loaded.and_then(|dictionary| EncodingDictionary::new(entry.table, dictionary)) {
-            Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
-            dictionary => dictionary.ok().map(Arc::new),
-        };
-        if let Some(slot) = column.and_then(|column| dictionaries.get_mut(column)) {
-            *slot = dictionary;
+        let loaded = TableSlot::new(*entry).zstd_dictionary(file, file_header.fields.file_id);
+        let zstd_dictionary =
+            match loaded.and_then(|zstd_dictionary| ZstdEncoderDictionary::new(entry.table, zstd_dictionary)) {
+                Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error),
+                zstd_dictionary => zstd_dictionary.ok().map(Arc::new),
+            };
+        if let Some(slot) = column.and_then(|column| zstd_dictionaries.get_mut(column)) {
+            *slot = zstd_dictionary;
         }
     }
-    Ok(dictionaries)
+    Ok(zstd_dictionaries)
 }
 
 /// The most bytes of tables that a writer continues to use.
-const MOST_TABLE_BYTES: u32 = 64 << 20;
+const MAX_TABLE_BYTES: u32 = 64 << 20;
 
 /// Checks of the facts that the next footer repeats, as far as footer and schema alone tell.
-fn check_facts(commit: &OpenedCommit, schema: &Schema) -> Result<()> {
-    let mut due = (0, 0);
+fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
+    let mut expected = (0, 0);
     for TableEntry { column, table, .. } in &commit.footer.tables {
-        due = if *column == due.0 { due } else { (*column, 0) };
-        if *table != due.1 {
+        expected = if *column == expected.0 { expected } else { (*column, 0) };
+        if *table != expected.1 {
             let message =
                 "the footer cannot be true, and is not continued (a table is missing); copy the file by exporting it";
             return Err(Error::corrupt("R-4.11", message).with_offset(commit.trailer.footer_offset));
         }
-        due.1 += 1; // at most limits::TABLES
+        expected.1 += 1; // at most limits::TABLES
     }
     let samples = commit.footer.sample_count;
     let commits = usize::try_from(commit.footer.commit).unwrap_or(usize::MAX).saturating_add(1);
     for (record, column) in commit.footer.columns.iter().zip(&schema.columns) {
         let ColumnRecord { null_count, stored_bytes, ref runs, .. } = *record;
-        let most_nulls = if column.nullable { samples } else { 0 };
-        let wrong = if null_count > most_nulls {
-            format!("{null_count} samples are null, where {most_nulls} can be")
+        let max_nulls = if column.nullable { samples } else { 0 };
+        let wrong = if null_count > max_nulls {
+            format!("{null_count} samples are null, where {max_nulls} can be")
         } else if stored_bytes > commit.trailer_offset {
             format!("its chunks have {stored_bytes} bytes, in a file of {}", commit.trailer_offset)
         } else if runs.len() > commits {
@@ -179,10 +180,10 @@ const TAIL_BLOCKS: BlockSizes = BlockSizes { first: 64 << 10, second: 64 << 10, 
 
 /// Returns the first head of this file at or after `from`, the end of a commit, that is intact
 ///
-fn first_intact(file: &impl Source, file_id: FileId, from: u64) -> Result<Option<RegionHead>> {
+fn first_intact(file: &impl Source, file_id: FileId, from: u64) -> Result<Option<RegionHeader>> {
     let end = file.byte_count();
-    HeadScan::new(file, TAIL_BLOCKS).first(from, end, |found| {
-        let head = RegionHead::parse(found.bytes, found.offset).ok()?;
-        (head.file_id == file_id && head.check_inside(end).is_ok()).then_some(head)
+    HeaderScan::new(file, TAIL_BLOCKS).first(from, end, |found| {
+        let header = RegionHeader::parse(found.bytes, found.offset).ok()?;
+        (header.file_id == file_id && header.check_inside(end).is_ok()).then_some(header)
     })
 }

@@ -18,7 +18,7 @@ use tempfile::{Builder, TempPath};
 /// A file system. Each function is one step that a loss of power or a failure can come before or
 /// after.
 pub(super) trait Storage {
-    type File: StoredFile;
+    type File: StorageFile;
     /// The name of a temporary file, which is removed when this is dropped.
     type Temporary;
 
@@ -58,9 +58,9 @@ pub(super) enum Occupant {
 }
 
 /// A file of a [`Storage`]. Its length as a [`Source`] is that at opening.
-pub(super) trait StoredFile: Source + Write {
+pub(super) trait StorageFile: Source + Write {
     /// Cuts the file off at `bytes`. The next write begins there.
-    fn cut(&mut self, bytes: u64) -> io::Result<()>;
+    fn truncate(&mut self, bytes: u64) -> io::Result<()>;
 
     fn sync(&mut self) -> io::Result<()>;
 }
@@ -136,16 +136,16 @@ impl Storage for Disk {
 
 /// Prepares a new file that will replace the file at `target`.
 fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
-    keep_appenders_out(&file);
-    keep_permissions(&file, target);
+    lock_out_appenders(&file);
+    copy_permissions(&file, target);
     Ok(DiskFile(PositionedFile::of(file)?))
 }
 
 /// Follows symbolic links by hand: the last one may lead to nothing yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
-    const MOST: usize = 40; // as Linux has it
+    const MAX_LINKS: usize = 40; // as Linux has it
     let mut path = path.to_path_buf();
-    for _ in 0..MOST {
+    for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(link) => path = parent(&path).join(link),
             // no link, or nothing there: an error shows when the path is used
@@ -218,8 +218,8 @@ impl Drop for DiskFile {
     }
 }
 
-impl StoredFile for DiskFile {
-    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+impl StorageFile for DiskFile {
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
         let mut file = self.0.file();
         file.set_len(bytes)?;
         file.seek(SeekFrom::Start(bytes)).map(|_| ())
@@ -260,7 +260,7 @@ fn parent(path: &Path) -> &Path {
 
 /// Gives a file the permissions of the one that it replaces. Its owner is that of this process.
 #[cfg(unix)]
-fn keep_permissions(file: &File, target: &Path) {
+fn copy_permissions(file: &File, target: &Path) {
     use std::os::unix::fs::PermissionsExt;
     if let Ok(metadata) = fs::metadata(target)
         && metadata.is_file()
@@ -271,18 +271,18 @@ fn keep_permissions(file: &File, target: &Path) {
 }
 
 #[cfg(not(unix))]
-fn keep_permissions(_: &File, _: &Path) {}
+fn copy_permissions(_: &File, _: &Path) {}
 
 /// Locks a file, so that others wait with appending: its writer may write more after the commit
 /// with which it appears. If files cannot be locked, nobody can append either.
 #[cfg(unix)]
-fn keep_appenders_out(file: &File) {
+fn lock_out_appenders(file: &File) {
     let _ = file.try_lock();
 }
 
 /// Does nothing: locks of other systems would also exclude readers.
 #[cfg(not(unix))]
-fn keep_appenders_out(_: &File) {}
+fn lock_out_appenders(_: &File) {}
 
 /// Files without a name.
 #[cfg(target_os = "linux")]

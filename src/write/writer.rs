@@ -11,19 +11,19 @@
 //! [`ChunkWriter`] is the same without samples. It writes chunks of other files, most of them
 //! without decoding them.
 
-use super::encode_pool::{EncodePool, EncodedColumn};
+use super::encode_pool::{ColumnEncoderState, EncodePool};
 use super::options::WriterOptions;
-use super::pending_column::{CutChunk, DictionaryRule, PendingColumn};
+use super::pending_column::{PendingColumn, ReadyChunk, ZstdDictionaryRule};
 use super::region_writer::{IndexBuilder, RegionWriter};
 use super::sample::{NestedSample, single_sample};
-use super::sink::{Appended, AppendedFile, AtomicFile, Sink, Stream};
-use super::start::{CommitState, Start, open_to_append};
+use super::sink::{AppendFile, AppendSink, AtomicFile, Sink, Stream};
+use super::start::{CommitState, InitialState, open_to_append};
 use super::storage::{Disk, Storage};
 use crate::batch::ColumnBatch;
-use crate::codec::{Dictionary, EncodedChunk, EncodingDictionary, RawChunk};
+use crate::codec::{EncodedChunk, RawChunk, ZstdDictionary, ZstdEncoderDictionary};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::{ContentHasher, Footer, TableHead, Trailer};
-use crate::format::header::Header;
+use crate::format::file_header::Header;
+use crate::format::footer::{ContentHasher, Footer, TableHeader, Trailer};
 use crate::format::region::RegionKind;
 use crate::format::{CastFacts, ContentId, FileId, Flags, Schema, schema_block};
 use crate::open::ColumnFacts;
@@ -44,7 +44,7 @@ use std::sync::Arc;
 /// # Durability
 ///
 /// - When [`Writer::commit`] or [`Writer::finish`] has returned, a loss of power does not lose the
-///   samples pushed before. This holds for [`AtomicFile`] and [`AppendedFile`], if the disk keeps
+///   samples pushed before. This holds for [`AtomicFile`] and [`AppendFile`], if the disk keeps
 ///   what it reports as kept.
 /// - If the process is killed, the machine stops or the disk is full, a reader finds the last
 ///   commit, whole. It may be one that had not returned.
@@ -56,7 +56,7 @@ pub struct Writer<K: Sink> {
     schema: Schema,
     schema_block: Vec<u8>,
     output: RegionWriter<K>,
-    columns: Vec<EncodedColumn>,
+    columns: Vec<ColumnEncoderState>,
     pending: Vec<PendingColumn>,
     indexes: Vec<IndexBuilder>,
     queue: Vec<RawChunk>,
@@ -75,7 +75,7 @@ impl Writer<AtomicFile> {
     }
 }
 
-impl Writer<AppendedFile> {
+impl Writer<AppendFile> {
     /// Continues a file at its last commit, whether it is finished or not. Schema, file id and
     /// alignment are those of the file. Profile, chunk size, threads and checks are those of
     /// `options`.
@@ -113,7 +113,7 @@ impl Writer<AppendedFile> {
     /// # }
     /// ```
     pub fn append(path: impl AsRef<Path>, options: &WriterOptions) -> Result<Self> {
-        Self::continued(Disk, path.as_ref(), options, AppendedFile::new)
+        Self::continued(Disk, path.as_ref(), options, AppendFile::new)
     }
 }
 
@@ -123,18 +123,18 @@ impl<K: Sink> Writer<K> {
         options.check()?;
         let schema_block = schema_block::to_bytes(&schema)?;
         let file_id = options.derive_file_id(&schema_block);
-        let header = Header { file_id, flags: Flags::of(&schema), alignment: options.alignment };
-        let head = header.head(&schema_block)?;
+        let file_header = Header { file_id, flags: Flags::of(&schema), alignment: options.alignment };
+        let header = file_header.header(&schema_block)?;
         let columns = vec![ColumnRecord::default(); schema.columns.len()];
-        let start = Start {
-            dictionaries: vec![None; columns.len()],
+        let start = InitialState {
+            zstd_dictionaries: vec![None; columns.len()],
             schema,
             schema_block,
             columns,
-            state: CommitState { flags: header.flags, ..CommitState::default() },
+            state: CommitState { flags: file_header.flags, ..CommitState::default() },
         };
         let mut writer = Self::start(RegionWriter::new(sink, file_id, options.alignment.into()), start, options)?;
-        writer.output.region(head, &writer.schema_block)?;
+        writer.output.region(header, &writer.schema_block)?;
         Ok(writer)
     }
 
@@ -143,7 +143,12 @@ impl<K: Sink> Writer<K> {
     /// `rounded` has, for each column, the facts of its cast from when its values were rounded.
     /// Such a column takes values of its own type, not of the cast's source, and stores them bit
     /// for bit. With `None`, or if a column has no cast, the column is as with [`Writer::new`].
-    pub fn of_rounded(sink: K, schema: Schema, options: &WriterOptions, rounded: &[Option<CastFacts>]) -> Result<Self> {
+    pub fn from_rounded(
+        sink: K,
+        schema: Schema,
+        options: &WriterOptions,
+        rounded: &[Option<CastFacts>],
+    ) -> Result<Self> {
         let mut writer = Self::new(sink, schema, options)?;
         let columns = writer.schema.columns.iter().zip(&mut writer.pending).zip(rounded).enumerate();
         for (i, ((column, pending), rounded)) in columns {
@@ -155,12 +160,12 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Adds facts of casts to those that [`Writer::of_rounded`] was given, and to those of casts of
+    /// Adds facts of casts to those that [`Writer::from_rounded`] was given, and to those of casts of
     /// [decimals](crate::CastSource::Decimal): the larger errors, and the sums of the counts.
     /// Columns without facts stay as they are.
-    pub fn join_cast_facts(&mut self, rounded: &[Option<CastFacts>]) {
+    pub fn merge_cast_facts(&mut self, rounded: &[Option<CastFacts>]) {
         for (pending, facts) in self.pending.iter_mut().zip(rounded) {
-            facts.iter().for_each(|facts| pending.join_cast_facts(facts));
+            facts.iter().for_each(|facts| pending.merge_cast_facts(facts));
         }
     }
 
@@ -169,7 +174,7 @@ impl<K: Sink> Writer<K> {
         storage: S,
         path: &Path,
         options: &WriterOptions,
-        wrap: impl FnOnce(Appended<S>) -> K,
+        wrap: impl FnOnce(AppendSink<S>) -> K,
     ) -> Result<Self> {
         options.check()?;
         let begin = || {
@@ -180,15 +185,15 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Makes a writer that continues from `start`.
-    fn start(output: RegionWriter<K>, start: Start, options: &WriterOptions) -> Result<Self> {
-        let Start { schema, schema_block, columns, dictionaries, state } = start;
+    fn start(output: RegionWriter<K>, start: InitialState, options: &WriterOptions) -> Result<Self> {
+        let InitialState { schema, schema_block, columns, zstd_dictionaries, state } = start;
         options.check_columns(&schema)?;
-        let numbered = schema.columns.iter().enumerate().zip(&columns).zip(&dictionaries);
+        let numbered = schema.columns.iter().enumerate().zip(&columns).zip(&zstd_dictionaries);
         let texts = schema.columns.iter().filter(|column| column.dtype.is_string()).count();
         let pending: Vec<PendingColumn> = numbered
-            .map(|(((i, column), record), dictionary)| {
+            .map(|(((i, column), record), zstd_dictionary)| {
                 let options = options.of_column(&column.name);
-                let rule = DictionaryRule::new(&options, texts);
+                let rule = ZstdDictionaryRule::new(&options, texts);
                 let chunk_bytes = match column.dtype.is_string() {
                     true => options.resolved_text_chunk_bytes(),
                     false => options.resolved_chunk_bytes(),
@@ -196,15 +201,17 @@ impl<K: Sink> Writer<K> {
                 let pending = PendingColumn::new(i, column, chunk_bytes)?;
                 let pending = pending.after(state.sample_count, record);
                 Ok(match rule.filter(|_| column.dtype.is_string()) {
-                    Some(rule) if dictionary.is_some() => pending.with_dictionary(rule),
+                    Some(rule) if zstd_dictionary.is_some() => pending.with_zstd_dictionary(rule),
                     Some(rule) => pending.with_training_texts(rule),
                     None => pending,
                 })
             })
             .collect::<Result<_>>()?;
-        let encoded = schema.columns.iter().zip(&pending).zip(dictionaries);
-        let encoded: Vec<EncodedColumn> = encoded
-            .map(|((column, pending), dictionary)| EncodedColumn::new(column, pending.layout, dictionary, options))
+        let encoded = schema.columns.iter().zip(&pending).zip(zstd_dictionaries);
+        let encoded: Vec<ColumnEncoderState> = encoded
+            .map(|((column, pending), zstd_dictionary)| {
+                ColumnEncoderState::new(column, pending.layout, zstd_dictionary, options)
+            })
             .collect();
         Ok(Self {
             pool: EncodePool::new(options, &encoded),
@@ -288,10 +295,10 @@ impl<K: Sink> Writer<K> {
         }
         self.state.sample_count = sample_count;
         // the order that pushing one sample at a time would give
-        cut.sort_by_key(|cut: &CutChunk| (cut.end_sample, cut.chunk.column));
-        for CutChunk { chunk, table, .. } in cut {
+        cut.sort_by_key(|cut: &ReadyChunk| (cut.end_sample, cut.chunk.column));
+        for ReadyChunk { chunk, table, .. } in cut {
             if let Some(body) = table {
-                self.write_dictionary(chunk.column, body)?;
+                self.write_zstd_dictionary(chunk.column, body)?;
             }
             self.enqueue(chunk)?;
         }
@@ -319,8 +326,8 @@ impl<K: Sink> Writer<K> {
     }
 
     fn wrong_column_count(&self, found: usize) -> Error {
-        let due = self.schema.columns.len();
-        Error::bad_argument(format!("values for {found} columns; the schema has {due}"))
+        let expected = self.schema.columns.len();
+        Error::bad_argument(format!("values for {found} columns; the schema has {expected}"))
     }
 
     fn check_usable(&self) -> Result<()> {
@@ -342,16 +349,16 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Writes a dictionary, with which the chunks of the column are encoded from now on.
-    fn write_dictionary(&mut self, column: usize, body: Vec<u8>) -> Result<()> {
+    fn write_zstd_dictionary(&mut self, column: usize, body: Vec<u8>) -> Result<()> {
         self.write_queue()?;
         if self.state.tables.len() == limits::TABLES {
             return Ok(());
         }
         self.failed = true; // until it is written
         let table = self.write_table(column, &body)?;
-        let dictionary = EncodingDictionary::new(table, Arc::new(Dictionary::new(body)?))?;
+        let zstd_dictionary = ZstdEncoderDictionary::new(table, Arc::new(ZstdDictionary::new(body)?))?;
         if let Some(column) = self.columns.get_mut(column) {
-            column.dictionary = Some(Arc::new(dictionary));
+            column.zstd_dictionary = Some(Arc::new(zstd_dictionary));
         }
         self.failed = false;
         Ok(())
@@ -367,8 +374,8 @@ impl<K: Sink> Writer<K> {
         let last = at.checked_sub(1).and_then(|last| self.state.tables.get(last)).filter(|last| last.column == column);
         let table = last.map_or(0, |last| last.table.saturating_add(1));
         let offset = self.output.next(RegionKind::Table);
-        let (head, entry) = TableHead { column, table }.seal(self.output.file_id, offset, body)?;
-        self.output.region(head, body)?;
+        let (header, entry) = TableHeader { column, table }.seal(self.output.file_id, offset, body)?;
+        self.output.region(header, body)?;
         self.state.tables.insert(at, entry); // R-7.4: they ascend
         Ok(table)
     }
@@ -388,9 +395,9 @@ impl<K: Sink> Writer<K> {
 
     fn write_chunk(&mut self, mut chunk: EncodedChunk) -> Result<()> {
         let offset = self.output.next(RegionKind::Chunk);
-        let head = chunk.head.seal(self.output.file_id, offset, &chunk.body)?;
-        self.output.region(head, &chunk.body)?;
-        let column = usize::try_from(chunk.head.column).ok();
+        let header = chunk.header.seal(self.output.file_id, offset, &chunk.body)?;
+        self.output.region(header, &chunk.body)?;
+        let column = usize::try_from(chunk.header.column).ok();
         if let Some(index) = column.and_then(|column| self.indexes.get_mut(column)) {
             index.add(&chunk)?;
         }
@@ -460,7 +467,7 @@ impl<K: Sink> Writer<K> {
         let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();
         rest.into_iter().try_for_each(|chunk| self.enqueue(chunk))?;
         self.write_queue()?;
-        self.columns.iter_mut().for_each(EncodedColumn::forget_choices);
+        self.columns.iter_mut().for_each(ColumnEncoderState::reset_choices);
         self.failed = true; // until all is written
         self.write_and_sync(finished)?;
         self.failed = false;
@@ -476,12 +483,12 @@ impl<K: Sink> Writer<K> {
         }
         let footer_offset = self.output.next(RegionKind::Footer);
         let mut footer = self.footer();
-        let (head, body) = footer.seal(self.output.file_id, footer_offset, &self.schema_block, content)?;
-        self.output.region(head, &body)?;
+        let (header, body) = footer.seal(self.output.file_id, footer_offset, &self.schema_block, content)?;
+        self.output.region(header, &body)?;
         self.output.sync()?;
         let offset = self.output.next(RegionKind::Trailer);
         let trailer = Trailer { finished, footer_offset, previous_trailer: self.state.last_trailer };
-        self.output.region(trailer.head(self.output.file_id, offset)?, &[])?;
+        self.output.region(trailer.header(self.output.file_id, offset)?, &[])?;
         self.output.sync()?;
         self.output.publish()?;
         self.state.content_id = footer.content_id;
@@ -529,7 +536,7 @@ impl<K: Sink> ChunkWriter<K> {
 
     /// Writes a chunk that is encoded, and has this number of nulls.
     pub(crate) fn encoded(&mut self, chunk: EncodedChunk, null_count: u64) -> Result<()> {
-        let column = usize::try_from(chunk.head.column).ok();
+        let column = usize::try_from(chunk.header.column).ok();
         if let Some(pending) = column.and_then(|column| self.0.pending.get_mut(column)) {
             // at most as many as samples
             pending.total_nulls = pending.total_nulls.saturating_add(null_count);

@@ -16,7 +16,7 @@ use tensilo::{
 use tensilo_testing::{Pattern, mix};
 
 /// The most encodings that the footer lists for a column, besides raw.
-const ENCODINGS: u64 = 14;
+const MAX_ENCODINGS: u64 = 14;
 /// The decoded bytes of a block.
 const BLOCK_BYTES: u64 = 8192;
 
@@ -112,37 +112,37 @@ fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOpti
 
 /// Returns the bytes that a file may have beyond its decoded bytes: those of a file without
 /// samples, and a fixed overhead for each chunk and column.
-fn around(file: &[u8], empty: &[u8]) -> u64 {
+fn max_overhead(file: &[u8], empty: &[u8]) -> u64 {
     let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let of_column = |chunks: u64| {
-        let (head, alignment, part_table, padding_of_parts, entry) = (64, 64, 64, 2 * 64, 32);
-        let (page, run, encodings) = (128, 40, ENCODINGS * 16);
-        chunks * (head + alignment + part_table + padding_of_parts + entry)
+        let (header, alignment, part_table, padding_of_parts, entry) = (64, 64, 64, 2 * 64, 32);
+        let (page, run, encodings) = (128, 40, MAX_ENCODINGS * 16);
+        chunks * (header + alignment + part_table + padding_of_parts + entry)
             + chunks.div_ceil(126) * page
             + run
             + encodings
     };
-    let of_columns = reader.columns().map(|column| of_column(column.facts().chunk_count) + fronts(&column));
+    let of_columns = reader.columns().map(|column| of_column(column.facts().chunk_count) + block_index_bytes(&column));
     empty.len() as u64 + 64 + of_columns.sum::<u64>()
 }
 
 /// Returns the bytes that the fronts of raw chunks may have: of two adjacent blocks, one has half
 /// of a block's bytes, or more.
-fn fronts(column: &tensilo::Column) -> u64 {
+fn block_index_bytes(column: &tensilo::Column) -> u64 {
     let chunks = (0..).map_while(|chunk| column.chunk(chunk).expect("an index"));
     let in_blocks = chunks.filter(|chunk| chunk.encoding == "raw in blocks");
-    let most_blocks = |raw_bytes: u64| raw_bytes / (BLOCK_BYTES / 2) + 1;
-    in_blocks.map(|chunk| (8 + 12 * most_blocks(chunk.raw_bytes) + 4).next_multiple_of(64)).sum()
+    let max_blocks = |raw_bytes: u64| raw_bytes / (BLOCK_BYTES / 2) + 1;
+    in_blocks.map(|chunk| (8 + 12 * max_blocks(chunk.raw_bytes) + 4).next_multiple_of(64)).sum()
 }
 
 fn assert_holds(file: &[u8], columns: &[Column], data: &[Data], samples: usize) {
     assert_intact(&InMemory(file));
     let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let mut buffer = ColumnBuffer::new();
-    for ((found, due), column) in reader.columns().zip(data).zip(columns) {
+    for ((found, expected), column) in reader.columns().zip(data).zip(columns) {
         found.cursor().range_into(0..samples as u64, &mut buffer).expect("samples of the file");
-        assert!(buffer.bytes() == due.values, "{column:?}: other values");
-        assert_eq!(buffer.extents(), due.extents, "{column:?}");
+        assert!(buffer.bytes() == expected.values, "{column:?}: other values");
+        assert_eq!(buffer.extents(), expected.extents, "{column:?}");
     }
 }
 
@@ -156,8 +156,8 @@ proptest! {
         chunk_bytes in prop::sample::select(vec![300, 5_000, 64 << 10, 256 << 10]),
     ) {
         // samples of many elements need not be many
-        let most = columns.iter().map(|column| column.shape.inner_elements().unwrap_or(1) as usize).max().unwrap_or(1);
-        let samples = samples.min(120_000 / most.max(1));
+        let limit = columns.iter().map(|column| column.shape.inner_elements().unwrap_or(1) as usize).max().unwrap_or(1);
+        let samples = samples.min(120_000 / limit.max(1));
         let data: Vec<Data> = columns.iter().map(|column| column.data(samples)).collect();
         let raw = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
         let raw = write(&columns, &data, samples, &raw).len();
@@ -173,10 +173,10 @@ proptest! {
             assert_holds(&file, &columns, &data, samples);
             let facts = Reader::from_bytes(file.to_vec()).expect("a file");
             let decoded: u64 = facts.columns().map(|column| column.facts().raw_bytes).sum();
-            let most = decoded + around(&file, &write(&columns, &[], 0, &options));
-            prop_assert!(file.len() as u64 <= most, "{:?}: {} bytes, not {} at most", profile, file.len(), most);
+            let limit = decoded + max_overhead(&file, &write(&columns, &[], 0, &options));
+            prop_assert!(file.len() as u64 <= limit, "{:?}: {} bytes, not {} at most", profile, file.len(), limit);
             // the footer may name more encodings
-            let encodings = columns.len() * ENCODINGS as usize * 16;
+            let encodings = columns.len() * MAX_ENCODINGS as usize * 16;
             prop_assert!(file.len() <= raw + encodings + 64, "{:?}: {} bytes, raw {}", profile, file.len(), raw);
         }
     }

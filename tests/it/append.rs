@@ -17,7 +17,7 @@ use tensilo::{
 };
 
 /// Appends to a file.
-fn append(file: &OnDisk) -> tensilo::Result<Writer<tensilo::sink::AppendedFile>> {
+fn append(file: &OnDisk) -> tensilo::Result<Writer<tensilo::sink::AppendFile>> {
     Writer::append(file.path(), &options())
 }
 
@@ -87,7 +87,7 @@ proptest! {
             one.commit().unwrap();
             push_batch(&mut one, &table, *range.0..*range.1).unwrap();
         }
-        let due = one.into_bytes().unwrap();
+        let expected = one.into_bytes().unwrap();
 
         let file = OnDisk::new(b"");
         let begun = AtomicFile::create(file.path(), true).unwrap();
@@ -104,11 +104,11 @@ proptest! {
                 writer.commit().unwrap();
             } else {
                 let summary = writer.finish().unwrap();
-                prop_assert_eq!(summary.file_bytes, due.len() as u64);
+                prop_assert_eq!(summary.file_bytes, expected.len() as u64);
             }
         }
-        prop_assert!(file.bytes() == due, "the bytes differ");
-        prop_assert_eq!(damages(&due), Vec::<String>::new());
+        prop_assert!(file.bytes() == expected, "the bytes differ");
+        prop_assert_eq!(damages(&expected), Vec::<String>::new());
     }
 }
 
@@ -159,8 +159,9 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         assert!(new.starts_with(&old), "{name}: what was written before has changed");
         assert_eq!(damages(&new), Vec::<String>::new(), "{name}");
         let again = Reader::from_bytes(new.to_vec()).unwrap();
-        let due = if reader.schema().columns.is_empty() { reader.sample_count() } else { 2 * reader.sample_count() };
-        assert_eq!(again.sample_count(), due, "{name}");
+        let expected =
+            if reader.schema().columns.is_empty() { reader.sample_count() } else { 2 * reader.sample_count() };
+        assert_eq!(again.sample_count(), expected, "{name}");
         assert_eq!(again.commit_count(), reader.commit_count() + 1, "{name}");
         for (column, first) in again.columns().zip(&columns) {
             for from in [0, reader.sample_count()] {
@@ -205,7 +206,7 @@ fn invalid_vectors_are_refused_unchanged_or_continued() {
 // ---- bytes behind the last commit
 
 #[test]
-fn an_intact_tail_is_kept_unless_it_is_given_up() {
+fn an_intact_tail_is_preserved_unless_it_is_discarded() {
     let whole = numbers(&[10, 20_000]);
     let first = numbers(&[10]).len();
     assert_eq!(Reader::from_bytes(whole[..first].to_vec()).unwrap().sample_count(), 10);
@@ -253,7 +254,7 @@ fn a_tail_of_nothing_intact_is_cut_off() {
 }
 
 #[test]
-fn without_a_commit_the_file_stays_as_it_is_to_the_last_byte() {
+fn without_a_commit_every_byte_of_the_file_is_unchanged() {
     let old = numbers(&[10, 30]);
     for samples in [0, 1, 100, 200_000] {
         let file = OnDisk::new(&old);
@@ -326,7 +327,7 @@ fn a_refreshed_reader_does_not_check_again_what_was_checked() {
 }
 
 #[test]
-fn a_second_writer_is_told_to_wait() {
+fn a_second_writer_is_refused_while_the_first_one_is_open() {
     let file = OnDisk::new(&numbers(&[10]));
     let mut first = append(&file).unwrap();
     let error = refused(&file);

@@ -75,9 +75,9 @@ fn a_column_with_its_own_profile_has_the_chunks_of_a_file_of_that_profile() {
         for (own, own_profile) in built.iter().enumerate() {
             let options = WriterOptions::new().profile(*profile).column_profile("text", *own_profile);
             let mixed = file(&options.column_profile("numbers", *own_profile)).unwrap();
-            for (name, due) in [("numbers", own), ("text", own), ("id", of_all)] {
-                let [found, due] = [&mixed, &whole[due]].map(|reader| chunks(&reader.column(name).unwrap()));
-                assert!(found == due, "{name}, {profile}, {own_profile}");
+            for (name, expected) in [("numbers", own), ("text", own), ("id", of_all)] {
+                let [found, expected] = [&mixed, &whole[expected]].map(|reader| chunks(&reader.column(name).unwrap()));
+                assert!(found == expected, "{name}, {profile}, {own_profile}");
             }
         }
     }
@@ -93,11 +93,11 @@ fn a_column_with_its_own_profile_has_the_chunks_of_a_file_of_that_profile() {
 fn blocks_have_as_many_bytes_as_the_options_say() {
     for profile in profiles() {
         let options = WriterOptions::new().profile(profile);
-        for (block_bytes, due) in [(1024, 1), (2048, 2), (3000, 2), (8192, 8), (8191, 7)] {
+        for (block_bytes, expected) in [(1024, 1), (2048, 2), (3000, 2), (8192, 8), (8191, 7)] {
             let sizes = sizes(&fixed(64, 256, &options.clone().block_bytes(block_bytes)));
             let (last, others) = sizes.split_last().unwrap();
-            assert!(others.iter().all(|&bytes| bytes == due * 1024), "{profile:?}, {block_bytes}: {sizes:?}");
-            assert!((1..=due * 1024).contains(last) && sizes.iter().sum::<u64>() == 64 << 10, "{sizes:?}");
+            assert!(others.iter().all(|&bytes| bytes == expected * 1024), "{profile:?}, {block_bytes}: {sizes:?}");
+            assert!((1..=expected * 1024).contains(last) && sizes.iter().sum::<u64>() == 64 << 10, "{sizes:?}");
         }
         assert_eq!(profile.block_bytes(), Some(8192));
         assert_eq!(sizes(&fixed(64, 256, &options)), [8192; 8], "{profile:?}: the default");
@@ -168,7 +168,7 @@ fn the_cost_of_a_sample_is_that_of_its_blocks_or_of_its_chunk() {
     let options = WriterOptions::new().profile(Profile::Raw);
     let cost = |column: &Column| {
         let cold = column.cold_read(0).unwrap().unwrap();
-        (cold.front_bytes, cold.sample_bytes)
+        (cold.block_index_bytes, cold.sample_bytes)
     };
     assert_eq!(cost(&fixed(64, 256, &options)), (1024, 8192));
     assert_eq!(cost(&fixed(64, 256, &options.clone().block_bytes(None))), (0, 64 + (64 << 10)));
@@ -184,7 +184,7 @@ fn assert_blocks(column: &Column, samples: &[u64]) {
     let chunks = (0..).map_while(|chunk| Some((chunk, column.chunk(chunk).unwrap()?)));
     for (chunk, info) in chunks {
         let Some(blocks) = column.blocks(chunk).unwrap() else { continue };
-        assert_eq!((blocks.front.start, info.samples.start), (info.file_range.start, info.samples.start));
+        assert_eq!((blocks.block_index.start, info.samples.start), (info.file_range.start, info.samples.start));
         let start_of = |sample: u64| samples[info.samples.start as usize..sample as usize].iter().sum::<u64>();
         let mut bytes = 0..0;
         for block in &blocks.blocks {
@@ -202,7 +202,7 @@ proptest! {
     #![proptest_config(config(24))]
 
     #[test]
-    fn blocks_have_the_samples_that_callers_are_told(
+    fn blocks_have_the_samples_that_are_reported(
         lengths in prop::collection::vec(prop_oneof![4 => 0..400_usize, 1 => 0..40_000_usize], 1..200),
         block_bytes in 1024..20_000_usize,
         chunk_bytes in 10_000..300_000_usize,
@@ -236,8 +236,8 @@ fn chunks_of_several_block_sizes_are_read_side_by_side() {
     }
     let column = Reader::open(&path).unwrap().column("x").unwrap();
     let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
-    let wanted: Vec<u64> = (0..300).rev().step_by(7).collect();
-    cursor.gather_into(&wanted, &mut out).unwrap();
-    let due = wanted.iter().flat_map(|&i| sample(i as u32));
-    assert!(out.values::<u32>().unwrap().iter().copied().eq(due));
+    let requested: Vec<u64> = (0..300).rev().step_by(7).collect();
+    cursor.gather_into(&requested, &mut out).unwrap();
+    let expected = requested.iter().flat_map(|&i| sample(i as u32));
+    assert!(out.values::<u32>().unwrap().iter().copied().eq(expected));
 }

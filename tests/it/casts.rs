@@ -51,7 +51,7 @@ impl Format {
     }
 
     /// The exponent of the last bit of subnormal numbers.
-    fn least_exponent(self) -> i32 {
+    fn min_exponent(self) -> i32 {
         1 - self.bias() - self.mantissa_bits as i32
     }
 
@@ -63,8 +63,8 @@ impl Format {
             return if mantissa == 0 { Number::Infinite { negative } } else { Number::Nan };
         }
         let (magnitude, exponent) = match field {
-            0 => (mantissa, self.least_exponent()),
-            _ => (mantissa | 1 << self.mantissa_bits, self.least_exponent() + field as i32 - 1),
+            0 => (mantissa, self.min_exponent()),
+            _ => (mantissa | 1 << self.mantissa_bits, self.min_exponent() + field as i32 - 1),
         };
         Number::Finite { negative, magnitude, exponent, is_normal: field != 0 }
     }
@@ -78,8 +78,8 @@ impl Format {
         // the last bit of the result: the one that leaves mantissa_bits + 1 bits, but at least the
         // smallest
         let bits = 64 - magnitude.leading_zeros() as i32;
-        let last_place = (exponent + bits - 1 - self.mantissa_bits as i32).max(self.least_exponent());
-        let shift = last_place - exponent;
+        let last_bit = (exponent + bits - 1 - self.mantissa_bits as i32).max(self.min_exponent());
+        let shift = last_bit - exponent;
         let rounded = if shift <= 0 {
             u128::from(magnitude) << -shift
         } else if shift > 64 {
@@ -90,7 +90,7 @@ impl Format {
             whole + u128::from(rest > half || (rest == half && whole & 1 == 1))
         };
         // consecutive numbers have consecutive bits, so a carry out of the mantissa needs no care
-        let binades = (last_place - self.least_exponent()) as u64;
+        let binades = (last_bit - self.min_exponent()) as u64;
         let infinity = ((1 << self.exponent_bits) - 1) << self.mantissa_bits;
         (rounded as u64 + (binades << self.mantissa_bits)).min(infinity)
     }
@@ -166,9 +166,9 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
         // the ends of the range: the least normal number and its neighbours, the largest and
         // infinity
         1 => {
-            let least = 1 << from.mantissa_bits;
+            let min_normal = 1 << from.mantissa_bits;
             let infinity = ((1_u64 << from.exponent_bits) - 1) << from.mantissa_bits;
-            sign | ([least, infinity][random.below(2) as usize] + random.below(3) - 1)
+            sign | ([min_normal, infinity][random.below(2) as usize] + random.below(3) - 1)
         }
         // moderate numbers
         2 => {
@@ -195,7 +195,7 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
 /// The table that is pushed, and the one that is due in the file with the facts of its columns.
 struct Case {
     pushed: Table,
-    due: Vec<Vec<ModelSample>>,
+    expected: Vec<Vec<ModelSample>>,
     facts: Vec<CastFacts>,
 }
 
@@ -203,18 +203,18 @@ fn case(casts: &[(DType, DType)], shape: &Shape, nullable: bool, samples: usize,
     let random = &mut Random(seed);
     let mut case = Case {
         pushed: Table { schema: Schema::default(), sample_count: samples, columns: Vec::new() },
-        due: Vec::new(),
+        expected: Vec::new(),
         facts: Vec::new(),
     };
     for (number, &(source, target)) in casts.iter().enumerate() {
         let mut column = ColumnSchema::tensor(format!("{number}: {source} to {target}"), target, shape.clone());
         column.nullable = nullable;
         let column = column.cast_from(source);
-        let (mut pushed, mut due, mut facts) = (Vec::new(), Vec::new(), CastFacts::default());
+        let (mut pushed, mut expected, mut facts) = (Vec::new(), Vec::new(), CastFacts::default());
         for _ in 0..samples {
             if nullable && random.one_in(4) {
                 pushed.push(None);
-                due.push(None);
+                expected.push(None);
                 continue;
             }
             let extents: Vec<u32> = (0..shape.varying_count()).map(|_| random.below(5) as u32).collect();
@@ -229,11 +229,11 @@ fn case(casts: &[(DType, DType)], shape: &Shape, nullable: bool, samples: usize,
                 add_facts(&mut facts, number, format(target).number(rounded));
             }
             pushed.push(Some(TensorValue { extents: extents.clone(), bytes: from }));
-            due.push(Some(TensorValue { extents, bytes: to }));
+            expected.push(Some(TensorValue { extents, bytes: to }));
         }
         case.pushed.schema.columns.push(column);
         case.pushed.columns.push(pushed);
-        case.due.push(due);
+        case.expected.push(expected);
         case.facts.push(facts);
     }
     case
@@ -252,26 +252,26 @@ fn round(number: Number, target: DType) -> u64 {
 }
 
 /// Equal bits, or both NaN.
-fn assert_same(found: &[u8], due: &[u8], column: &ColumnSchema, i: usize) {
+fn assert_same(found: &[u8], expected: &[u8], column: &ColumnSchema, i: usize) {
     let width = column.dtype.element_bytes();
-    assert_eq!(found.len(), due.len(), "{}, sample {i}", column.name);
-    for (found, due) in found.chunks_exact(width).zip(due.chunks_exact(width)) {
-        let (found, due) = (bits_of(found), bits_of(due));
+    assert_eq!(found.len(), expected.len(), "{}, sample {i}", column.name);
+    for (found, expected) in found.chunks_exact(width).zip(expected.chunks_exact(width)) {
+        let (found, expected) = (bits_of(found), bits_of(expected));
         let format = format(column.dtype);
-        let both_nan = format.number(found) == Number::Nan && format.number(due) == Number::Nan;
-        assert!(found == due || both_nan, "{}, sample {i}: {found:#x}, due is {due:#x}", column.name);
+        let both_nan = format.number(found) == Number::Nan && format.number(expected) == Number::Nan;
+        assert!(found == expected || both_nan, "{}, sample {i}: {found:#x}, due is {expected:#x}", column.name);
     }
 }
 
 fn check(case: &Case, bytes: Vec<u8>) {
     let reader = Reader::from_bytes(bytes).expect("an intact file");
     assert_eq!(reader.schema(), &case.pushed.schema);
-    for ((column, due), facts) in reader.columns().zip(&case.due).zip(&case.facts) {
+    for ((column, expected), facts) in reader.columns().zip(&case.expected).zip(&case.facts) {
         let schema = column.schema();
         assert_eq!(column.facts().cast, Some(*facts), "{}", schema.name);
-        assert_eq!(column.facts().null_count, due.iter().filter(|sample| sample.is_none()).count() as u64);
+        assert_eq!(column.facts().null_count, expected.iter().filter(|sample| sample.is_none()).count() as u64);
         let mut cursor = column.cursor();
-        for (i, sample) in due.iter().enumerate() {
+        for (i, sample) in expected.iter().enumerate() {
             let found = cursor.read(i as u64).expect("an intact file");
             assert_eq!(found.is_null(), sample.is_none());
             assert_same(found.bytes(), &crate::common::stored_bytes(schema, sample), schema, i);
@@ -316,17 +316,17 @@ fn every_f16_is_cast_right() {
     for target in [DType::Bf16, DType::F32] {
         let column = ColumnSchema::tensor("x", target, Shape::scalar()).cast_from(DType::F16);
         let mut facts = CastFacts::default();
-        let (mut pushed, mut due) = (Vec::new(), Vec::new());
+        let (mut pushed, mut expected) = (Vec::new(), Vec::new());
         for bits in 0..=u64::from(u16::MAX) {
             let number = format(DType::F16).number(bits);
             let rounded = round(number, target);
             add_facts(&mut facts, number, format(target).number(rounded));
             let value = |bits, width| Some(TensorValue { extents: Vec::new(), bytes: bytes_of(bits, width) });
             pushed.push(value(bits, 2));
-            due.push(value(rounded, target.element_bytes()));
+            expected.push(value(rounded, target.element_bytes()));
         }
         let pushed = Table { schema: Schema::new([column]), sample_count: pushed.len(), columns: vec![pushed] };
-        let case = Case { pushed, due: vec![due], facts: vec![facts] };
+        let case = Case { pushed, expected: vec![expected], facts: vec![facts] };
         let plan = WritePlan {
             profile: tensilo::Profile::Raw,
             chunk_bytes: 1 << 16,
@@ -371,12 +371,12 @@ fn values_are_not_rounded_twice_and_keep_the_record_of_their_casts() {
     let options = WriterOptions::new();
     let schema = Schema::new(columns);
     let given = [facts(0.5, f64::NAN, 2, 0), facts(1.0, 1.0, 1, 1)];
-    let mut writer = Writer::of_rounded(Stream(Vec::new()), schema, &options, &given).unwrap();
+    let mut writer = Writer::from_rounded(Stream(Vec::new()), schema, &options, &given).unwrap();
     writer.push_batch(&[batch, batch]).unwrap();
-    writer.join_cast_facts(&[facts(-0.0, 0.25, 1, 7), facts(1.0, 1.0, 1, 1)]);
+    writer.merge_cast_facts(&[facts(-0.0, 0.25, 1, 7), facts(1.0, 1.0, 1, 1)]);
     let reader = Reader::from_bytes(writer.into_bytes().unwrap()).unwrap();
-    for (column, due) in reader.columns().zip([facts(0.5, 0.25, 3, 7), None]) {
-        assert_eq!(column.facts().cast, due);
+    for (column, expected) in reader.columns().zip([facts(0.5, 0.25, 3, 7), None]) {
+        assert_eq!(column.facts().cast, expected);
         let mut buffer = ColumnBuffer::new();
         column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
         assert!(buffer.bytes() == bytes);

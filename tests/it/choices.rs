@@ -74,7 +74,7 @@ fn with_same_id(options: WriterOptions, in_blocks: &[u8]) -> WriterOptions {
 /// Later chunks reuse a choice. Filters need numbers of two bytes, and a palette of at most 256
 /// values has numbers of one byte.
 #[test]
-fn filters_are_not_kept_for_a_palette_of_fewer_values() {
+fn filters_are_dropped_for_a_dictionary_of_fewer_values() {
     let value = |number: f64| bf16::from_bits(0x3F80 + 7 * number as u16 / 3 + number as u16 % 5 / 4);
     let (mut last, mut values) = ([0.0_f64; 2], Vec::new());
     for i in 0..40_000_u64 {
@@ -93,7 +93,7 @@ fn filters_are_not_kept_for_a_palette_of_fewer_values() {
         let column = reader.column("x").unwrap();
         let transforms: Vec<String> =
             (0..2).map(|chunk| column.explain(chunk).unwrap().unwrap().transform.unwrap()).collect();
-        assert!(transforms[0].contains("filters") && transforms[0].contains("a palette"), "{transforms:?}");
+        assert!(transforms[0].contains("filters") && transforms[0].contains("a dictionary"), "{transforms:?}");
         let mut buffer = ColumnBuffer::new();
         column.cursor().range_into(0..80, &mut buffer).unwrap();
         assert!(buffer.bytes() == bytemuck::cast_slice::<_, u8>(&values), "{}", profile.name());

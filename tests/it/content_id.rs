@@ -46,7 +46,7 @@ fn files_that_differ_in_a_value_differ_in_their_id() {
 }
 
 #[test]
-fn files_that_differ_in_their_file_id_alone_have_the_same_id() {
+fn files_that_differ_only_in_their_file_id_have_the_same_content_id() {
     let (one, other) = (write(&SAMPLES, &[2], 1), write(&SAMPLES, &[2], 2));
     assert_ne!(one, other);
     assert_eq!(content_id(&one), content_id(&other));
@@ -71,14 +71,14 @@ fn an_id_that_is_not_that_of_the_content_is_reported() {
     let intact = write(&SAMPLES, &[2, 4], 1);
     for footer in regions(&intact).into_iter().filter(|region| region.kind == RegionKind::Footer) {
         let mut file = intact.clone();
-        file[footer.head + 64] ^= 1;
-        seal(&mut file, footer.head);
-        assert_ne!(u32_at(&file, footer.head + 56), u32_at(&intact, footer.head + 56));
+        file[footer.header + 64] ^= 1;
+        seal(&mut file, footer.header);
+        assert_ne!(u32_at(&file, footer.header + 56), u32_at(&intact, footer.header + 56));
         assert!(Reader::from_bytes(file.to_vec()).is_ok(), "opening does not read the index");
         let damages = verify(&InMemory(&file), VerifyOptions::new()).unwrap().damages;
         assert_eq!(damages.len(), 1, "{damages:?}");
         assert_eq!(damages[0].error.rule(), Some("R-7.9"));
-        assert_eq!(damages[0].file_range, footer.head as u64..footer.end as u64);
+        assert_eq!(damages[0].file_range, footer.header as u64..footer.end as u64);
     }
 }
 

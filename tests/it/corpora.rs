@@ -90,8 +90,8 @@ fn the_corpus_of_bins_has_sound_chunks_of_each_mapping_and_option() {
     let classes = inputs.iter().filter_map(|tables| table_byte(tables, 22));
     let sound: Vec<u8> = inputs.iter().filter_map(|tables| table_byte(tables, 23)).collect();
     let count = |is_counted: &dyn Fn(u8) -> bool| sound.iter().filter(|mapping| is_counted(**mapping)).count();
-    let of_mappings = [0, 1, 2, 3].map(|due| count(&|mapping| mapping & 15 == due));
-    let of_options = [16, 32, 64].map(|due| count(&|mapping| mapping & due != 0));
+    let of_mappings = [0, 1, 2, 3].map(|expected| count(&|mapping| mapping & 15 == expected));
+    let of_options = [16, 32, 64].map(|expected| count(&|mapping| mapping & expected != 0));
     let of_both = count(&|mapping| mapping & 15 != 0 && mapping & !15 != 0);
     let of_classes = classes.filter(|count| *count > 1).count();
     println!("{of_mappings:?} of mappings, {of_options:?} of options, {of_both} of both, {of_classes} of classes");
@@ -132,7 +132,7 @@ const WRITE_DECODED: &str = "TENSILO_TEST_WRITE_DECODED";
 
 /// A process chooses its kernels once: this one does the work for [`kernels_decode_corpora_alike`].
 #[test]
-fn decoded_corpora_are_written_if_that_is_asked_for() {
+fn decoded_corpora_are_written_on_request() {
     if let Some(path) = std::env::var_os(WRITE_DECODED) {
         fs::write(path, decoded()).unwrap();
     }
@@ -140,20 +140,21 @@ fn decoded_corpora_are_written_if_that_is_asked_for() {
 
 #[test]
 fn kernels_decode_corpora_alike() {
-    let due = decoded();
-    let due: Vec<&str> = due.lines().collect();
-    assert!(due.len() > 10 * DECODERS.len());
+    let expected = decoded();
+    let expected: Vec<&str> = expected.lines().collect();
+    assert!(expected.len() > 10 * DECODERS.len());
     let folder = tempfile::tempdir().unwrap();
     // a name that this CPU has not stands for the fastest
     for kernels in ["scalar", "avx2", "avx512", "neon"] {
         let path = folder.path().join(kernels);
-        let arguments = ["--exact", "corpora::decoded_corpora_are_written_if_that_is_asked_for"];
+        let arguments = ["--exact", "corpora::decoded_corpora_are_written_on_request"];
         let mut command = Command::new(std::env::current_exe().unwrap());
         let child = command.args(arguments).env("TENSILO_KERNELS", kernels).env(WRITE_DECODED, &path).output().unwrap();
         assert!(child.status.success(), "{kernels}: {child:?}");
         let found = fs::read_to_string(path).unwrap();
-        let differing: Vec<_> = due.iter().zip(found.lines()).filter(|(due, found)| *due != found).collect();
-        assert!(found.lines().count() == due.len() && differing.is_empty(), "{kernels}: {differing:#?}");
+        let differing: Vec<_> =
+            expected.iter().zip(found.lines()).filter(|(expected, found)| *expected != found).collect();
+        assert!(found.lines().count() == expected.len() && differing.is_empty(), "{kernels}: {differing:#?}");
     }
 }
 

@@ -207,14 +207,14 @@ fn appended_texts_use_the_dictionary_of_the_file() {
 fn a_damaged_dictionary_costs_the_texts_that_need_it() {
     let mut file = written(MANY, &WriterOptions::new());
     let table = tables(&file).remove(0);
-    file[table.head + 5000] ^= 4;
+    file[table.header + 5000] ^= 4;
     let reader = Reader::from_bytes(file.clone()).unwrap();
     let (damaged, other) = if table.column == 1 { ("text", "texts") } else { ("texts", "text") };
     let mut cursor = reader.column(damaged).unwrap().cursor();
     let error = if damaged == "text" { cursor.read(1).err() } else { cursor.read_list(1).err() }.unwrap();
     assert_eq!(
         (error.kind(), error.rule(), error.offset()),
-        (ErrorKind::Corrupt, Some("R-2.6"), Some(table.head as u64))
+        (ErrorKind::Corrupt, Some("R-2.6"), Some(table.header as u64))
     );
     assert_eq!(error.column(), Some(damaged));
     let mut cursor = reader.column(other).unwrap().cursor();
@@ -239,8 +239,8 @@ fn salvage_copies_dictionaries() {
     file.truncate(file.len() - 64);
     let salvaged = salvage(InMemory(file), SalvageOptions::new()).unwrap();
     check(&salvaged.reader, MANY);
-    for leave_out in [false, true] {
-        let options = RewriteOptions::new().leave_out(leave_out);
+    for drop_lost in [false, true] {
+        let options = RewriteOptions::new().drop_lost(drop_lost);
         let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).unwrap().sink.0;
         assert_intact(&InMemory(copy.as_slice()));
         assert_eq!(tables(&copy).len(), 2);
@@ -262,7 +262,7 @@ fn a_dictionary_after_a_damaged_one_is_intact() {
     let file = OnDisk::new(&written(MANY, &WriterOptions::new()));
     let mut bytes = file.bytes();
     let damaged = tables(&bytes).remove(0);
-    bytes[damaged.head + 5000] ^= 4;
+    bytes[damaged.header + 5000] ^= 4;
     std::fs::write(file.path(), &bytes).unwrap();
     let mut writer = Writer::append(file.path(), &WriterOptions::new()).unwrap();
     push(&mut writer, MANY..2 * MANY);
@@ -271,7 +271,7 @@ fn a_dictionary_after_a_damaged_one_is_intact() {
     assert_eq!(tables(&bytes).iter().filter(|table| table.column == damaged.column).count(), 2);
     let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(false)).unwrap();
     let found: Vec<_> = report.damages.iter().map(|damage| damage.file_range.start).collect();
-    assert_eq!(found, [damaged.head as u64]);
+    assert_eq!(found, [damaged.header as u64]);
     // what is left is copied, and encoded anew where numbers of tables changed
     let salvaged = salvage(InMemory(bytes), SalvageOptions::new()).unwrap();
     let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new()).unwrap().sink.0;
@@ -287,10 +287,10 @@ fn tables_that_overlap_are_refused() {
     let mut file = written(MANY, &WriterOptions::new());
     let [first, second] = tables(&file).try_into().unwrap();
     let footer = regions(&file).into_iter().find(|region| region.kind == RegionKind::Footer).unwrap();
-    let (from, to) = ((second.head as u64).to_le_bytes(), (first.head as u64 + 64).to_le_bytes());
-    let at = (footer.head..footer.end).find(|&at| file[at..at + 8] == from).unwrap();
+    let (from, to) = ((second.header as u64).to_le_bytes(), (first.header as u64 + 64).to_le_bytes());
+    let at = (footer.header..footer.end).find(|&at| file[at..at + 8] == from).unwrap();
     file[at..at + 8].copy_from_slice(&to);
-    seal(&mut file, footer.head);
+    seal(&mut file, footer.header);
     let error = Reader::from_bytes(file).map(|_| ()).unwrap_err();
     assert_eq!(error.rule(), Some("R-7.4"), "{error}");
     assert!(error.to_string().contains("overlap"), "{error}");

@@ -16,7 +16,7 @@ fn write(column: ColumnSchema, batch: ColumnBatch<'_>, profile: Profile) -> tens
 }
 
 #[test]
-fn every_value_of_a_byte_is_kept_or_refused() {
+fn every_value_of_a_byte_is_preserved_or_refused() {
     for dtype in DType::ALL.into_iter().filter(|dtype| dtype.is_small()) {
         for byte in 0..=u8::MAX {
             let column = ColumnSchema::tensor("x", dtype, Shape::fixed(&[3]));
@@ -65,10 +65,10 @@ fn complex_numbers_are_read_as_pairs_and_stored_as_two_floats() {
         let mut cursor = reader.column("x").unwrap().cursor();
         let mut out = vec![[0.0; 2]; 10];
         for i in [0, 1_999, 7] {
-            let due = &numbers[i as usize * 10..][..10];
-            assert_eq!(cursor.read(i).unwrap().as_slice::<[f32; 2]>().unwrap(), due);
+            let expected = &numbers[i as usize * 10..][..10];
+            assert_eq!(cursor.read(i).unwrap().as_slice::<[f32; 2]>().unwrap(), expected);
             cursor.read_slice(i, &mut out).unwrap();
-            assert_eq!(out, due);
+            assert_eq!(out, expected);
         }
         assert_eq!(cursor.read(0).unwrap().as_slice::<f32>().unwrap_err().kind(), WrongType);
         let mut short = vec![[0.0_f32; 2]; 9];

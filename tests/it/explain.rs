@@ -109,7 +109,7 @@ fn any_pattern_in_any_profile_is_explained() {
                     let streams = explanation
                         .sections
                         .iter()
-                        .filter(|section| !["tables", "heads of blocks", "tail"].contains(&&*section.name));
+                        .filter(|section| !["tables", "block headers", "tail"].contains(&&*section.name));
                     packings.extend(streams.map(|section| section.detail.clone()));
                 }
                 transformed.extend(explanation.transform.map(|_| explanation.info.encoding));
@@ -117,7 +117,7 @@ fn any_pattern_in_any_profile_is_explained() {
             }
         }
     }
-    let mut due = vec![
+    let mut expected = vec![
         "stores all values raw",
         "saves 5 %",
         "estimate from a sample",
@@ -125,20 +125,21 @@ fn any_pattern_in_any_profile_is_explained() {
         "blocks take 5 %",
     ];
     if cfg!(feature = "zstd") {
-        due.push("would have to save");
+        expected.push("would have to save");
     }
-    assert_eq!(reasons, due.iter().map(ToString::to_string).collect());
-    let mut due = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
-    due.extend(["raw in blocks", "exponent-tiers in blocks", "residual-tiers in blocks"]);
+    assert_eq!(reasons, expected.iter().map(ToString::to_string).collect());
+    let mut expected = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];
+    expected.extend(["raw in blocks", "exponent-tiers in blocks", "residual-tiers in blocks"]);
     if cfg!(feature = "zstd") {
-        due.extend(["bitshuffle-zstd", "bitshuffle-zstd in blocks", "bins", "bins in blocks", "planes-zstd"]);
+        expected.extend(["bitshuffle-zstd", "bitshuffle-zstd in blocks", "bins", "bins in blocks", "planes-zstd"]);
     }
-    assert_eq!(encodings, due.iter().map(ToString::to_string).collect());
-    let due_packings = if cfg!(feature = "zstd") { vec!["as it is", "one byte, repeated", "zstd"] } else { vec![] };
-    assert_eq!(packings, due_packings.iter().map(ToString::to_string).collect());
-    due.retain(|encoding| ["-tiers", "planes", "bins"].iter().any(|transformed| encoding.contains(transformed)));
-    assert_eq!(transformed, due.iter().map(ToString::to_string).collect());
-    for name in ["front", "heads of blocks", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "tables"]
+    assert_eq!(encodings, expected.iter().map(ToString::to_string).collect());
+    let expected_packings = if cfg!(feature = "zstd") { vec!["raw", "one byte, repeated", "zstd"] } else { vec![] };
+    assert_eq!(packings, expected_packings.iter().map(ToString::to_string).collect());
+    expected.retain(|encoding| ["-tiers", "planes", "bins"].iter().any(|transformed| encoding.contains(transformed)));
+    assert_eq!(transformed, expected.iter().map(ToString::to_string).collect());
+    for name in
+        ["block index", "block headers", "tier 1", "tier 2", "tier 3", "literals", "extra bits", "byte 0", "tables"]
     {
         assert!(names.contains(name), "{name} in {names:?}");
     }
@@ -201,7 +202,7 @@ fn explained(values: &[u8], options: &WriterOptions) -> Explanation {
 
 /// A part of known content has a known length.
 #[test]
-fn pieces_are_as_long_as_their_content() {
+fn sections_are_as_long_as_their_content() {
     let explanation = explained(&floats(), &WriterOptions::new().profile(Profile::Fast).block_bytes(None));
     assert_eq!(explanation.info.encoding, "exponent-tiers");
     assert_eq!(explanation.transform.as_deref(), Some("rotate"));
@@ -209,7 +210,7 @@ fn pieces_are_as_long_as_their_content() {
     assert_eq!((count, explanation.raw_bytes), (ELEMENTS as u64, 34 << 10));
     let section = |name: &str| explanation.sections.iter().find(|section| section.name == name).unwrap();
     assert_eq!(section("byte 2").stored_bytes, count);
-    assert_eq!((section("tables").stored_bytes, section("heads of blocks").stored_bytes), (48, 8));
+    assert_eq!((section("tables").stored_bytes, section("block headers").stored_bytes), (48, 8));
     let codes = &section("tier 1").detail;
     let width: u64 = codes.strip_prefix("8704 codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
     assert_eq!(section("tier 1").stored_bytes, count * width / 8);
@@ -229,10 +230,10 @@ fn the_sections_of_blocks_are_added_up() {
     assert_eq!((explanation.info.encoding.as_str(), blocks), ("exponent-tiers in blocks", 9));
     assert_eq!(explanation.transform.as_deref(), Some("rotate"));
     let section = |name: &str| explanation.sections.iter().find(|section| section.name == name).unwrap();
-    let front = section("front");
-    assert_eq!(front.detail, "tables, and a directory of 9 blocks");
-    assert_eq!(front.stored_bytes, (8 + 48 + 12 * blocks + 4).next_multiple_of(16));
-    assert_eq!((section("heads of blocks").stored_bytes, section("byte 2").stored_bytes), (8 * blocks, count));
+    let block_index = section("block index");
+    assert_eq!(block_index.detail, "tables, and a directory of 9 blocks");
+    assert_eq!(block_index.stored_bytes, (8 + 48 + 12 * blocks + 4).next_multiple_of(16));
+    assert_eq!((section("block headers").stored_bytes, section("byte 2").stored_bytes), (8 * blocks, count));
     let codes = &section("tier 1").detail;
     let width: u64 = codes.strip_prefix("codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
     assert_eq!(section("tier 1").stored_bytes, count * width / 8);

@@ -33,8 +33,8 @@ fn errors_of(readers: &[Reader]) -> Vec<Error> {
         let by_cursor = column.cursor().gather_into(&indices, &mut out[0]).unwrap_err();
         let (mut plan, mut fetched) = (ReadPlan::new(), FetchedBytes::new());
         let planned = plan.select(&[column], &indices).and_then(|()| plan.fetch(&mut fetched));
-        let by_hand = planned.and_then(|()| Decoder::new().decode(&plan, &fetched, &mut out)).unwrap_err();
-        [by_cursor, by_hand]
+        let by_plan = planned.and_then(|()| Decoder::new().decode(&plan, &fetched, &mut out)).unwrap_err();
+        [by_cursor, by_plan]
     };
     readers.iter().flat_map(of_reader).collect()
 }
@@ -66,10 +66,10 @@ fn of_several_damages_the_first_sample_is_named() {
 #[test]
 fn of_several_damages_in_blocks_the_first_chunk_is_named() {
     let file = raw_chunks(640, 64 << 10);
-    let in_place = |at: usize| damaged(file.clone(), &three_chunks(&file).map(|start| start + at));
-    let of_fronts = errors_of(&readers(&in_place(77)));
-    let of_blocks = errors_of(&readers(&in_place(128 + 77)));
-    for error in [of_fronts, of_blocks].iter().flatten() {
+    let damaged_at = |at: usize| damaged(file.clone(), &three_chunks(&file).map(|start| start + at));
+    let of_block_indexes = errors_of(&readers(&damaged_at(77)));
+    let of_blocks = errors_of(&readers(&damaged_at(128 + 77)));
+    for error in [of_block_indexes, of_blocks].iter().flatten() {
         let samples = error.samples().unwrap();
         assert!(192 <= samples.start && samples.end <= 256, "{error}");
         let is_checksum = [Some("R-2.6"), Some("R-5.15"), Some("R-5.16")].contains(&error.rule());

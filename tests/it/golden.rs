@@ -158,9 +158,9 @@ fn schema_of_blocks() -> Schema {
     ])
 }
 
-/// Returns any number below `most`.
-fn number(seed: u32, i: u32, most: u32) -> u32 {
-    (mix(seed.into(), i.into()) % u64::from(most)) as u32
+/// Returns any number below `end`.
+fn number(seed: u32, i: u32, end: u32) -> u32 {
+    (mix(seed.into(), i.into()) % u64::from(end)) as u32
 }
 
 /// Writes chunks of about three blocks of 2 KiB.
@@ -285,8 +285,8 @@ fn golden_files_have_encodings_in_blocks() {
     let found: BTreeSet<String> =
         files.flat_map(|(name, profile)| encodings(&fs::read(path(name, profile)).unwrap())).collect();
     // those of Zstandard are in the vectors: writers choose them for longer chunks only
-    let due = ["exponent-tiers", "raw"];
-    assert!(due.iter().all(|name| found.contains(&format!("{name} in blocks"))), "{found:?}");
+    let expected = ["exponent-tiers", "raw"];
+    assert!(expected.iter().all(|name| found.contains(&format!("{name} in blocks"))), "{found:?}");
 }
 
 /// Writers may choose other encodings later. These files keep the old ones readable.

@@ -77,10 +77,10 @@ fn errors(reader: &Reader, i: u64, is_fixed: bool) -> Vec<(&'static str, Error)>
     let mut buffers = [out];
     let decoded = Decoder::new().decode(&plan, &bytes, &mut buffers);
     errors.push(("decode", error(decoded, &buffers[0])));
-    let decoded = plan.decode_by(2, &mut buffers, |parts| {
+    let decoded = plan.decode_segments(2, &mut buffers, |parts| {
         parts.into_iter().try_for_each(|part| part.decode(&mut Decoder::new(), &bytes))
     });
-    errors.push(("decode_by", error(decoded, &buffers[0])));
+    errors.push(("decode_segments", error(decoded, &buffers[0])));
     errors
 }
 

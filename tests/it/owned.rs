@@ -28,19 +28,19 @@ fn file(profile: Profile) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-fn is_kept_by_threads<T: Send + 'static>() {}
+fn assert_send<T: Send + 'static>() {}
 
-fn is_shared_by_threads<T: Send + Sync + 'static>() {}
+fn assert_send_sync<T: Send + Sync + 'static>() {}
 
 #[test]
-fn all_handles_can_be_kept_by_threads() {
-    is_shared_by_threads::<Reader>();
-    is_shared_by_threads::<Column>();
-    is_shared_by_threads::<Salvaged>();
-    is_kept_by_threads::<Cursor>();
-    is_kept_by_threads::<Rows>();
+fn all_handles_can_be_owned_by_threads() {
+    assert_send_sync::<Reader>();
+    assert_send_sync::<Column>();
+    assert_send_sync::<Salvaged>();
+    assert_send::<Cursor>();
+    assert_send::<Rows>();
     #[cfg(feature = "rayon")]
-    is_kept_by_threads::<tensilo::ParallelCursor>();
+    assert_send::<tensilo::ParallelCursor>();
 }
 
 /// The thread goes on when the reader that it was started from has gone.
@@ -76,8 +76,8 @@ fn clones_share_the_source() {
     let reader = Reader::from_bytes(file(Profile::Raw)).unwrap();
     let other = reader.clone();
     assert!(std::sync::Arc::ptr_eq(reader.source(), other.source()));
-    let kept = reader.source().clone();
-    let again = OpenOptions::new().open(kept).unwrap();
+    let source = reader.source().clone();
+    let again = OpenOptions::new().open(source).unwrap();
     assert_eq!(again.file_id(), reader.file_id());
 }
 

@@ -56,9 +56,9 @@ fn rules(reader: &Reader, i: u64) -> Vec<Option<&'static str>> {
 
 fn check(source: impl Source + 'static, what: &str) {
     let reader = OpenOptions::new().verification(Verification::Never).open(source).unwrap();
-    for (i, due) in [(0, None), (1, Some("R-4.7")), (2, Some("R-4.7")), (3, None)] {
+    for (i, expected) in [(0, None), (1, Some("R-4.7")), (2, Some("R-4.7")), (3, None)] {
         let rules = rules(&reader, i);
-        assert!(rules.iter().all(|rule| *rule == due), "{what}, sample {i}: {rules:?}");
+        assert!(rules.iter().all(|rule| *rule == expected), "{what}, sample {i}: {rules:?}");
     }
     let column = reader.columns().next().unwrap();
     assert_eq!(rule(column.cursor().range_into(0..4, &mut ColumnBuffer::new())), Some("R-4.7"), "{what}");

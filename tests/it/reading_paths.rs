@@ -74,10 +74,10 @@ fn read_by_all(reader: &Reader, column: &Column, i: u64) -> Vec<(&'static str, R
         Ok(()) => {
             let result = Decoder::new().decode(&plan, &fetched, &mut decoded);
             found.push(("decode", one(result, &decoded[0])));
-            let result = plan.decode_by(2, &mut decoded, |parts| {
+            let result = plan.decode_segments(2, &mut decoded, |parts| {
                 parts.into_iter().try_for_each(|part| part.decode(&mut Decoder::new(), &fetched))
             });
-            found.push(("decode_by", one(result, &decoded[0])));
+            found.push(("decode_segments", one(result, &decoded[0])));
         }
     }
     if schema.levels.is_empty() && !schema.shape.is_ragged() {
@@ -121,22 +121,22 @@ fn check(name: &str, expected_rule: &str, reader: &Reader, what: &str) -> Vec<St
             let is_text = column.schema().dtype == DType::Utf8;
             for i in 0..reader.sample_count().min(5) {
                 let found = read_by_all(reader, &column, i);
-                let place = format!("{name}, {what}, round {round}, column {:?}, sample {i}", column.schema().name);
+                let context = format!("{name}, {what}, round {round}, column {:?}, sample {i}", column.schema().name);
                 let values: Vec<_> = found.iter().filter_map(|(_, read)| read.as_ref().ok()).collect();
                 if values.windows(2).any(|pair| !is_same(pair[0], pair[1])) {
-                    wrong.push(format!("{place}: {found:?}"));
+                    wrong.push(format!("{context}: {found:?}"));
                 }
                 let (dtype, mask) = (column.schema().dtype, value_mask(column.schema().dtype) as u8);
                 let is_wrong = |value: &&(bool, Vec<u8>)| value.1.iter().any(|&byte| byte & !mask != 0);
                 if dtype.value_bits() < 8 && values.iter().any(is_wrong) {
-                    wrong.push(format!("{place}: a {dtype} of {found:?}"));
+                    wrong.push(format!("{context}: a {dtype} of {found:?}"));
                 }
                 for (call, read) in &found {
                     *refusals.entry(*call).or_default() += usize::from(read.is_err());
                 }
                 let refused = found.iter().filter(|(_, read)| read.is_err()).count();
                 if is_checked && !is_text && refused != 0 && refused != found.len() {
-                    wrong.push(format!("{place}: {refused} refuse {found:?}"));
+                    wrong.push(format!("{context}: {refused} refuse {found:?}"));
                 }
             }
         }
@@ -173,8 +173,8 @@ fn every_path_refuses_what_another_refuses_or_reads_the_same() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    let due = if cfg!(feature = "zstd") { 36 } else { 33 };
-    assert!(refused >= due, "only {refused} files break a rule of each sample");
+    let expected = if cfg!(feature = "zstd") { 36 } else { 33 };
+    assert!(refused >= expected, "only {refused} files break a rule of each sample");
 }
 
 /// The sample is named, also in a batch of many.

@@ -60,7 +60,7 @@ proptest! {
     /// Each chunk has many samples that end anywhere between the groups and checkpoints of tiers.
     /// Most are decoded or read alone.
     #[test]
-    fn samples_taken_alone_agree_with_the_model(
+    fn samples_read_individually_agree_with_the_model(
         column in arbitrary_column(),
         extents in prop_oneof![Just(vec![]), prop::collection::vec(1..=150_u32, 1), prop::collection::vec(1..=13_u32, 2)],
         varying in any::<bool>(),
@@ -101,8 +101,8 @@ proptest! {
     }
 
     #[test]
-    fn each_commit_alone_is_a_file_of_the_samples_before_it(table in arbitrary_table(120), plan in arbitrary_plan()) {
-        let mut sink = Published::default();
+    fn each_commit_is_itself_a_file_of_the_samples_before_it(table in arbitrary_table(120), plan in arbitrary_plan()) {
+        let mut sink = RecordingSink::default();
         write_to(&mut sink, &table, &plan, &plan.options()).expect("a valid table");
         let commits = plan.commits(table.sample_count);
         prop_assert_eq!(sink.ends.len(), commits.len() + 1);
@@ -173,12 +173,12 @@ proptest! {
 
 /// Remembers where each commit ended.
 #[derive(Default)]
-struct Published {
+struct RecordingSink {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl std::io::Write for &mut Published {
+impl std::io::Write for &mut RecordingSink {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
         self.bytes.extend(bytes);
         Ok(bytes.len())
@@ -189,7 +189,7 @@ impl std::io::Write for &mut Published {
     }
 }
 
-impl tensilo::sink::Sink for &mut Published {
+impl tensilo::sink::Sink for &mut RecordingSink {
     fn sync(&mut self) -> std::io::Result<()> {
         Ok(())
     }
@@ -247,7 +247,7 @@ fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
     }
 }
 
-const ALONE: usize = 200;
+const SAMPLES: usize = 200;
 const ELEMENTS: usize = 24;
 
 /// Of a cursor that has read nothing else, so that little more of the chunk is decoded.
@@ -262,14 +262,14 @@ fn check_each<T: Element + PartialEq + std::fmt::Debug>(reader: &Reader, name: &
 }
 
 #[test]
-fn any_sample_of_a_chunk_may_be_the_first_that_is_asked_for() {
+fn any_sample_of_a_chunk_can_be_read_first() {
     // less often the smaller they are, as embeddings; near each other; and all the same
     let bits = |i: u32| i.wrapping_mul(0x9E37_79B9_u32).rotate_left(13).wrapping_mul(0x85EB_CA6B);
-    let floats: Vec<f32> = (0..(ALONE * ELEMENTS) as u32)
+    let floats: Vec<f32> = (0..(SAMPLES * ELEMENTS) as u32)
         .map(|i| f32::from_bits((bits(i) & 0x807F_FFFF) | (127 - bits(i).leading_zeros()) << 23))
         .collect();
     let integers: Vec<i64> = (0..floats.len() as u32).map(|i| i64::from(1000 * i + (bits(i) >> 28) + 1)).collect();
-    let equal = vec![7_i16; ALONE * ELEMENTS];
+    let equal = vec![7_i16; SAMPLES * ELEMENTS];
     let tensor = |name, dtype| ColumnSchema::tensor(name, dtype, Shape::fixed(&[ELEMENTS as u32]));
     let schema =
         Schema::new([tensor("floats", DType::F32), tensor("integers", DType::I64), tensor("equal", DType::I16)]);
@@ -277,9 +277,9 @@ fn any_sample_of_a_chunk_may_be_the_first_that_is_asked_for() {
         let options = WriterOptions::new().profile(profile);
         let mut writer = Writer::new(Stream(Vec::new()), schema.clone(), &options).expect("a valid schema");
         let batch = [
-            ColumnBatch::fixed(ALONE, &floats),
-            ColumnBatch::fixed(ALONE, &integers),
-            ColumnBatch::fixed(ALONE, &equal),
+            ColumnBatch::fixed(SAMPLES, &floats),
+            ColumnBatch::fixed(SAMPLES, &integers),
+            ColumnBatch::fixed(SAMPLES, &equal),
         ];
         writer.push_batch(&batch).expect("samples of this schema");
         let reader = Reader::from_bytes(writer.into_bytes().expect("a sink that takes all")).expect("a file");

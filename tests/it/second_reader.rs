@@ -113,8 +113,8 @@ fn check_cast(column: &Column, found: &Json) {
     };
     assert_eq!(found["source"], json!(spec.source.name()));
     assert_eq!(found["rounding"], json!("nearest-even"));
-    for (name, due) in [("max_abs_error", facts.max_abs_error), ("max_rel_error", facts.max_rel_error)] {
-        assert_eq!(f64_of_hex(found[name].as_str().expect("text")).to_bits(), due.to_bits(), "{name}");
+    for (name, expected) in [("max_abs_error", facts.max_abs_error), ("max_rel_error", facts.max_rel_error)] {
+        assert_eq!(f64_of_hex(found[name].as_str().expect("text")).to_bits(), expected.to_bits(), "{name}");
     }
     assert_eq!(found["to_infinite"], json!(facts.to_infinite));
     assert_eq!(found["to_subnormal"], json!(facts.to_subnormal));
@@ -134,7 +134,7 @@ fn check(second: &SecondReader, bytes: &[u8], stored: &[Vec<ModelSample>]) {
         assert_eq!(found, column_json(&column, samples));
     }
     dump.as_object_mut().expect("an object").remove("columns");
-    let due = json!({
+    let expected = json!({
         "file_id": reader.file_id().to_string(),
         "content_id": reader.content_id().to_string(),
         "alignment": reader.alignment(),
@@ -144,7 +144,7 @@ fn check(second: &SecondReader, bytes: &[u8], stored: &[Vec<ModelSample>]) {
         "sample_count": stored.first().map_or(0, Vec::len),
         "metadata": reader.schema().metadata,
     });
-    assert_eq!(dump, due);
+    assert_eq!(dump, expected);
 }
 
 #[test]
@@ -208,10 +208,9 @@ fn an_index_of_many_pages_and_runs_is_found_intact() {
         ColumnSchema::utf8("text").nullable(),
         ColumnSchema::tensor("one chunk", DType::F64, Shape::fixed(&[0])),
     ]);
-    let columns =
-        schema.columns.iter().enumerate().map(|(i, column)| {
-            crate::common::data::samples(column, crate::common::data::Regime::Random, i as u64, 1_500)
-        });
+    let columns = schema.columns.iter().enumerate().map(|(i, column)| {
+        crate::common::data::samples(column, crate::common::data::Distribution::Random, i as u64, 1_500)
+    });
     let table = Table { columns: columns.collect(), sample_count: 1_500, schema };
     let mut steps = vec![Step::Batch(900), Step::Commit];
     steps.extend((0..60).flat_map(|i| [Step::OneByOne(i % 3), Step::Commit]));

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use tensilo::sink::Stream;
 use tensilo::source::{CoalesceConfig, InMemory, RangeError, ReadMemory, Source};
-use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, PlanPart, ReadPlan};
+use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, PlanSegment, ReadPlan};
 use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, OpenOptions, Profile, Reader,
     Schema, Shape, Value, Verification, Writer, WriterOptions,
@@ -29,17 +29,17 @@ fn contents(buffer: &ColumnBuffer) -> Contents<'_> {
     (buffer.sample_count(), buffer.bytes(), buffer.offsets(), buffer.extents(), buffer.validity())
 }
 
-fn assert_same(found: &[ColumnBuffer], due: &[ColumnBuffer], what: &str) {
-    assert_eq!(found.len(), due.len());
-    for (number, (found, due)) in found.iter().zip(due).enumerate() {
-        assert_eq!(contents(found), contents(due), "{what}, column {number}");
+fn assert_same(found: &[ColumnBuffer], expected: &[ColumnBuffer], what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (number, (found, expected)) in found.iter().zip(expected).enumerate() {
+        assert_eq!(contents(found), contents(expected), "{what}, column {number}");
     }
 }
 
 /// Decodes the parts of a plan by two threads, the last part first.
-fn decode_backwards(mut parts: Vec<PlanPart<'_>>, bytes: &FetchedBytes) -> Result<(), Error> {
+fn decode_backwards(mut parts: Vec<PlanSegment<'_>>, bytes: &FetchedBytes) -> Result<(), Error> {
     let others = parts.split_off(parts.len() / 2);
-    let work = |parts: Vec<PlanPart<'_>>| {
+    let work = |parts: Vec<PlanSegment<'_>>| {
         let mut decoder = Decoder::new();
         parts.into_iter().rev().try_for_each(|part| part.decode(&mut decoder, bytes))
     };
@@ -49,71 +49,75 @@ fn decode_backwards(mut parts: Vec<PlanPart<'_>>, bytes: &FetchedBytes) -> Resul
     })
 }
 
-fn check_by_hand(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usize) {
+fn check_plan(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usize) {
     let columns: Vec<Column> = reader.columns().collect();
     let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
-    let mut due: Vec<ColumnBuffer> = vec![ColumnBuffer::new(); columns.len()];
-    let mut found = due.clone();
+    let mut expected: Vec<ColumnBuffer> = vec![ColumnBuffer::new(); columns.len()];
+    let mut found = expected.clone();
     // twice, because samples of chunks that have been checked can be read alone
     for round in 0..2 {
         plan.select(&columns, indices).unwrap();
         plan.fetch(&mut bytes).unwrap();
         decoder.decode(&plan, &bytes, &mut found).unwrap();
-        for (column, due) in columns.iter().zip(&mut due) {
-            column.cursor().gather_into(indices, due).unwrap();
+        for (column, expected) in columns.iter().zip(&mut expected) {
+            column.cursor().gather_into(indices, expected).unwrap();
         }
-        assert_same(&found, &due, &format!("round {round}, samples {indices:?}"));
-        check_blocks(&mut decoder, &plan, &bytes, &due);
-        plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
-        assert_same(&found, &due, &format!("round {round}, samples {indices:?} in parts"));
+        assert_same(&found, &expected, &format!("round {round}, samples {indices:?}"));
+        check_blocks(&mut decoder, &plan, &bytes, &expected);
+        plan.decode_segments(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
+        assert_same(&found, &expected, &format!("round {round}, samples {indices:?} in parts"));
 
-        check_batch(&columns, indices, &due);
+        check_batch(&columns, indices, &expected);
 
         plan.select_range(&columns, range.clone()).unwrap();
         plan.fetch(&mut bytes).unwrap();
         decoder.decode(&plan, &bytes, &mut found).unwrap();
-        for (column, due) in columns.iter().zip(&mut due) {
-            column.cursor().range_into(range.clone(), due).unwrap();
+        for (column, expected) in columns.iter().zip(&mut expected) {
+            column.cursor().range_into(range.clone(), expected).unwrap();
         }
-        assert_same(&found, &due, &format!("round {round}, range {range:?}"));
-        check_blocks(&mut Decoder::new(), &plan, &bytes, &due);
-        plan.decode_by(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
-        assert_same(&found, &due, &format!("round {round}, range {range:?} in parts"));
+        assert_same(&found, &expected, &format!("round {round}, range {range:?}"));
+        check_blocks(&mut Decoder::new(), &plan, &bytes, &expected);
+        plan.decode_segments(parts, &mut found, |parts| decode_backwards(parts, &bytes)).unwrap();
+        assert_same(&found, &expected, &format!("round {round}, range {range:?} in parts"));
     }
 }
 
 /// Decodes the stored blocks of a plan one by one, and puts their elements where they belong.
-fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, due: &[ColumnBuffer]) {
+fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, expected: &[ColumnBuffer]) {
     let mut scratch = BlockScratch::default();
-    for (number, due) in due.iter().enumerate() {
-        let (mut shapes, mut pieces) = (ColumnBuffer::new(), Vec::new());
+    for (number, expected) in expected.iter().enumerate() {
+        let (mut shapes, mut segments) = (ColumnBuffer::new(), Vec::new());
         let mut visit = |samples: BlockSamples<'_>| {
             let (block, width) = (samples.block, samples.block.element_bytes());
             let mut elements = vec![0; block.element_count() * width];
             block.decode(&mut elements, &mut scratch)?;
-            let wanted = samples.elements.start * width..samples.elements.end * width;
-            pieces.push((samples.position, samples.offset, elements[wanted].to_vec()));
+            let byte_range = samples.elements.start * width..samples.elements.end * width;
+            segments.push((samples.position, samples.offset, elements[byte_range].to_vec()));
             Ok(())
         };
         decoder.visit_blocks(plan, bytes, number, &mut shapes, &mut visit).unwrap();
-        let mut values = vec![0xAA; due.bytes().len()];
+        let mut values = vec![0xAA; expected.bytes().len()];
         let mut filled = 0;
-        for (position, offset, piece) in pieces {
+        for (position, offset, segment) in segments {
             let start = shapes.value_start(position).unwrap() + offset;
-            values[start..start + piece.len()].copy_from_slice(&piece);
-            filled += piece.len();
+            values[start..start + segment.len()].copy_from_slice(&segment);
+            filled += segment.len();
         }
-        assert_eq!((values.as_slice(), filled), (due.bytes(), due.bytes().len()), "blocks of column {number}");
+        assert_eq!(
+            (values.as_slice(), filled),
+            (expected.bytes(), expected.bytes().len()),
+            "blocks of column {number}"
+        );
         assert!(shapes.bytes().is_empty());
         let shape_of = |buffer: &ColumnBuffer| {
             let starts: Vec<usize> = (0..).map_while(|position| buffer.value_start(position)).collect();
             (starts, buffer.extents().to_vec(), buffer.validity().map(<[u8]>::to_vec), buffer.null_count())
         };
-        assert_eq!(shape_of(&shapes), shape_of(due), "shapes of column {number}");
-        for (found, due) in shapes.lists().iter().zip(due.lists()) {
+        assert_eq!(shape_of(&shapes), shape_of(expected), "shapes of column {number}");
+        for (found, expected) in shapes.lists().iter().zip(expected.lists()) {
             assert_eq!(
                 (found.offsets(), found.validity()),
-                (due.offsets(), due.validity()),
+                (expected.offsets(), expected.validity()),
                 "lists of column {number}"
             );
         }
@@ -121,12 +125,12 @@ fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, du
 }
 
 /// Fills a batch with two plans: one has the samples at even positions.
-fn check_batch(columns: &[Column], indices: &[u64], due: &[ColumnBuffer]) {
+fn check_batch(columns: &[Column], indices: &[u64], expected: &[ColumnBuffer]) {
     let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
     let halves = [0, 1].map(|first| (first..indices.len()).step_by(2).collect::<Vec<usize>>());
-    for (number, (column, due)) in columns.iter().zip(due).enumerate() {
+    for (number, (column, expected)) in columns.iter().zip(expected).enumerate() {
         let mut buffers = [ColumnBuffer::new(), ColumnBuffer::new()];
-        let (mut values, mut nulls) = (vec![0xAA; due.bytes().len()], Vec::new());
+        let (mut values, mut nulls) = (vec![0xAA; expected.bytes().len()], Vec::new());
         for (positions, buffer) in halves.iter().zip(&mut buffers) {
             let samples: Vec<u64> = positions.iter().map(|&position| indices[position]).collect();
             plan.select(columns, &samples).unwrap();
@@ -137,14 +141,14 @@ fn check_batch(columns: &[Column], indices: &[u64], due: &[ColumnBuffer]) {
             assert_eq!(scattered.is_ok(), column.schema().shape.varying_count() == 0);
         }
         if column.schema().shape.varying_count() == 0 {
-            assert_eq!(values, due.bytes());
+            assert_eq!(values, expected.bytes());
             nulls.sort_unstable();
-            assert_eq!(nulls, (0..indices.len()).filter(|&i| due.is_null(i)).collect::<Vec<usize>>());
+            assert_eq!(nulls, (0..indices.len()).filter(|&i| expected.is_null(i)).collect::<Vec<usize>>());
         }
         let mut joined = ColumnBuffer::new();
         let samples = (0..indices.len()).map(|position| Some((&buffers[position % 2], position / 2)));
         joined.join(column.schema(), samples).unwrap();
-        assert_same(&[joined], std::slice::from_ref(due), "joined");
+        assert_same(&[joined], std::slice::from_ref(expected), "joined");
     }
 }
 
@@ -152,7 +156,7 @@ proptest! {
     #![proptest_config(config(96))]
 
     #[test]
-    fn stages_by_hand_read_what_a_cursor_reads(
+    fn explicit_stages_read_what_a_cursor_reads(
         table in arbitrary_table(300),
         plan in arbitrary_plan(),
         seed in any::<u64>(),
@@ -174,7 +178,7 @@ proptest! {
             options.open(Positional(file.clone())),
             options.open(Reversed { file, fragment_bytes, gap_bytes, max_in_flight }),
         ] {
-            check_by_hand(&reader.unwrap(), &indices, a.min(b)..a.max(b), parts);
+            check_plan(&reader.unwrap(), &indices, a.min(b)..a.max(b), parts);
         }
     }
 }
@@ -199,14 +203,14 @@ pub fn raw_chunks(samples: u64, chunk_bytes: usize) -> Vec<u8> {
 }
 
 /// A file read by position that counts reads, and whose gaps have a price.
-struct Counted {
+struct CountingSource {
     file: InMemory<Vec<u8>>,
     gap_bytes: u64,
     reads: AtomicUsize,
     bytes: AtomicU64,
 }
 
-impl Source for Counted {
+impl Source for CountingSource {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -236,7 +240,7 @@ fn gaps_that_cost_less_than_a_read_are_read() {
         (26 * SAMPLE_BYTES, 2, 35 * SAMPLE_BYTES),
     ] {
         let (reads, read) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let source = Arc::new(Counted { file: InMemory(raw_file(640)), gap_bytes, reads, bytes: read });
+        let source = Arc::new(CountingSource { file: InMemory(raw_file(640)), gap_bytes, reads, bytes: read });
         let reader = OpenOptions::new().open(source.clone()).unwrap();
         let column = reader.column("x").unwrap();
         column.cursor().range_into(0..640, &mut ColumnBuffer::new()).unwrap();
@@ -259,8 +263,12 @@ fn gaps_that_cost_less_than_a_read_are_read() {
 #[test]
 fn ranges_end_where_they_would_fill_the_cache() {
     let gap_bytes = 1 << 10;
-    let source =
-        Counted { file: InMemory(raw_file(6400)), gap_bytes, reads: AtomicUsize::new(0), bytes: AtomicU64::new(0) };
+    let source = CountingSource {
+        file: InMemory(raw_file(6400)),
+        gap_bytes,
+        reads: AtomicUsize::new(0),
+        bytes: AtomicU64::new(0),
+    };
     let reader = OpenOptions::new().open(source).unwrap();
     let mut plan = ReadPlan::new();
     plan.select_range(&[reader.column("x").unwrap()], 0..6400).unwrap();
@@ -285,13 +293,13 @@ fn a_file_in_memory_needs_no_bytes() {
 // ---- step by step
 
 /// A source that notes what is prefetched, and what is read.
-struct Noted {
+struct RecordingSource {
     file: InMemory<Vec<u8>>,
     prefetched: Mutex<Vec<Range<u64>>>,
     read: Mutex<Vec<Range<u64>>>,
 }
 
-impl Source for Noted {
+impl Source for RecordingSource {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -327,7 +335,7 @@ fn file_of_many_chunks(is_ragged: bool) -> Vec<u8> {
 fn each_step_of_planning_reads_what_the_step_before_has_prefetched() {
     for is_ragged in [false, true] {
         let (prefetched, read) = (Mutex::default(), Mutex::default());
-        let source = Arc::new(Noted { file: InMemory(file_of_many_chunks(is_ragged)), prefetched, read });
+        let source = Arc::new(RecordingSource { file: InMemory(file_of_many_chunks(is_ragged)), prefetched, read });
         let reader = OpenOptions::new().open(source.clone()).unwrap();
         let column = reader.column("x").unwrap();
         let take = |ranges: &Mutex<Vec<Range<u64>>>| std::mem::take(&mut *ranges.lock().unwrap());
@@ -342,9 +350,9 @@ fn each_step_of_planning_reads_what_the_step_before_has_prefetched() {
             while !is_complete {
                 let prefetched = take(&source.prefetched);
                 is_complete = plan.advance().unwrap();
-                let is_at_hand =
+                let was_prefetched =
                     |read: &&Range<u64>| prefetched.iter().any(|at| at.start <= read.start && read.end <= at.end);
-                missed += take(&source.read).iter().filter(|read| !is_at_hand(read)).count();
+                missed += take(&source.read).iter().filter(|read| !was_prefetched(read)).count();
             }
             // where chunks differ in length, pages are guessed
             assert!(missed <= if is_ragged { 2 } else { 0 }, "{is_ragged}, round {round}: {missed} reads were missed");
@@ -362,7 +370,7 @@ fn a_plan_that_is_not_complete_is_refused() {
         assert_eq!(plan.fetch(&mut bytes).unwrap_err().kind(), ErrorKind::BadArgument);
         let decoded = Decoder::new().decode(&plan, &bytes, &mut out);
         assert_eq!(decoded.unwrap_err().kind(), ErrorKind::BadArgument);
-        let decoded = plan.decode_by(2, &mut out, |_| Ok(()));
+        let decoded = plan.decode_segments(2, &mut out, |_| Ok(()));
         assert_eq!(decoded.unwrap_err().kind(), ErrorKind::BadArgument);
         assert!(!plan.advance().unwrap_or(false));
         plan.begin(&columns, &[640]).unwrap();
@@ -378,13 +386,13 @@ fn a_plan_that_is_not_complete_is_refused() {
 // ---- what goes wrong
 
 /// A source that cannot read a byte. Of many ranges it reads those before that byte.
-struct Failing {
+struct FailingSource {
     file: Vec<u8>,
     max_request_bytes: u64,
     broken: AtomicU64,
 }
 
-impl Source for Failing {
+impl Source for FailingSource {
     fn byte_count(&self) -> u64 {
         self.file.len() as u64
     }
@@ -407,7 +415,7 @@ impl Source for Failing {
 #[test]
 fn a_range_that_cannot_be_read_is_named_by_its_offset() {
     let source =
-        Arc::new(Failing { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) });
+        Arc::new(FailingSource { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) });
     let reader = OpenOptions::new().open(source.clone()).unwrap();
     let column = reader.column("x").unwrap();
     let indices = [0, 200, 400, 639];
@@ -420,8 +428,8 @@ fn a_range_that_cannot_be_read_is_named_by_its_offset() {
     assert!(error.to_string().contains("the cable is out"), "{error}");
     plan.select(std::slice::from_ref(&column), &indices).unwrap();
     let mut fetched = FetchedBytes::new();
-    let by_hand = plan.fetch(&mut fetched).unwrap_err();
-    assert_eq!((by_hand.kind(), by_hand.offset()), (ErrorKind::Io, plan.ranges().get(2).map(|range| range.start)));
+    let by_plan = plan.fetch(&mut fetched).unwrap_err();
+    assert_eq!((by_plan.kind(), by_plan.offset()), (ErrorKind::Io, plan.ranges().get(2).map(|range| range.start)));
     let error = Decoder::new().decode(&plan, &fetched, &mut [ColumnBuffer::new()]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
     // what could be read before is not lost for later reads
@@ -443,7 +451,8 @@ fn the_error_of_the_first_sample_counts_whatever_is_read_first() {
     let (damaged, broken) = (chunk("x", 3), chunk("y", 0));
     file[damaged.file_range.start as usize + 1000] ^= 1;
     // each chunk is a request of its own
-    let source = Failing { file, max_request_bytes: 70_000, broken: AtomicU64::new(broken.file_range.start + 1000) };
+    let source =
+        FailingSource { file, max_request_bytes: 70_000, broken: AtomicU64::new(broken.file_range.start + 1000) };
     let reader = OpenOptions::new().open(source).unwrap();
     let mut buffers = Vec::new();
     let mut rows = reader.rows(&["x", "y"]).unwrap();
@@ -480,7 +489,7 @@ fn stages_that_do_not_fit_each_other_are_refused() {
     plan.fetch(&mut fetched).unwrap();
     refused(decoder.decode(&plan, &fetched, &mut []), "1 columns");
     refused(
-        plan.decode_by(2, &mut out, |parts| decode_backwards(parts.into_iter().take(1).collect(), &fetched)),
+        plan.decode_segments(2, &mut out, |parts| decode_backwards(parts.into_iter().take(1).collect(), &fetched)),
         "parts",
     );
     decoder.decode(&plan, &fetched, &mut out).unwrap();
@@ -493,12 +502,12 @@ fn stages_that_do_not_fit_each_other_are_refused() {
 }
 
 /// Memory that can be reserved or not.
-struct Lent {
+struct CallerMemory {
     bytes: Vec<u8>,
     is_short: bool,
 }
 
-impl ReadMemory for Lent {
+impl ReadMemory for CallerMemory {
     fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -519,12 +528,12 @@ impl ReadMemory for Lent {
 }
 
 /// A file that is read to memory of the caller, or loses it, or gives other memory back.
-struct Lending {
-    file: Failing,
+struct LendingSource {
+    file: FailingSource,
     behaviour: AtomicUsize,
 }
 
-impl Source for Lending {
+impl Source for LendingSource {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -550,48 +559,49 @@ impl Source for Lending {
                 (Some(memory), read)
             }
             1 => (None, Ok(())),
-            _ => (Some(Box::new(Lent { bytes: Vec::new(), is_short: false })), Ok(())),
+            _ => (Some(Box::new(CallerMemory { bytes: Vec::new(), is_short: false })), Ok(())),
         }
     }
 }
 
 #[test]
 fn bytes_in_memory_of_the_caller_are_those_of_the_plan_or_none() {
-    let file = Failing { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) };
-    let source = Arc::new(Lending { file, behaviour: AtomicUsize::new(0) });
+    let file = FailingSource { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) };
+    let source = Arc::new(LendingSource { file, behaviour: AtomicUsize::new(0) });
     let reader = OpenOptions::new().verification(Verification::Never).open(source.clone()).unwrap();
     let column = reader.column("x").unwrap();
     let (mut plan, mut bytes) = (ReadPlan::new(), FetchedBytes::new());
-    let lent = |is_short| -> Option<Box<dyn ReadMemory>> { Some(Box::new(Lent { bytes: Vec::new(), is_short })) };
+    let memory =
+        |is_short| -> Option<Box<dyn ReadMemory>> { Some(Box::new(CallerMemory { bytes: Vec::new(), is_short })) };
     let decode = |plan: &ReadPlan, bytes: &FetchedBytes| {
         let mut found = ColumnBuffer::new();
         Decoder::new().decode_column(plan, bytes, 0, &mut found).map(|()| found)
     };
-    let mut due = ColumnBuffer::new();
+    let mut expected = ColumnBuffer::new();
     let indices = [0, 3, 200, 639];
-    column.cursor().gather_into(&indices, &mut due).unwrap();
+    column.cursor().gather_into(&indices, &mut expected).unwrap();
     // of another plan, to own memory
     plan.select(std::slice::from_ref(&column), &[5, 7, 300, 638]).unwrap();
     plan.fetch(&mut bytes).unwrap();
     plan.select(std::slice::from_ref(&column), &indices).unwrap();
     for is_short in [false, true] {
-        drop(bytes.set_memory(lent(is_short)));
+        drop(bytes.set_memory(memory(is_short)));
         let before = bytes.fetches();
         plan.fetch(&mut bytes).unwrap();
         // without memory they are read to that of the library
         assert_eq!((bytes.memory().is_none(), bytes.fetches() != before), (is_short, true));
-        assert!(decode(&plan, &bytes).unwrap().bytes() == due.bytes());
+        assert!(decode(&plan, &bytes).unwrap().bytes() == expected.bytes());
         drop(bytes.set_memory(None));
         assert_eq!(decode(&plan, &bytes).is_ok(), is_short);
     }
     for behaviour in [1, 2] {
         source.behaviour.store(behaviour, Ordering::Relaxed);
-        drop(bytes.set_memory(lent(false)));
+        drop(bytes.set_memory(memory(false)));
         assert_eq!(plan.fetch(&mut bytes).unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(decode(&plan, &bytes).unwrap_err().kind(), ErrorKind::BadArgument);
     }
     source.behaviour.store(0, Ordering::Relaxed);
-    drop(bytes.set_memory(lent(false)));
+    drop(bytes.set_memory(memory(false)));
     source.file.broken.store(plan.ranges()[2].start + 100, Ordering::Relaxed);
     let error = plan.fetch(&mut bytes).unwrap_err();
     assert_eq!((error.kind(), error.column()), (ErrorKind::Io, Some("x")), "{error}");

@@ -54,7 +54,7 @@ fn invalid_vectors_break_their_rule() {
 type Read = Result<Vec<u8>, Option<&'static str>>;
 
 /// The first samples of each column, each read by a fresh cursor.
-fn read_alone(reader: &Reader) -> Vec<Read> {
+fn read_individually(reader: &Reader) -> Vec<Read> {
     let samples = reader.sample_count().min(100);
     let read = |column: &tensilo::Column, i| {
         let sample = column.cursor().read(i).map(|sample| sample.bytes().to_vec());
@@ -72,25 +72,25 @@ fn a_refused_read_is_refused_again() {
             let options = OpenOptions::new().verification(policy);
             let Ok(in_memory) = options.open(InMemory(file.clone())) else { continue };
             let by_position = options.open(Positional(file.clone())).unwrap();
-            let due = (read_alone(&in_memory), read_alone(&by_position));
+            let expected = (read_individually(&in_memory), read_individually(&by_position));
             for time in 0..2 {
-                let again = (read_alone(&in_memory), read_alone(&by_position));
-                assert_eq!(again, due, "{name}, {policy:?}, time {time}");
+                let again = (read_individually(&in_memory), read_individually(&by_position));
+                assert_eq!(again, expected, "{name}, {policy:?}, time {time}");
             }
             let differ = |(a, b): (&Read, &Read)| a.is_ok() && b.is_ok() && a != b;
-            assert!(!due.0.iter().zip(&due.1).any(differ), "{name}, {policy:?}: {due:?}");
+            assert!(!expected.0.iter().zip(&expected.1).any(differ), "{name}, {policy:?}: {expected:?}");
         }
     }
 }
 
 /// Readers ignore the bytes between parts (chapter 10), so their values make no difference.
 #[test]
-fn padding_between_parts_is_checked_by_verify_alone() {
+fn padding_between_parts_is_checked_only_by_verify() {
     let file = bytes("invalid/R-4.4-padding.hex");
     assert_eq!(first_error(&file).and_then(|error| error.rule()), Some("R-4.4"));
-    let due = [Ok(b"ab".to_vec()), Ok(Vec::new()), Ok(b"c".to_vec())];
-    assert_eq!(read_alone(&Reader::from_bytes(file.clone()).unwrap()), due);
-    assert_eq!(read_alone(&OpenOptions::new().open(Positional(file.clone())).unwrap()), due);
+    let expected = [Ok(b"ab".to_vec()), Ok(Vec::new()), Ok(b"c".to_vec())];
+    assert_eq!(read_individually(&Reader::from_bytes(file.clone()).unwrap()), expected);
+    assert_eq!(read_individually(&OpenOptions::new().open(Positional(file.clone())).unwrap()), expected);
 }
 
 /// Offsets are multiples of 64, so the words of a body are aligned.
@@ -101,7 +101,7 @@ fn readers_refuse_offsets_that_are_no_multiple_of_64() {
         let opened = Reader::from_bytes(file.clone());
         assert_eq!(opened.is_ok(), is_open, "{name}");
         let rules = match opened {
-            Ok(reader) => read_alone(&reader),
+            Ok(reader) => read_individually(&reader),
             Err(error) => vec![Err(error.rule())],
         };
         assert!(rules.iter().all(|rule| *rule == Err(Some("R-2.4"))), "{name}: {rules:?}");
@@ -115,11 +115,11 @@ fn files_of_other_releases_are_refused_and_not_taken_for_damage() {
         let file = bytes(file_of(&vector));
         let Err(error) = verify(&InMemory(&file), VerifyOptions::new()) else { continue };
         let is_old = file_of(&vector).contains("before-edition-1");
-        let due = if is_old { ErrorKind::TooOld } else { ErrorKind::TooNew };
-        assert_eq!(error.kind(), due, "{}: {error}", file_of(&vector));
+        let expected = if is_old { ErrorKind::TooOld } else { ErrorKind::TooNew };
+        assert_eq!(error.kind(), expected, "{}: {error}", file_of(&vector));
         for decode in [false, true] {
             let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode));
-            assert_eq!(salvaged.err().map(|error| error.kind()), Some(due), "{}", file_of(&vector));
+            assert_eq!(salvaged.err().map(|error| error.kind()), Some(expected), "{}", file_of(&vector));
         }
         kinds.push(error.rule());
     }
@@ -172,53 +172,53 @@ fn valid_vectors_read_as_their_dump_says() {
 
 fn assert_column(column: &tensilo::Column, dump: &Json, file: &str) {
     let schema = column.schema();
-    let place = format!("{file}, column {}", schema.name);
-    assert_eq!(dump["name"], schema.name.as_str(), "{place}");
+    let context = format!("{file}, column {}", schema.name);
+    assert_eq!(dump["name"], schema.name.as_str(), "{context}");
     let dtype = match schema.dtype {
         DType::Unknown { code, .. } => format!("unknown {code}"),
         dtype => dtype.name().to_owned(),
     };
-    assert_eq!(dump["dtype"], dtype, "{place}");
-    assert_eq!(dump["nullable"], schema.nullable, "{place}");
+    assert_eq!(dump["dtype"], dtype, "{context}");
+    assert_eq!(dump["nullable"], schema.nullable, "{context}");
     let shape = schema.shape.extents().iter().map(|extent| match extent {
         tensilo::Extent::Fixed(extent) => Json::from(*extent),
         tensilo::Extent::Varying => Json::Null,
     });
-    assert_eq!(dump["shape"], Json::Array(shape.collect()), "{place}");
-    assert_eq!(dump["metadata"], serde_json::to_value(&schema.metadata).unwrap(), "{place}");
+    assert_eq!(dump["shape"], Json::Array(shape.collect()), "{context}");
+    assert_eq!(dump["metadata"], serde_json::to_value(&schema.metadata).unwrap(), "{context}");
     let facts = column.facts();
     let encodings: serde_json::Map<String, Json> =
         facts.encodings.iter().map(|(name, chunks)| (name.clone(), (*chunks).into())).collect();
-    assert_eq!(dump["encodings"], Json::Object(encodings), "{place}");
+    assert_eq!(dump["encodings"], Json::Object(encodings), "{context}");
     for (key, found) in [
         ("raw_bytes", facts.raw_bytes),
         ("stored_bytes", facts.stored_bytes),
         ("null_count", facts.null_count),
         ("chunk_count", facts.chunk_count),
     ] {
-        assert_eq!(dump[key], found, "{place}: {key}");
+        assert_eq!(dump[key], found, "{context}: {key}");
     }
     let Some(samples) = dump["samples"].as_array() else {
-        let error = column.cursor().read(0).map(|_| ()).expect_err(&place);
-        assert_eq!((error.kind(), error.column()), (ErrorKind::TooNew, Some(schema.name.as_str())), "{place}");
+        let error = column.cursor().read(0).map(|_| ()).expect_err(&context);
+        assert_eq!((error.kind(), error.column()), (ErrorKind::TooNew, Some(schema.name.as_str())), "{context}");
         return;
     };
     if !schema.levels.is_empty() {
         let levels: Vec<Json> = schema.levels.iter().map(|level| level.nullable.into()).collect();
-        assert_eq!(dump["nullable_levels"], Json::Array(levels), "{place}");
-        assert_eq!(dump["samples"], Json::Array(nested_samples(column)), "{place}");
+        assert_eq!(dump["nullable_levels"], Json::Array(levels), "{context}");
+        assert_eq!(dump["samples"], Json::Array(nested_samples(column)), "{context}");
         return;
     }
     let mut cursor = column.cursor();
     for (i, dump) in (0..).zip(samples) {
         let sample = cursor.read(i).unwrap();
-        assert_eq!(dump.is_null(), sample.is_null(), "{place}, sample {i}");
+        assert_eq!(dump.is_null(), sample.is_null(), "{context}, sample {i}");
         if !sample.is_null() {
-            assert_eq!(dump["hex"], hex(sample.bytes()).as_str(), "{place}, sample {i}");
+            assert_eq!(dump["hex"], hex(sample.bytes()).as_str(), "{context}, sample {i}");
             let varying = sample.shape().iter().zip(schema.shape.extents());
             let varying = varying.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
             let extents: Vec<Json> = varying.map(|(extent, _)| (*extent).into()).collect();
-            assert_eq!(dump["extents"], Json::Array(extents), "{place}, sample {i}");
+            assert_eq!(dump["extents"], Json::Array(extents), "{context}, sample {i}");
         }
     }
 }
@@ -267,13 +267,13 @@ fn fields(nodes: &[FieldNode]) -> String {
 /// The key decides, whether or not the flag is set. Paths that are not followed make no structs.
 #[test]
 fn paths_of_vectors_make_the_structs_of_the_specification() {
-    for (vector, due) in [
+    for (vector, expected) in [
         ("paths", "messages?(role content) a.b(c)"),
         ("paths-without-flag", "a(x y)"),
         ("paths-not-followed", "cut escape levels deep twice again d struct e(x)"),
     ] {
         let reader = Reader::from_bytes(bytes(&format!("valid/{vector}.hex"))).unwrap();
-        assert_eq!(fields(&FieldNode::of_columns(reader.schema().columns.iter())), due, "{vector}");
+        assert_eq!(fields(&FieldNode::of_columns(reader.schema().columns.iter())), expected, "{vector}");
     }
 }
 
@@ -312,6 +312,6 @@ fn a_damaged_block_is_named_by_its_checksum_if_its_chunk_is_read_whole() {
             }
         }
     }
-    let due = if cfg!(feature = "zstd") { 5 } else { 4 };
-    assert!(encodings.len() >= due, "{encodings:?}");
+    let expected = if cfg!(feature = "zstd") { 5 } else { 4 };
+    assert!(encodings.len() >= expected, "{encodings:?}");
 }

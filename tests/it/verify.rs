@@ -48,12 +48,12 @@ fn report(source: &impl Source, decode: bool, threads: usize) -> Result<VerifyRe
 
 fn assert_same_on_any_threads(file: &[u8], what: &str) {
     for decode in [false, true] {
-        let due = format!("{:?}", report(&InMemory(file), decode, 1));
+        let expected = format!("{:?}", report(&InMemory(file), decode, 1));
         for threads in [1, 2, 5] {
             let in_memory = format!("{:?}", report(&InMemory(file), decode, threads));
             let by_position = format!("{:?}", report(&Positional(file), decode, threads));
-            assert!(in_memory == due, "{what}, {threads} threads: {in_memory}, not {due}");
-            assert!(by_position == due, "{what}, by position, {threads} threads: {by_position}, not {due}");
+            assert!(in_memory == expected, "{what}, {threads} threads: {in_memory}, not {expected}");
+            assert!(by_position == expected, "{what}, by position, {threads} threads: {by_position}, not {expected}");
         }
     }
 }
@@ -124,7 +124,7 @@ fn intact_files_are_intact_whether_they_are_decoded_or_not() {
 
 #[test]
 fn progress_comes_to_the_end_of_the_file() {
-    for (samples, at_least) in [(100, 1), (80_000, 3)] {
+    for (samples, min_calls) in [(100, 1), (80_000, 3)] {
         let file = written(Profile::Raw, 1, 64, samples);
         let mut calls = Vec::new();
         let mut progress = |bytes| {
@@ -132,7 +132,7 @@ fn progress_comes_to_the_end_of_the_file() {
             ControlFlow::Continue(())
         };
         verify(&InMemory(&file), VerifyOptions::new().progress(&mut progress)).unwrap();
-        assert!(calls.len() >= at_least && calls.is_sorted(), "{calls:?}");
+        assert!(calls.len() >= min_calls && calls.is_sorted(), "{calls:?}");
         assert_eq!(calls.last(), Some(&(file.len() as u64)));
     }
 }
@@ -141,7 +141,7 @@ fn progress_comes_to_the_end_of_the_file() {
 fn a_reader_verifies_its_file() {
     let mut file = written(Profile::Balanced, 2, 64, 100);
     let chunk = regions(&file).into_iter().find(|region| region.kind == RegionKind::Chunk).unwrap();
-    file[chunk.head + 64] ^= 1;
+    file[chunk.header + 64] ^= 1;
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let by_reader = reader.verify(VerifyOptions::new()).unwrap();
     assert_eq!(by_reader.damages.len(), 1);
@@ -155,7 +155,7 @@ fn more_regions_than_a_batch_has_are_reported_the_same() {
     assert!(all.len() > 3 * 4096, "{} regions", all.len());
     assert_same_on_any_threads(&file, "intact");
     for region in all.iter().filter(|region| region.kind == RegionKind::Chunk).step_by(97) {
-        file[region.head + 70] ^= 1;
+        file[region.header + 70] ^= 1;
     }
     assert_same_on_any_threads(&file, "damaged");
 }
@@ -164,16 +164,16 @@ fn more_regions_than_a_batch_has_are_reported_the_same() {
 const DAMAGES: [&str; 6] = ["bit of head", "bit of body", "head zeroed", "all zeroed", "garbage", "magic gone"];
 
 fn damage(file: &mut [u8], region: &Region, kind: &str) {
-    let body = region.head + 64;
+    let body = region.header + 64;
     match kind {
-        "bit of head" => file[region.head + 37] ^= 4,
-        "bit of body" => file[if region.end > body { body + (region.end - body) / 2 } else { region.head + 50 }] ^= 1,
-        "head zeroed" => file[region.head..body].fill(0),
-        "all zeroed" => file[region.head..region.end].fill(0),
+        "bit of head" => file[region.header + 37] ^= 4,
+        "bit of body" => file[if region.end > body { body + (region.end - body) / 2 } else { region.header + 50 }] ^= 1,
+        "head zeroed" => file[region.header..body].fill(0),
+        "all zeroed" => file[region.header..region.end].fill(0),
         "garbage" => {
-            file[region.head..region.end].iter_mut().zip(17_u32..).for_each(|(byte, i)| *byte = (i * i / 7) as u8)
+            file[region.header..region.end].iter_mut().zip(17_u32..).for_each(|(byte, i)| *byte = (i * i / 7) as u8)
         }
-        _ => file[region.head..region.head + 4].fill(0x55),
+        _ => file[region.header..region.header + 4].fill(0x55),
     }
 }
 
@@ -205,32 +205,32 @@ fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
     let report = report(&Positional(file), false, 1).unwrap();
     for (number, name) in COLUMNS.iter().enumerate() {
         let of_column = hit.iter().filter(|region| region.kind == RegionKind::Chunk && region.column == number);
-        let due = merged(of_column.map(|region| (region.samples.start, region.samples.end)).collect());
-        assert_eq!(lost(&report.damages, name), due, "{what}, column {name}: {:#?}", report.damages);
+        let expected = merged(of_column.map(|region| (region.samples.start, region.samples.end)).collect());
+        assert_eq!(lost(&report.damages, name), expected, "{what}, column {name}: {:#?}", report.damages);
     }
     let all = regions(intact);
-    let chunks = || hit.iter().filter(|region| region.kind == RegionKind::Chunk).map(|region| region.head);
-    let is_intact = |region: &&Region| file[region.head..region.end] == intact[region.head..region.end];
-    let before = all.iter().take_while(|region| chunks().all(|head| region.head < head)).filter(is_intact).last();
+    let chunks = || hit.iter().filter(|region| region.kind == RegionKind::Chunk).map(|region| region.header);
+    let is_intact = |region: &&Region| file[region.header..region.end] == intact[region.header..region.end];
+    let before = all.iter().take_while(|region| chunks().all(|header| region.header < header)).filter(is_intact).last();
     let mut footers = all.iter().filter(|region| region.kind == RegionKind::Footer).filter(is_intact);
-    let after = footers.find(|region| chunks().all(|head| head < region.head));
-    let around = before.map_or(0, |region| region.end as u64)..after.map_or(file.len(), |region| region.head) as u64;
+    let after = footers.find(|region| chunks().all(|header| header < region.header));
+    let around = before.map_or(0, |region| region.end as u64)..after.map_or(file.len(), |region| region.header) as u64;
     for damage in &report.damages {
-        let (place, region) = (&damage.file_range, damage.region);
-        let is_around = around.start <= place.start && place.end <= around.end;
+        let (range, region) = (&damage.file_range, damage.region);
+        let is_around = around.start <= range.start && range.end <= around.end;
         assert!(region != Some(RegionKind::Chunk) || is_around, "{what}: {damage:?}, not in {around:?}");
-        let is_page = |page: &&Region| page.kind == RegionKind::IndexPage && place.contains(&(page.head as u64));
+        let is_page = |page: &&Region| page.kind == RegionKind::IndexPage && range.contains(&(page.header as u64));
         if region == Some(RegionKind::IndexPage)
             && let Some(samples) = &damage.samples
         {
-            let is_told = all.iter().filter(is_page).any(|page| page.samples == *samples);
-            assert!(is_told, "{what}: no page there lists these samples: {damage:?}");
+            let is_listed = all.iter().filter(is_page).any(|page| page.samples == *samples);
+            assert!(is_listed, "{what}: no page there lists these samples: {damage:?}");
         }
     }
     for region in hit.iter().filter(|region| region.kind == RegionKind::IndexPage) {
         let named = report.damages.iter().find(|damage| {
             damage.region == Some(RegionKind::IndexPage)
-                && damage.file_range.contains(&(region.head as u64))
+                && damage.file_range.contains(&(region.header as u64))
                 && damage.column.as_deref() == Some(COLUMNS[region.column])
         });
         let named = named.unwrap_or_else(|| panic!("{what}: the page is not named: {:#?}", report.damages));
@@ -267,7 +267,7 @@ fn padding_that_is_not_zero_is_found_to_the_byte() {
     let intact = written(Profile::Raw, 2, 4096, 40);
     let mut checked = 0;
     for pair in regions(&intact).windows(2) {
-        let padding = pair[0].end..pair[1].head;
+        let padding = pair[0].end..pair[1].header;
         if padding.len() < 2 {
             continue;
         }
@@ -314,7 +314,7 @@ fn damaged_chunks_are_named_where_nothing_but_chunks_is_left() {
     let (chunks, others): (Vec<&Region>, Vec<&Region>) =
         all[1..].iter().partition(|region| region.kind == RegionKind::Chunk);
     others.into_iter().for_each(|region| damage(&mut file, region, "head zeroed"));
-    let is_last = |region: &Region| !chunks.iter().any(|c| c.column == region.column && c.head > region.head);
+    let is_last = |region: &Region| !chunks.iter().any(|c| c.column == region.column && c.header > region.header);
     for region in chunks.iter().filter(|region| !is_last(region)) {
         for kind in DAMAGES {
             let mut file = file.clone();
@@ -368,13 +368,13 @@ fn all_samples_of_a_zeroed_block_are_named() {
             let block = start.max(all[0].end)..(start + 4096).min(file.len());
             let mut zeroed = intact.clone();
             zeroed[block.clone()].fill(0);
-            let is_hit = |region: &&Region| zeroed[region.head..region.end] != file[region.head..region.end];
+            let is_hit = |region: &&Region| zeroed[region.header..region.end] != file[region.header..region.end];
             // samples after the last footer that is left cannot be counted
             let footers = all.iter().filter(|region| region.kind == RegionKind::Footer);
-            let last_footer = footers.filter(|region| !is_hit(region)).map(|region| region.head).max().unwrap_or(0);
+            let last_footer = footers.filter(|region| !is_hit(region)).map(|region| region.header).max().unwrap_or(0);
             let hit: Vec<&Region> =
                 all.iter().filter(|region| region.kind == RegionKind::Chunk).filter(is_hit).collect();
-            if hit.iter().all(|region| region.head < last_footer) {
+            if hit.iter().all(|region| region.header < last_footer) {
                 assert_names(&zeroed, &file, &hit, &format!("{block:?} zeroed, index {with_index}"));
                 let mut pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage);
                 if !with_index || !pages.any(|page| is_hit(&page)) {

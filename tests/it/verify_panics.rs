@@ -25,7 +25,7 @@ fn written() -> Vec<u8> {
 }
 
 /// A source that panics in one of its reads.
-struct Panicking {
+struct PanickingSource {
     file: Arc<Vec<u8>>,
     reads: AtomicUsize,
     panics_at: usize,
@@ -33,7 +33,7 @@ struct Panicking {
     refuses_spans: bool,
 }
 
-impl Source for Panicking {
+impl Source for PanickingSource {
     fn byte_count(&self) -> u64 {
         self.file.len() as u64
     }
@@ -50,7 +50,7 @@ impl Source for Panicking {
 }
 
 /// Returns whether `verify` ends with a panic. A test would wait forever for a call that hangs.
-fn panics(source: Panicking, threads: usize) -> bool {
+fn panics(source: PanickingSource, threads: usize) -> bool {
     let (ended, end) = channel::<()>();
     let call = thread::spawn(move || {
         let _ended = ended; // dropped at the end
@@ -65,7 +65,7 @@ fn panics(source: Panicking, threads: usize) -> bool {
 fn the_panic_of_a_source_ends_all_threads() {
     let file = Arc::new(written());
     assert!(file.len() > 10 * SPAN, "{} bytes", file.len());
-    let source = |panics_at, refuses_spans| Panicking {
+    let source = |panics_at, refuses_spans| PanickingSource {
         file: Arc::clone(&file),
         reads: AtomicUsize::new(0),
         panics_at,

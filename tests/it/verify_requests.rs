@@ -22,20 +22,20 @@ fn written(samples: u32, sample_bytes: u32, chunk_bytes: usize) -> Vec<u8> {
 }
 
 /// A source by position that counts what it is asked for.
-struct Requests<'a> {
+struct RequestCounter<'a> {
     file: &'a [u8],
     gap_bytes: u64,
     count: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-impl<'a> Requests<'a> {
+impl<'a> RequestCounter<'a> {
     fn of(file: &'a [u8], gap_bytes: u64) -> Self {
         Self { file, gap_bytes, count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
     }
 }
 
-impl Source for Requests<'_> {
+impl Source for RequestCounter<'_> {
     fn byte_count(&self) -> u64 {
         InMemory(self.file).byte_count()
     }
@@ -60,7 +60,7 @@ fn chunks_are_fetched_many_at_a_time() {
     assert!(chunk_count > 10_000, "{chunk_count} chunks, {} bytes", file.len());
     for decode in [false, true] {
         for threads in [1, 3] {
-            let source = Requests::of(&file, 0);
+            let source = RequestCounter::of(&file, 0);
             assert!(report(&source, decode, threads).damages.is_empty());
             let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
             assert!(count as u64 <= chunk_count / 50, "{count} requests, {chunk_count} chunks, {threads} threads");
@@ -70,10 +70,10 @@ fn chunks_are_fetched_many_at_a_time() {
 }
 
 #[test]
-fn a_source_that_answers_late_is_asked_for_more_at_once() {
+fn a_slow_source_gets_more_requests_at_once() {
     let file = written(256, 64 << 10, 64 << 10);
     let requests = |gap_bytes| {
-        let source = Requests::of(&file, gap_bytes);
+        let source = RequestCounter::of(&file, gap_bytes);
         assert!(report(&source, true, 1).damages.is_empty());
         source.count.into_inner()
     };
@@ -86,7 +86,7 @@ fn chunks_without_a_trailer_are_fetched_many_at_a_time() {
     let mut file = written(20_000, 200, 300);
     file.truncate(file.len() - 64);
     for threads in [1, 3] {
-        let source = Requests::of(&file, 0);
+        let source = RequestCounter::of(&file, 0);
         let report = report(&source, true, threads);
         assert_eq!((report.damages.len(), report.damages[0].error.rule()), (1, Some("R-2.9")), "{report:?}");
         let count = source.count.into_inner();
@@ -95,10 +95,10 @@ fn chunks_without_a_trailer_are_fetched_many_at_a_time() {
 }
 
 #[test]
-fn large_chunks_are_fetched_alone() {
+fn large_chunks_are_fetched_individually() {
     let file = written(5, 3 << 20, 64 << 10);
     for threads in [1, 4] {
-        let source = Requests::of(&file, 0);
+        let source = RequestCounter::of(&file, 0);
         assert!(report(&source, true, threads).damages.is_empty());
         let bytes = source.bytes.into_inner();
         assert!(bytes < file.len() + file.len() / 20, "{bytes} bytes of {}", file.len());
@@ -111,13 +111,13 @@ fn pages_of_the_index_are_fetched_many_at_a_time() {
     let chunk_count = report(&InMemory(&file), false, 1).chunk_count;
     assert_eq!(chunk_count, 60_000, "476 pages of the index: more than a batch of one thread has");
     for threads in [1, 2] {
-        let source = Requests::of(&file, 0);
+        let source = RequestCounter::of(&file, 0);
         assert!(report(&source, false, threads).damages.is_empty());
         let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
         let spans = file.len().div_ceil(64 << 10);
         // a thread that finds less work ready than a batch has takes what there is
-        let most = if threads == 1 { spans + spans / 10 + 20 } else { spans + spans / 2 };
-        assert!(count <= most, "{count} requests, {spans} spans, {threads} threads");
+        let max_requests = if threads == 1 { spans + spans / 10 + 20 } else { spans + spans / 2 };
+        assert!(count <= max_requests, "{count} requests, {spans} spans, {threads} threads");
         assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());
     }
 }

@@ -53,8 +53,8 @@ fn an_append_that_has_not_committed_is_no_damage_wherever_it_ends() {
         for end in before + 1..file.len() {
             let report = report(&file[..end]);
             let found = (report.state(), kinds(&report), report.sample_count, report.damages[0].error.rule());
-            let due = (FileState::Unfinished, vec![DamageKind::Uncommitted], Some(20), Some("R-2.7"));
-            assert_eq!(found, due, "alignment {alignment}, {end} of {before}..{}", file.len());
+            let expected = (FileState::Unfinished, vec![DamageKind::Uncommitted], Some(20), Some("R-2.7"));
+            assert_eq!(found, expected, "alignment {alignment}, {end} of {before}..{}", file.len());
             assert_eq!(report.damages[0].file_range, before as u64..end as u64);
         }
         // a later commit that is damaged was there
@@ -84,26 +84,26 @@ fn a_few_other_bytes_after_the_last_commit_are_damage() {
             check(&vec![7; length], &format!("{length} of 7"));
             check(&[&[0; 4][..], &vec![7; length]].concat(), &format!("{length} of 7 after zeros"));
         }
-        let head = (before + 64).next_multiple_of(alignment as usize) - 64;
-        let padding = (before..head).step_by(7);
-        for at in padding.chain(head..head + 4).chain(head + 8..head + 32) {
-            for end in [at + 1, (at + 40).min(head + 63), head + 63, head + 64 + 20] {
+        let header = (before + 64).next_multiple_of(alignment as usize) - 64;
+        let padding = (before..header).step_by(7);
+        for at in padding.chain(header..header + 4).chain(header + 8..header + 32) {
+            for end in [at + 1, (at + 40).min(header + 63), header + 63, header + 64 + 20] {
                 let mut tail = file[before..end].to_vec();
                 tail[at - before] ^= 1;
-                check(&tail, &format!("byte {at} of {before}..{end}, head at {head}"));
+                check(&tail, &format!("byte {at} of {before}..{end}, head at {header}"));
             }
         }
     }
 }
 
 /// A file, the last bytes of which can be lost while it is open.
-struct Fading {
+struct ShrinkingSource {
     file: Vec<u8>,
     whole: usize,
     error: Mutex<Option<io::ErrorKind>>,
 }
 
-impl Source for Fading {
+impl Source for ShrinkingSource {
     fn byte_count(&self) -> u64 {
         self.file.len() as u64
     }
@@ -121,13 +121,13 @@ impl Source for Fading {
 fn a_tail_that_cannot_be_read_is_not_intact() {
     let (mut file, before) = appended(64);
     file.truncate(file.len() - 64); // the trailer
-    for (error, due) in [(io::ErrorKind::UnexpectedEof, true), (io::ErrorKind::Other, false)] {
-        let source = Arc::new(Fading { file: file.clone(), whole: before, error: Mutex::default() });
+    for (error, expected) in [(io::ErrorKind::UnexpectedEof, true), (io::ErrorKind::Other, false)] {
+        let source = Arc::new(ShrinkingSource { file: file.clone(), whole: before, error: Mutex::default() });
         let reader = OpenOptions::new().open(source.clone()).unwrap();
         assert_eq!(reader.verify(VerifyOptions::new()).unwrap().state(), FileState::Unfinished);
         *source.error.lock().unwrap() = Some(error);
         let report = reader.verify(VerifyOptions::new());
-        assert_eq!(report.is_ok_and(|report| report.state() == FileState::Intact), due, "{error}");
+        assert_eq!(report.is_ok_and(|report| report.state() == FileState::Intact), expected, "{error}");
     }
 }
 

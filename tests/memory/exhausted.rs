@@ -130,11 +130,11 @@ fn child_with_more_and_more() {
     let reader = Reader::from_bytes(large_tables()).expect("it opens");
     let column = reader.column("x").expect("a column");
     let mut taken: Vec<Vec<u8>> = Vec::with_capacity(1000);
-    let piece = || {
-        let mut piece = Vec::new();
-        piece.try_reserve_exact(4 << 20).map(|()| piece)
+    let allocation = || {
+        let mut allocation = Vec::new();
+        allocation.try_reserve_exact(4 << 20).map(|()| allocation)
     };
-    taken.extend(std::iter::from_fn(|| piece().ok()));
+    taken.extend(std::iter::from_fn(|| allocation().ok()));
     let mut refused = 0;
     while let Err(error) = column.cursor().read(0).map(|_| ()) {
         assert_over_limit::<()>(Err(error), "tables");

@@ -8,7 +8,7 @@ use tensilo::import::arrow::ipc;
 use tensilo::import::{ConvertOptions, write_batches};
 use tensilo::sink::Stream;
 use tensilo::{Error, ErrorKind, Result};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 const MIB: usize = 1 << 20;
 
@@ -20,8 +20,8 @@ fn item(data_type: &DataType) -> Arc<Field> {
 fn convert(array: ArrayRef) -> (Result<u64>, usize) {
     let schema = Arc::new(Schema::new(vec![Field::new("x", array.data_type().clone(), true)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![array]).expect("a batch");
-    let alone = alone();
-    alone.peak_bytes(|| {
+    let exclusive_test = exclusive_test();
+    exclusive_test.peak_bytes(|| {
         let written = write_batches(&schema, &[batch], Stream(Vec::new()), &ConvertOptions::new());
         written.map(|summary| summary.sample_count)
     })
@@ -121,7 +121,7 @@ fn refused_files(batches: &[RecordBatch]) -> (Error, usize) {
         folder.file(format!("{number}.arrow"), writer.into_inner().expect("a file"))
     };
     let inputs: Vec<_> = batches.iter().enumerate().map(write).collect();
-    alone().peak_bytes(|| {
+    exclusive_test().peak_bytes(|| {
         // stops when columns and metadata are known
         let stop = &mut |_| std::ops::ControlFlow::Break(());
         tensilo::import::convert(&inputs, &folder.path("out.tsl"), &ConvertOptions::new(), stop).expect_err("stopped")
@@ -168,7 +168,7 @@ fn metadata_of_an_input_that_lacks_tensors_take_little_memory() {
 #[cfg(feature = "parquet")]
 #[test]
 fn metadata_that_are_too_long_are_copied_a_few_times() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let bytes = 40 * MIB;
     let schema = Schema::new(vec![Field::new("x", DataType::Int8, false)]);
     let schema = schema.with_metadata([("long", "v".repeat(bytes).as_str())]);
@@ -178,7 +178,7 @@ fn metadata_that_are_too_long_are_copied_a_few_times() {
     writer.write(&batch).expect("a batch");
     let folder = tensilo_testing::Folder::new();
     let input = folder.file("in.parquet", writer.into_inner().expect("a file"));
-    let (written, peak) = alone.peak_bytes(|| {
+    let (written, peak) = exclusive_test.peak_bytes(|| {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         tensilo::import::convert(&[input], &folder.path("out.tsl"), &ConvertOptions::new(), go_on)
     });

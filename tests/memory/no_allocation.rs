@@ -12,7 +12,7 @@ use tensilo::{
     Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, DType, Profile, Reader, Schema, Shape, Writer,
     WriterOptions,
 };
-use tensilo_testing::{Allocations, allocations_of, alone};
+use tensilo_testing::{Allocations, allocations_of, exclusive_test};
 
 /// Runs `work` once to warm up, then again, which must allocate nothing.
 fn assert_allocates_nothing(what: &str, mut work: impl FnMut()) {
@@ -128,7 +128,7 @@ fn read_typed(what: &str, cursor: &mut Cursor, indices: &[u64]) {
 
 #[test]
 fn reading_allocates_nothing_once_warm() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     // chunks that are always decoded whole, and chunks whose samples are decoded alone
     for (profile, chunk_bytes) in Profile::ALL.into_iter().flat_map(|profile| [(profile, 1024), (profile, 8192)]) {
         let bytes = file(profile, SAMPLES, chunk_bytes);
@@ -145,7 +145,7 @@ fn reading_allocates_nothing_once_warm() {
 
 #[test]
 fn reading_lists_allocates_nothing_once_warm() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     for (profile, chunk_bytes) in Profile::ALL.into_iter().flat_map(|profile| [(profile, 1024), (profile, 8192)]) {
         let bytes = nested_file(profile, chunk_bytes);
         let path = tempfile::NamedTempFile::new().unwrap();
@@ -158,7 +158,7 @@ fn reading_lists_allocates_nothing_once_warm() {
 
 #[test]
 fn views_allocate_what_they_remember_once() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let bytes = file(Profile::Raw, SAMPLES, 1024);
     let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     let column = reader.column("fixed").unwrap();
@@ -174,7 +174,7 @@ fn views_allocate_what_they_remember_once() {
 /// A plan that is refilled, its bytes and its decoder keep their memory.
 #[test]
 fn stages_allocate_nothing_once_warm() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let jumps: Vec<u64> = jumps().collect();
     for profile in Profile::ALL {
         let bytes = [file(profile, SAMPLES, 4096), nested_file(profile, 4096)];
@@ -206,7 +206,7 @@ fn stages_allocate_nothing_once_warm() {
 
 #[test]
 fn opening_allocates_the_same_for_any_number_of_samples() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     for profile in Profile::ALL {
         let [few, many] = [1000, 100_000].map(|count| {
             let bytes = file(profile, count, 1024);

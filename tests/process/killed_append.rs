@@ -8,13 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_testing::{Folder, asked};
+use tensilo_testing::{Folder, env_or};
 
 const ELEMENTS: usize = 1_024;
 
 /// Returns how often it is killed: a few times, or once for every hundred crash images asked for.
 fn rounds() -> u64 {
-    (asked("TENSILO_CRASH_IMAGES", 0) / 100).clamp(20, 500)
+    (env_or("TENSILO_CRASH_IMAGES", 0) / 100).clamp(20, 500)
 }
 
 fn options() -> WriterOptions {

@@ -49,13 +49,13 @@ class Differences:
         self.known = known
         self.lock = threading.Lock()
 
-    def problem(self, case, source, target, route, found, due):
+    def problem(self, case, source, target, route, found, expected):
         """Returns what is wrong with a table that came back, or a refusal; `None` if nothing is."""
         known = [one for one in self.known if one.applies(case, source, target, route)]
         with self.lock:
             for one in known:
                 one.uses += 1
-        problem = compare(found, due, known)
+        problem = compare(found, expected, known)
         return problem and f"{case}, {source} to {target}, {route}: {problem}"
 
     def check(self, test, problems):
@@ -75,32 +75,32 @@ def replaced(text, replacements):
     return text
 
 
-def compare(found, due, known):
+def compare(found, expected, known):
     refusals = [one.refused for one in known if one.refused]
     if isinstance(found, Refused):
         return None if any(text in str(found) for text in refusals) else f"refused: {found}"
     if refusals:
         return f"is not refused any more with {refusals}"
-    wanted, came_back = schema_text(due.schema), schema_text(found.schema)
+    expected_schema, found_schema = schema_text(expected.schema), schema_text(found.schema)
     try:
         for one in known:
-            wanted, came_back = replaced(wanted, one.schema), replaced(came_back, one.found)
+            expected_schema, found_schema = replaced(expected_schema, one.schema), replaced(found_schema, one.found)
     except ValueError as error:
         return str(error)
-    if came_back != wanted:
-        return f"schema:\n{came_back}\ninstead of\n{wanted}"
-    if not any(one.schema or one.found for one in known) and not found.schema.equals(due.schema, check_metadata=True):
+    if found_schema != expected_schema:
+        return f"schema:\n{found_schema}\ninstead of\n{expected_schema}"
+    if not any(one.schema or one.found for one in known) and not found.schema.equals(expected.schema, check_metadata=True):
         return "pyarrow finds schemas unequal whose texts are the same"
-    return compare_values(found, due, {one.values for one in known} - {"equal"})
+    return compare_values(found, expected, {one.values for one in known} - {"equal"})
 
 
-def compare_values(found, due, known):
-    if found.num_rows != due.num_rows:
-        return f"{found.num_rows} rows instead of {due.num_rows}"
-    if found.schema.types == due.schema.types and same_values(found, due):
+def compare_values(found, expected, known):
+    if found.num_rows != expected.num_rows:
+        return f"{found.num_rows} rows instead of {expected.num_rows}"
+    if found.schema.types == expected.schema.types and same_values(found, expected):
         return f"values are not {known} any more" if known else None
-    if "other" in known or (known and same_rows(found, due)):
+    if "other" in known or (known and same_rows(found, expected)):
         return None
-    if found.schema.types != due.schema.types and same_rows(found, due):
+    if found.schema.types != expected.schema.types and same_rows(found, expected):
         return None  # the schema is known to differ
-    return f"values: {first_difference(found, due)}"
+    return f"values: {first_difference(found, expected)}"

@@ -53,28 +53,28 @@ def export(source, path):
     return read(path)
 
 
-def same_values(found, due):
+def same_values(found, expected):
     """Returns whether tables of one type have equal arrays. A NaN is equal to a NaN."""
-    if found.equals(due):
+    if found.equals(expected):
         return True
-    has_floats = any(name in str(due.schema) for name in ("float", "double"))
-    return has_floats and same_rows(found, due)
+    has_floats = any(name in str(expected.schema) for name in ("float", "double"))
+    return has_floats and same_rows(found, expected)
 
 
-def same_rows(found, due):
+def same_rows(found, expected):
     """Returns whether two tables have the same rows, whatever the layout of their arrays."""
-    if repr(found.to_pylist()) == repr(due.to_pylist()):
+    if repr(found.to_pylist()) == repr(expected.to_pylist()):
         return True
     try:
-        return all(left.cast(right.type).equals(right) for left, right in zip(found.columns, due.columns))
+        return all(left.cast(right.type).equals(right) for left, right in zip(found.columns, expected.columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return False
 
 
-def first_difference(found, due):
-    if found.num_rows != due.num_rows:
-        return f"{found.num_rows} rows instead of {due.num_rows}"
-    for name, left, right in zip(due.column_names, found.columns, due.columns):
+def first_difference(found, expected):
+    if found.num_rows != expected.num_rows:
+        return f"{found.num_rows} rows instead of {expected.num_rows}"
+    for name, left, right in zip(expected.column_names, found.columns, expected.columns):
         if left.equals(right):
             continue
         for row in range(len(left)):

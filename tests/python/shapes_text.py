@@ -6,8 +6,8 @@ import pyarrow as pa
 WORDS = "the tensor of a column has one shape, and every byte of it is checked: größer, 火山, 🙂".split()
 
 
-def prose(source, most=12):
-    return " ".join(source.choice(WORDS) for _ in range(source.randrange(most)))
+def prose(source, max_count=12):
+    return " ".join(source.choice(WORDS) for _ in range(source.randrange(max_count)))
 
 
 def squad(source, rows):
@@ -29,9 +29,9 @@ def squad(source, rows):
 MESSAGE = pa.struct([("role", pa.string()), ("content", pa.string())])
 
 
-def messages(source, most=5):
+def messages(source, max_count=5):
     roles = ("system", "user", "assistant")
-    return [{"role": roles[i % 3], "content": prose(source)} for i in range(source.randrange(most))]
+    return [{"role": roles[i % 3], "content": prose(source)} for i in range(source.randrange(max_count))]
 
 
 def chat(source, rows):

@@ -75,13 +75,13 @@ class Datasets(unittest.TestCase):
             tensilo("export", file, "-o", folder / "back.parquet")
             tensilo("export", file, "-o", folder / "back.arrow")
             load = lambda path: datasets.Dataset.from_parquet(str(path), cache_dir=str(folder / "cache" / path.stem))
-            due, from_parquet = load(source), load(folder / "back.parquet")
+            expected, from_parquet = load(source), load(folder / "back.parquet")
             from_arrow = datasets.Dataset.from_file(str(stream_of(folder / "back.arrow")))
-            self.assertEqual(due.features, features)
+            self.assertEqual(expected.features, features)
             for found in (from_parquet, from_arrow):
                 self.assertEqual(found.features, features)
                 for name in features:
-                    self.assertEqual(found[name][:], due[name][:], name)
+                    self.assertEqual(found[name][:], expected[name][:], name)
         print(f"{len(features)} features were found again")
 
 

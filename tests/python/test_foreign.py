@@ -17,7 +17,7 @@ NO_TABLES = {".bin", ".csv", ".gz", ".json", ".md", ".txt"}
 def problems(differences, root, path):
     """Returns what is wrong with what comes back of a file. `None`: pyarrow does not read it."""
     try:
-        due = read(path)
+        expected = read(path)
     except Exception:  # pyarrow raises errors of many types
         return None
     found = []
@@ -34,7 +34,7 @@ def problems(differences, root, path):
                 back = file if isinstance(file, Refused) else export(file, pathlib.Path(folder) / f"back.{target}")
             except Refused as refused:
                 back = refused
-            found.append(differences.problem(case, source, target, "convert", back, due))
+            found.append(differences.problem(case, source, target, "convert", back, expected))
     return [problem for problem in found if problem]
 
 

@@ -28,9 +28,9 @@ class Formats(unittest.TestCase):
         tensilo("export", middle, "-o", out, "-f", *arguments)
         return out
 
-    def assert_equal_arrays(self, found, due):
-        self.assertEqual((found.dtype, found.shape), (due.dtype, due.shape))
-        self.assertEqual(found.tobytes(), due.tobytes())
+    def assert_equal_arrays(self, found, expected):
+        self.assertEqual((found.dtype, found.shape), (expected.dtype, expected.shape))
+        self.assertEqual(found.tobytes(), expected.tobytes())
 
     @installed("numpy")
     def test_numpy_reads_arrays_and_archives(self):
@@ -39,10 +39,10 @@ class Formats(unittest.TestCase):
         for name in ("f32", "f16", "u64", "i8", "bool", "nan", "no-samples", "f64-fortran"):
             out = self.exported(f"npy/{name}.npy", "out.npy")
             self.assert_equal_arrays(np.load(out), np.ascontiguousarray(np.load(DATA / f"npy/{name}.npy")))
-        found, due = np.load(self.exported("npz/stored.npz", "out.npz")), np.load(DATA / "npz/stored.npz")
-        self.assertEqual(sorted(found), sorted(due))
-        for name in due:
-            little = due[name].astype(due[name].dtype.newbyteorder("<"))
+        found, expected = np.load(self.exported("npz/stored.npz", "out.npz")), np.load(DATA / "npz/stored.npz")
+        self.assertEqual(sorted(found), sorted(expected))
+        for name in expected:
+            little = expected[name].astype(expected[name].dtype.newbyteorder("<"))
             self.assert_equal_arrays(found[name], np.ascontiguousarray(little))
 
     @installed("numpy", "safetensors", "ml_dtypes")
@@ -51,10 +51,10 @@ class Formats(unittest.TestCase):
         from safetensors.numpy import load_file
 
         source = "safetensors/samples.safetensors"
-        found, due = load_file(self.exported(source, "out.safetensors")), load_file(DATA / source)
-        self.assertEqual(sorted(found), sorted(due))
-        for name in due:
-            self.assert_equal_arrays(found[name], due[name])
+        found, expected = load_file(self.exported(source, "out.safetensors")), load_file(DATA / source)
+        self.assertEqual(sorted(found), sorted(expected))
+        for name in expected:
+            self.assert_equal_arrays(found[name], expected[name])
 
     @installed("webdataset")
     def test_webdataset_reads_samples(self):
@@ -66,10 +66,10 @@ class Formats(unittest.TestCase):
             return [{key: value for key, value in sample.items() if key not in own} for sample in read]
 
         source = "webdataset/train.tar"
-        found, due = samples(self.exported(source, "out.tar")), samples(DATA / source)
-        for sample in due:  # big-endian arrays become little-endian
+        found, expected = samples(self.exported(source, "out.tar")), samples(DATA / source)
+        for sample in expected:  # big-endian arrays become little-endian
             sample.pop("fixed.npy")
-        self.assertEqual([{key: value for key, value in s.items() if key != "fixed.npy"} for s in found], due)
+        self.assertEqual([{key: value for key, value in s.items() if key != "fixed.npy"} for s in found], expected)
 
     @installed("datasets")
     def test_datasets_reads_files_and_streams_of_arrow(self):

@@ -16,7 +16,7 @@ from known import Differences
 from program import FORMATS, Refused, export, read, tensilo, write
 
 
-def routes(folder, source, due):
+def routes(folder, source, expected):
     """Yields the ways to a tensilo file: name, file or refusal, and the table that is due."""
     first, second, longer = (folder / name for name in ("first.tsl", "second.tsl", "longer.tsl"))
 
@@ -28,12 +28,12 @@ def routes(folder, source, due):
             return refused
 
     converted = attempt(first, "convert", source, "-o", first)
-    yield "convert", converted, due
+    yield "convert", converted, expected
     if converted is first:
         tensilo("verify", "--deep", first)
-        yield "tsl", attempt(second, "convert", first, "-o", second), due
+        yield "tsl", attempt(second, "convert", first, "-o", second), expected
         tensilo("convert", source, "-o", longer)
-        yield "append", attempt(longer, "append", longer, source), pa.concat_tables([due, due])
+        yield "append", attempt(longer, "append", longer, source), pa.concat_tables([expected, expected])
 
 
 def problems(differences, case, table):
@@ -45,16 +45,16 @@ def problems(differences, case, table):
             source = folder / f"source.{format}"
             try:
                 write(table, source)
-                due = read(source)
+                expected = read(source)
             except (pa.ArrowException, OSError):
                 continue  # pyarrow does not write this type, or does not read what it writes
-            for route, file, due in routes(folder, source, due):
+            for route, file, expected in routes(folder, source, expected):
                 for target in FORMATS:
                     try:
                         back = file if isinstance(file, Refused) else export(file, folder / f"back.{target}")
                     except Refused as refused:
                         back = refused
-                    found.append(differences.problem(case, format, target, route, back, due))
+                    found.append(differences.problem(case, format, target, route, back, expected))
             for file in folder.glob("*.tsl"):
                 file.unlink()
     return [problem for problem in found if problem]

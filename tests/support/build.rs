@@ -96,7 +96,7 @@ pub struct Build {
     raw_bytes: Vec<u64>,
     /// Bodies of the index pages.
     pages: Vec<u8>,
-    /// The `head_crc` of the last region.
+    /// The `header_crc` of the last region.
     previous: u32,
 }
 
@@ -207,15 +207,15 @@ impl Build {
 pub fn seal(file: &mut [u8], at: usize) {
     let mut previous = seal_after(file, at, previous_of(file, at));
     let mut next = (at + 64 + u32_at(file, at + 44) as usize).next_multiple_of(64);
-    while let Some(head) = file.get(next..next.saturating_add(64)) {
-        if !is_head(head) {
+    while let Some(header) = file.get(next..next.saturating_add(64)) {
+        if !is_header(header) {
             next += 64; // padding
             continue;
         }
-        if crc32fast::hash(&head[..60]) != u32_at(head, 60) {
+        if crc32fast::hash(&header[..60]) != u32_at(header, 60) {
             return; // damaged: the head after it keeps what it states
         }
-        let end = next + 64 + u32_at(head, 44) as usize;
+        let end = next + 64 + u32_at(header, 44) as usize;
         file[next + 20..next + 24].copy_from_slice(&previous.to_le_bytes());
         previous = crc32fast::hash(&file[next..next + 60]);
         file[next + 60..next + 64].copy_from_slice(&previous.to_le_bytes());
@@ -223,22 +223,22 @@ pub fn seal(file: &mut [u8], at: usize) {
     }
 }
 
-fn is_head(head: &[u8]) -> bool {
-    head.starts_with(b"TSL") || head.starts_with(b"\x89TSL")
+fn is_header(header: &[u8]) -> bool {
+    header.starts_with(b"TSL") || header.starts_with(b"\x89TSL")
 }
 
-/// The `head_crc` of the last region before `at`; 0 if there is none.
+/// The `header_crc` of the last region before `at`; 0 if there is none.
 pub fn previous_of(file: &[u8], at: usize) -> u32 {
     let (mut next, mut previous) = (0_usize, 0);
-    while let Some(head) = file.get(next..next.saturating_add(64)).filter(|_| next < at) {
-        let end = next + 64 + if is_head(head) { u32_at(head, 44) as usize } else { 0 };
-        previous = if is_head(head) { u32_at(head, 60) } else { previous };
+    while let Some(header) = file.get(next..next.saturating_add(64)).filter(|_| next < at) {
+        let end = next + 64 + if is_header(header) { u32_at(header, 44) as usize } else { 0 };
+        previous = if is_header(header) { u32_at(header, 60) } else { previous };
         next = if end <= at { end.next_multiple_of(64) } else { next + 64 };
     }
     previous
 }
 
-/// Makes the checksums of the region at `at` right; the region before has this `head_crc`. Returns
+/// Makes the checksums of the region at `at` right; the region before has this `header_crc`. Returns
 /// its own.
 pub fn seal_after(file: &mut [u8], at: usize, previous: u32) -> u32 {
     file[at + 20..at + 24].copy_from_slice(&previous.to_le_bytes());
@@ -257,13 +257,13 @@ pub fn seal_after(file: &mut [u8], at: usize, previous: u32) -> u32 {
 pub fn patch(file: &mut [u8], kind: RegionKind, at: usize, bytes: &[u8]) {
     let all = regions(file);
     let region = all.iter().find(|region| region.kind == kind).unwrap();
-    file[region.head + at..region.head + at + bytes.len()].copy_from_slice(bytes);
-    seal(file, region.head);
+    file[region.header + at..region.header + at + bytes.len()].copy_from_slice(bytes);
+    seal(file, region.header);
 }
 
 /// The bytes of the first region of this kind.
-pub fn place_of(file: &[u8], kind: RegionKind) -> Range<usize> {
+pub fn region_range(file: &[u8], kind: RegionKind) -> Range<usize> {
     let all = regions(file);
     let region = all.iter().find(|region| region.kind == kind).unwrap();
-    region.head..region.end
+    region.header..region.end
 }

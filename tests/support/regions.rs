@@ -8,15 +8,15 @@ use tensilo::facts::RegionKind;
 pub struct Region {
     pub kind: RegionKind,
     /// The offset of its head.
-    pub head: usize,
+    pub header: usize,
     /// The offset of the end of its body.
     pub end: usize,
     pub column: usize,
     pub samples: Range<u64>,
 }
 
-fn kind_of(head: &[u8]) -> Option<RegionKind> {
-    match &head[..4] {
+fn kind_of(header: &[u8]) -> Option<RegionKind> {
+    match &header[..4] {
         b"\x89TSL" => Some(RegionKind::Header),
         b"TSLC" => Some(RegionKind::Chunk),
         b"TSLT" => Some(RegionKind::Table),
@@ -40,21 +40,21 @@ pub fn regions(file: &[u8]) -> Vec<Region> {
     let mut regions = Vec::new();
     let mut at = 0;
     while at < file.len() {
-        let head = &file[at..at + 64];
-        let Some(kind) = kind_of(head) else {
+        let header = &file[at..at + 64];
+        let Some(kind) = kind_of(header) else {
             at += 64; // padding
             continue;
         };
-        let end = at + 64 + u32_at(head, 44) as usize;
-        let first = u64_at(head, 32);
+        let end = at + 64 + u32_at(header, 44) as usize;
+        let first = u64_at(header, 32);
         let last = match kind {
             RegionKind::IndexPage => {
                 let entry = &file[end - 32..end];
                 u64_at(entry, 8) + u64::from(u32_at(entry, 20))
             }
-            _ => first.saturating_add(u32_at(head, 40).into()),
+            _ => first.saturating_add(u32_at(header, 40).into()),
         };
-        regions.push(Region { kind, head: at, end, column: u32_at(head, 4) as usize, samples: first..last });
+        regions.push(Region { kind, header: at, end, column: u32_at(header, 4) as usize, samples: first..last });
         at = end.next_multiple_of(64);
     }
     regions

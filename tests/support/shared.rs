@@ -42,21 +42,21 @@ pub fn read_all(reader: &Reader, seed: u64, salt: u32) -> Vec<Error> {
     let order: Vec<u64> = (0..SAMPLES).map(|i| (i * 7 + seed * 211) % SAMPLES).collect();
     let mut errors = Vec::new();
     let mut buffer = ColumnBuffer::new();
-    for (column, due) in [("fixed", (|i| fixed(i).to_vec()) as fn(u64) -> Vec<u32>), ("ragged", ragged)] {
+    for (column, expected) in [("fixed", (|i| fixed(i).to_vec()) as fn(u64) -> Vec<u32>), ("ragged", ragged)] {
         let column = reader.column(column).unwrap();
-        let due = |i| due(i).into_iter().map(|value| value + salt).collect::<Vec<u32>>();
+        let expected = |i| expected(i).into_iter().map(|value| value + salt).collect::<Vec<u32>>();
         let mut cursor = column.cursor();
         for &i in &order {
             match cursor.read(i) {
-                Ok(sample) => assert_eq!(sample.as_slice::<u32>().unwrap(), due(i), "sample {i}"),
+                Ok(sample) => assert_eq!(sample.as_slice::<u32>().unwrap(), expected(i), "sample {i}"),
                 Err(error) => errors.push(error),
             }
         }
         for part in order.chunks(50) {
             match cursor.gather_into(part, &mut buffer) {
                 Ok(()) => {
-                    let due: Vec<u32> = part.iter().flat_map(|&i| due(i)).collect();
-                    assert_eq!(buffer.values::<u32>().unwrap(), due);
+                    let expected: Vec<u32> = part.iter().flat_map(|&i| expected(i)).collect();
+                    assert_eq!(buffer.values::<u32>().unwrap(), expected);
                 }
                 Err(error) => errors.push(error),
             }

@@ -26,7 +26,7 @@ pub struct Graph<'a> {
 
 /// An arrow from one file to another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Arrow {
+pub struct Dependency {
     pub from: usize,
     pub to: usize,
     pub offset: usize,
@@ -63,14 +63,15 @@ impl<'a> Graph<'a> {
     }
 
     /// Returns all arrows between different files, sorted. A re-export is none.
-    pub fn arrows(&self) -> Vec<Arrow> {
-        let mut arrows: Vec<Arrow> = (0..self.files.len()).flat_map(|file| self.arrows_from(file)).collect();
-        arrows.sort();
-        arrows.dedup();
-        arrows
+    pub fn dependencies(&self) -> Vec<Dependency> {
+        let mut dependencies: Vec<Dependency> =
+            (0..self.files.len()).flat_map(|file| self.dependencies_from(file)).collect();
+        dependencies.sort();
+        dependencies.dedup();
+        dependencies
     }
 
-    fn arrows_from(&self, from: usize) -> Vec<Arrow> {
+    fn dependencies_from(&self, from: usize) -> Vec<Dependency> {
         let file = &self.files[from];
         let mut named: Vec<(&[String], usize)> = Vec::new();
         for found in &file.uses {
@@ -82,11 +83,11 @@ impl<'a> Graph<'a> {
         }
         let in_body = paths(&file.body);
         named.extend(in_body.iter().map(|(path, offset)| (path.as_slice(), *offset)));
-        let arrow = |(path, offset): (&[String], usize)| {
+        let dependency = |(path, offset): (&[String], usize)| {
             let to = self.resolve(&self.module_at(file, offset), path, 8)?;
-            (to != from).then(|| Arrow { from, to, offset, path: path.join("::") })
+            (to != from).then(|| Dependency { from, to, offset, path: path.join("::") })
         };
-        named.into_iter().filter_map(arrow).collect()
+        named.into_iter().filter_map(dependency).collect()
     }
 
     /// Returns the module that an offset of a file is in: that of the file, or one in its text.
@@ -215,14 +216,20 @@ fn arrows_lead_to_the_file_that_declares() {
     let member = Crate { name: "x".to_owned(), folder: "src/".to_owned(), sources };
     let graph = Graph::new(&member);
     let name = |file: usize| graph.source(file).path.trim_start_matches("src/").to_owned();
-    let arrows: Vec<String> =
-        graph.arrows().iter().map(|arrow| format!("{} {} {}", name(arrow.from), name(arrow.to), arrow.path)).collect();
-    let due = [
+    let dependencies: Vec<String> = graph
+        .dependencies()
+        .iter()
+        .map(|dependency| format!("{} {} {}", name(dependency.from), name(dependency.to), dependency.path))
+        .collect();
+    let expected = [
         "a.rs b/mod.rs crate::b",
         "a.rs b/deep.rs crate::Deep",
         "a.rs b/inner.rs b::inner::g",
         "b/mod.rs b/inner.rs inner::Used",
         "b/deep.rs b/mod.rs super::super::S",
     ];
-    assert_eq!(arrows.iter().collect::<std::collections::BTreeSet<_>>(), due.map(str::to_owned).iter().collect());
+    assert_eq!(
+        dependencies.iter().collect::<std::collections::BTreeSet<_>>(),
+        expected.map(str::to_owned).iter().collect()
+    );
 }

@@ -56,14 +56,14 @@ pub fn items(source: &Source) -> Vec<Item> {
 /// Parses the head of an item, from the end of the one before to its brace or semicolon.
 fn item(code: &str, start: usize, end: usize, inline: &[String]) -> Option<Item> {
     let offset = start + end_of_attributes(&code[start..end]);
-    let head = code[offset..end].trim_start();
-    let offset = end - head.len();
-    let is_public = head.starts_with("pub ");
-    let mut words = head.split_whitespace().skip_while(|word| {
+    let declaration = code[offset..end].trim_start();
+    let offset = end - declaration.len();
+    let is_public = declaration.starts_with("pub ");
+    let mut words = declaration.split_whitespace().skip_while(|word| {
         word.starts_with("pub") || ["unsafe", "async", "extern", "auto", "crate)", "super)"].contains(word)
     });
     let mut first = words.next()?;
-    if first == "const" && head.contains("fn ") && !head.contains('=') {
+    if first == "const" && declaration.contains("fn ") && !declaration.contains('=') {
         first = words.find(|word| *word == "fn")?;
     }
     let kind = KINDS.into_iter().find(|kind| *kind == first)?;
@@ -73,20 +73,20 @@ fn item(code: &str, start: usize, end: usize, inline: &[String]) -> Option<Item>
 }
 
 /// Returns the length of the attributes that precede an item.
-fn end_of_attributes(head: &str) -> usize {
+fn end_of_attributes(declaration: &str) -> usize {
     let mut end = 0;
     loop {
-        let rest = head[end..].trim_start();
+        let rest = declaration[end..].trim_start();
         if !rest.starts_with("#[") && !rest.starts_with("#![") {
             return end;
         }
-        let begin = head.len() - rest.len();
+        let begin = declaration.len() - rest.len();
         let mut depth = 0;
         let close = rest.bytes().position(|byte| {
             depth += i32::from(byte == b'[') - i32::from(byte == b']');
             byte == b']' && depth == 0
         });
-        end = close.map_or(head.len(), |close| begin + close + 1);
+        end = close.map_or(declaration.len(), |close| begin + close + 1);
     }
 }
 
@@ -97,7 +97,7 @@ fn items_are_those_of_the_modules() {
     let items = items(&Source::new("x.rs", text.to_owned()));
     let found: Vec<(&str, &str, bool)> =
         items.iter().map(|item| (item.kind, item.name.as_str(), item.is_public)).collect();
-    let due = [
+    let expected = [
         ("mod", "tiers", true),
         ("struct", "A", false),
         ("mod", "inner", false),
@@ -105,6 +105,6 @@ fn items_are_those_of_the_modules() {
         ("fn", "d", false),
         ("type", "E", false),
     ];
-    assert_eq!(found, due);
+    assert_eq!(found, expected);
     assert_eq!(items[3].inline, ["inner"]);
 }

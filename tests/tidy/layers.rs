@@ -24,7 +24,7 @@ const LAYERS: [Layer; 7] = [
 ];
 
 /// Modules of one layer that never use each other.
-const APART: [&str; 2] = ["read", "write"];
+const INDEPENDENT: [&str; 2] = ["read", "write"];
 
 /// The variable that makes the test write the table instead of comparing it.
 const WRITE: &str = "TENSILO_WRITE_LAYERS";
@@ -38,20 +38,22 @@ fn arrows_between_layers_only_go_down() {
     let core = core();
     let graph = Graph::new(&core);
     let (mut problems, mut between) = (Vec::new(), Vec::new());
-    for arrow in graph.arrows() {
-        let (from, to) = (graph.top_module(arrow.from), graph.top_module(arrow.to));
+    for dependency in graph.dependencies() {
+        let (from, to) = (graph.top_module(dependency.from), graph.top_module(dependency.to));
         if from == to || from.is_empty() {
             continue;
         }
         between.push((from, to));
-        let at = graph.source(arrow.from).at(arrow.offset);
+        let at = graph.source(dependency.from).at(dependency.offset);
         match (layer(from), layer(to)) {
             (Some(upper), Some(lower)) if upper > lower => {}
-            (Some(upper), Some(lower)) if upper == lower && !APART.contains(&from) => {}
+            (Some(upper), Some(lower)) if upper == lower && !INDEPENDENT.contains(&from) => {}
             (Some(_), Some(_)) => {
-                problems.push(format!("{at}: {from} uses {to} (`{}`): not a layer below", arrow.path))
+                problems.push(format!("{at}: {from} uses {to} (`{}`): not a layer below", dependency.path))
             }
-            _ => problems.push(format!("{at}: {from} or {to} (`{}`) is in no layer: add it to LAYERS", arrow.path)),
+            _ => {
+                problems.push(format!("{at}: {from} or {to} (`{}`) is in no layer: add it to LAYERS", dependency.path))
+            }
         }
     }
     assert!(between.len() > 100, "only {} arrows: the sources were not understood", between.len());
@@ -78,12 +80,12 @@ fn the_table_of_layers_is_in_the_documentation() {
     let text = fs::read_to_string(&path).expect("src/lib.rs");
     let (before, rest) = text.split_once("//! # Layers\n").expect("a section `# Layers` in src/lib.rs");
     let end = rest.find("//! # ").expect("a section behind the layers in src/lib.rs");
-    let due = format!("{before}//! # Layers\n{}{}", table(), &rest[end..]);
+    let expected = format!("{before}//! # Layers\n{}{}", table(), &rest[end..]);
     if std::env::var_os(WRITE).is_some() {
-        fs::write(&path, due).expect("src/lib.rs was written");
+        fs::write(&path, expected).expect("src/lib.rs was written");
     } else {
         let hint = format!("src/lib.rs: the table of layers differs; write it by `{WRITE}=1 cargo test --test tidy`");
-        assert!(text == due, "{hint}\n{}", table());
+        assert!(text == expected, "{hint}\n{}", table());
     }
 }
 

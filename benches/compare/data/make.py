@@ -258,12 +258,12 @@ def add_large_tensors(folder, name, path, origin):
     file = path.read_bytes()
     end = 8 + int.from_bytes(file[:8], "little")
     header = json.loads(file[8:end])
-    wanted = {"F32": "f32", "BF16": "bf16"}
+    dtypes = {"F32": "f32", "BF16": "bf16"}
     found = {"f32": [], "bf16": []}
     for tensor in header.values():
-        if tensor.get("dtype") in wanted and math.prod(tensor["shape"]) >= LARGE:
+        if tensor.get("dtype") in dtypes and math.prod(tensor["shape"]) >= LARGE:
             start, stop = tensor["data_offsets"]
-            found[wanted[tensor["dtype"]]].append(file[end + start : end + stop])
+            found[dtypes[tensor["dtype"]]].append(file[end + start : end + stop])
     if found["f32"]:
         folder.add_floats(name, np.frombuffer(b"".join(found["f32"]), "<f4"), (1024,), origin)
     elif found["bf16"]:

@@ -1,7 +1,7 @@
 //! A Parquet file of chats of any size, to measure the conversion of a large file.
 
 use crate::nested::data::{CHAT, texts::Samples};
-use crate::nested::{Columns, Indexed, arrow};
+use crate::nested::{Columns, IndexedColumns, arrow};
 use anyhow::{Context, Result, ensure};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::Compression;
@@ -47,7 +47,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
                 samples.rewind();
             }
         }
-        let indexed = Indexed::new(CHAT, columns);
+        let indexed = IndexedColumns::new(CHAT, columns);
         chats += indexed.samples();
         raw_bytes += indexed.columns.raw_bytes();
         writer.write(&arrow::batch(&indexed, 0..indexed.samples(), schema.clone())?)?;

@@ -1,6 +1,6 @@
 //! What tensilo's choice of encodings misses, and what each of its ideas saves.
 
-use crate::data::more::{self, ElementType, Listed};
+use crate::data::more::{self, DatasetEntry, ElementType};
 use crate::data::{self, Dataset, Element};
 use crate::nested;
 use anyhow::{Context, Result, ensure};
@@ -79,7 +79,7 @@ fn profile(name: &str) -> Result<Profile> {
 
 /// What was written of some chunks.
 #[derive(Default)]
-struct Written {
+struct EncodeResult {
     /// The stored bytes of the values.
     bytes: u64,
     /// The same, weighted as the profile compares encodings.
@@ -87,10 +87,10 @@ struct Written {
     time: Duration,
 }
 
-impl Written {
+impl EncodeResult {
     /// Returns by how many percents the cost is greater than another.
-    fn percents_above(&self, least: &Self) -> f64 {
-        100.0 * (self.cost as f64 / least.cost.max(1) as f64 - 1.0)
+    fn percents_above(&self, best: &Self) -> f64 {
+        100.0 * (self.cost as f64 / best.cost.max(1) as f64 - 1.0)
     }
 }
 
@@ -101,78 +101,78 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         arguments.at_most.len(),
         arguments.profile.len()
     );
-    let is_wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
+    let is_requested = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
     match arguments.ablation {
         true => println!(
             "| data | profile | idea | stored | without it | lost | time without it |\n|---|---|---|--:|--:|--:|--:|"
         ),
         false => println!("| data | profile | raw | stored | smallest | regret |\n|---|---|--:|--:|--:|--:|"),
     }
-    let mut too_great = Vec::new();
-    for name in data::NAMES.into_iter().filter(|name| is_wanted(name)) {
-        measure_chunks(arguments, &data::load(name, arguments.data.as_deref())?, &mut too_great)?;
+    let mut failures = Vec::new();
+    for name in data::NAMES.into_iter().filter(|name| is_requested(name)) {
+        measure_chunks(arguments, &data::load(name, arguments.data.as_deref())?, &mut failures)?;
     }
     for folder in &arguments.more {
-        for set in more::list(folder)?.iter().filter(|set| is_wanted(&set.name)) {
-            measure_listed(arguments, set, &mut too_great)?;
+        for set in more::list(folder)?.iter().filter(|set| is_requested(&set.name)) {
+            measure_entry(arguments, set, &mut failures)?;
         }
     }
     let folders = nested::data::Folders { tensors: arguments.data.as_deref(), texts: arguments.texts.as_deref() };
-    for name in nested::data::NAMES.into_iter().filter(|name| is_wanted(name)) {
+    for name in nested::data::NAMES.into_iter().filter(|name| is_requested(name)) {
         let data = nested::data::load(name, folders, TEXT_BYTES)?;
-        arguments.profile.iter().try_for_each(|&profile| measure(arguments, &data, profile, &mut too_great))?;
+        arguments.profile.iter().try_for_each(|&profile| measure(arguments, &data, profile, &mut failures))?;
     }
-    ensure!(too_great.is_empty(), "regrets are too great: {}", too_great.join("; "));
+    ensure!(failures.is_empty(), "regrets are too great: {}", failures.join("; "));
     Ok(())
 }
 
-fn measure_listed(arguments: &Arguments, set: &Listed, too_great: &mut Vec<String>) -> Result<()> {
+fn measure_entry(arguments: &Arguments, set: &DatasetEntry, failures: &mut Vec<String>) -> Result<()> {
     match set.dtype {
-        ElementType::Bf16 => measure_chunks(arguments, &set.load::<bf16>()?, too_great),
-        ElementType::F32 => measure_chunks(arguments, &set.load::<f32>()?, too_great),
-        ElementType::F64 => measure_chunks(arguments, &set.load::<f64>()?, too_great),
-        ElementType::I16 => measure_chunks(arguments, &set.load::<i16>()?, too_great),
-        ElementType::I32 => measure_chunks(arguments, &set.load::<i32>()?, too_great),
-        ElementType::I64 => measure_chunks(arguments, &set.load::<i64>()?, too_great),
+        ElementType::Bf16 => measure_chunks(arguments, &set.load::<bf16>()?, failures),
+        ElementType::F32 => measure_chunks(arguments, &set.load::<f32>()?, failures),
+        ElementType::F64 => measure_chunks(arguments, &set.load::<f64>()?, failures),
+        ElementType::I16 => measure_chunks(arguments, &set.load::<i16>()?, failures),
+        ElementType::I32 => measure_chunks(arguments, &set.load::<i32>()?, failures),
+        ElementType::I64 => measure_chunks(arguments, &set.load::<i64>()?, failures),
     }
 }
 
-fn measure_chunks<T: Element>(arguments: &Arguments, data: &Dataset<T>, too_great: &mut Vec<String>) -> Result<()> {
+fn measure_chunks<T: Element>(arguments: &Arguments, data: &Dataset<T>, failures: &mut Vec<String>) -> Result<()> {
     arguments.profile.iter().try_for_each(|&profile| {
-        measure(arguments, &Chunks::new(data, profile, arguments.chunks.into()), profile, too_great)
+        measure(arguments, &Chunks::new(data, profile, arguments.chunks.into()), profile, failures)
     })
 }
 
 /// Prints the lines of a source for a profile.
-fn measure(arguments: &Arguments, source: &dyn Source, profile: Profile, too_great: &mut Vec<String>) -> Result<()> {
+fn measure(arguments: &Arguments, source: &dyn Source, profile: Profile, failures: &mut Vec<String>) -> Result<()> {
     let name = format!("{} | {}", source.name(), profile.name());
     if arguments.ablation {
         return print_ablation(&name, source, profile);
     }
     let written = encode(source, profile, Search::new())?;
-    let least = encode(source, profile, Search::new().exhaustive())?;
-    let regret = written.percents_above(&least);
-    println!("| {name} | {} | {} | {} | {regret:.2} % |", source.raw_bytes(), written.bytes, least.bytes);
+    let best = encode(source, profile, Search::new().exhaustive())?;
+    let regret = written.percents_above(&best);
+    println!("| {name} | {} | {} | {} | {regret:.2} % |", source.raw_bytes(), written.bytes, best.bytes);
     let mut limits = arguments.profile.iter().zip(&arguments.at_most);
-    if limits.any(|(of, most)| *of == profile && regret > *most) {
-        too_great.push(format!("{}, {}: {regret:.2} %", source.name(), profile.name()));
+    if limits.any(|(of, max_percent)| *of == profile && regret > *max_percent) {
+        failures.push(format!("{}, {}: {regret:.2} %", source.name(), profile.name()));
     }
     Ok(())
 }
 
 /// Prints what each idea saves, if it saves anything.
 fn print_ablation(name: &str, source: &dyn Source, profile: Profile) -> Result<()> {
-    let least = encode(source, profile, Search::new().exhaustive())?;
+    let best = encode(source, profile, Search::new().exhaustive())?;
     let usual = encode(source, profile, Search::new())?;
     for idea in Idea::ALL {
         let without = encode(source, profile, Search::new().exhaustive().without(idea))?;
-        if without.cost != least.cost {
+        if without.cost != best.cost {
             let shorter = encode(source, profile, Search::new().without(idea))?;
             println!(
                 "| {name} | {idea:?} | {} | {} | {:.2} % | {:.0} % |",
-                least.bytes,
+                best.bytes,
                 without.bytes,
-                without.percents_above(&least),
+                without.percents_above(&best),
                 100.0 * shorter.time.as_secs_f64() / usual.time.as_secs_f64()
             );
         }
@@ -181,11 +181,11 @@ fn print_ablation(name: &str, source: &dyn Source, profile: Profile) -> Result<(
 }
 
 /// Writes all files of a source, and adds up their chunks.
-fn encode(source: &dyn Source, profile: Profile, search: Search) -> Result<Written> {
+fn encode(source: &dyn Source, profile: Profile, search: Search) -> Result<EncodeResult> {
     let options = WriterOptions::new().profile(profile).search(search).check_chunks(false);
     let start = Instant::now();
     let files = source.write(&options)?;
-    let mut written = Written { time: start.elapsed(), ..Written::default() };
+    let mut written = EncodeResult { time: start.elapsed(), ..EncodeResult::default() };
     for file in files {
         let reader = Reader::from_bytes(file)?;
         for column in reader.columns() {
@@ -201,10 +201,10 @@ fn encode(source: &dyn Source, profile: Profile, search: Search) -> Result<Writt
 }
 
 impl<'a, T: Element> Chunks<'a, T> {
-    fn new(data: &'a Dataset<T>, profile: Profile, most_chunks: usize) -> Self {
+    fn new(data: &'a Dataset<T>, profile: Profile, max_chunks: usize) -> Self {
         let samples = RUN * data.samples_in(profile.chunk_bytes());
         let all = data.samples().div_ceil(samples);
-        let count = all.min(most_chunks.div_ceil(RUN));
+        let count = all.min(max_chunks.div_ceil(RUN));
         // from the middle of each share
         let starts = (0..count).map(|i| (2 * i + 1) * all / (2 * count) * samples).collect();
         Self { data, samples, starts }

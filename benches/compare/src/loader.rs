@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 use tensilo::Profile;
-use tensilo_data::{DatasetOptions, LoaderOptions, Mode, Order, View};
+use tensilo_data::{DatasetOptions, EpochOrder, LoaderOptions, Order, View};
 
 /// Measures batches in shuffled order: the loader of tensilo, and threads that gather the same
 /// batches from other stores.
@@ -132,11 +132,11 @@ fn gathers<'a>(
             let mut taken = 0;
             while begun.elapsed() < time {
                 let step = next.fetch_add(1, Ordering::Relaxed);
-                let order = Order::new(Mode::Shuffled, samples, 1, step / steps);
+                let order = EpochOrder::new(Order::Shuffled, samples, 1, step / steps);
                 let first = step % steps * batch as u64;
                 positions.clear();
                 positions.extend(first..first + batch as u64);
-                order.replace_by_samples(&mut positions)?;
+                order.replace_with_samples(&mut positions)?;
                 request.clear();
                 request.extend(positions.iter().map(|&sample| sample as usize));
                 store.gather(&request, black_box(&mut out))?;
@@ -160,7 +160,7 @@ fn loader(data: &Dataset, file: &Path, threads: usize, time: Duration) -> Result
     // SAFETY: the file is in a temporary folder of this process, which does not change it once it
     // is written.
     let dataset = unsafe { DatasetOptions::new().mmap() }.open(file)?;
-    let options = LoaderOptions::new(batch(data) as u32).mode(Mode::Shuffled).seed(1);
+    let options = LoaderOptions::new(batch(data) as u32).order(Order::Shuffled).seed(1);
     let loader = options.decode_threads(threads).io_depth(threads).loader(&View::all(&dataset))?;
     let (mut samples, begun) = (0, Instant::now());
     for batch in loader.epochs(0..u64::MAX) {

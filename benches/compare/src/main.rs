@@ -12,7 +12,7 @@ mod data;
 mod loader;
 mod measure;
 mod nested;
-mod opened;
+mod open_peer;
 mod peers;
 mod report;
 mod run;
@@ -20,7 +20,7 @@ mod tensors;
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
-use data::more::{self, Listed};
+use data::more::{self, DatasetEntry};
 use nested::data::Folders;
 use report::Report;
 use run::Settings;
@@ -93,7 +93,7 @@ fn main() -> Result<()> {
     }
     let settings = Settings {
         rounds: arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 9 }).into(),
-        least: Duration::from_millis(if arguments.quick { 2 } else { 20 }),
+        min_time: Duration::from_millis(if arguments.quick { 2 } else { 20 }),
     };
     let more = arguments.more.as_deref().map_or_else(|| Ok(Vec::new()), more::list)?;
     check_names(&arguments.only, &more)?;
@@ -104,17 +104,17 @@ fn main() -> Result<()> {
     }
     let folder = tempfile::Builder::new().prefix("tensilo-compare").tempdir().context("a temporary folder")?;
     let mut tables = Vec::new();
-    let is_wanted = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
-    for name in data::NAMES.into_iter().filter(|name| is_wanted(name)) {
+    let is_requested = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
+    for name in data::NAMES.into_iter().filter(|name| is_requested(name)) {
         let data = data::load(name, arguments.data.as_deref())?;
         tables.push(tensors::run(&data, settings, folder.path())?);
     }
-    for set in more.iter().filter(|set| is_wanted(&set.name)) {
-        tables.push(tensors::run_listed(set, settings, folder.path())?);
+    for set in more.iter().filter(|set| is_requested(&set.name)) {
+        tables.push(tensors::run_entry(set, settings, folder.path())?);
     }
     let folders = Folders { tensors: arguments.data.as_deref(), texts: arguments.texts.as_deref() };
     let text_bytes = if arguments.quick { TEXT_BYTES / 8 } else { TEXT_BYTES };
-    for name in nested::data::NAMES.into_iter().filter(|name| is_wanted(name)) {
+    for name in nested::data::NAMES.into_iter().filter(|name| is_requested(name)) {
         let data = nested::data::load(name, folders, text_bytes)?;
         tables.push(nested::run(&data, settings, folder.path())?);
     }
@@ -134,7 +134,7 @@ fn main() -> Result<()> {
 }
 
 /// Checks that all data sets that are asked for exist, and that no two have one name.
-fn check_names(only: &[String], more: &[Listed]) -> Result<()> {
+fn check_names(only: &[String], more: &[DatasetEntry]) -> Result<()> {
     let mut names: Vec<&str> = data::NAMES.into_iter().chain(nested::data::NAMES).collect();
     for set in more {
         ensure!(!names.contains(&set.name.as_str()), "there are two data sets {}", set.name);

@@ -19,9 +19,9 @@ impl Stats {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            let place = share * (sorted.len() - 1) as f64;
-            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-            below + (above - below) * place.fract()
+            let rank = share * (sorted.len() - 1) as f64;
+            let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
+            below + (above - below) * rank.fract()
         };
         Self { min: at(0.0), low: at(0.25), median: at(0.5), high: at(0.75), max: at(1.0) }
     }
@@ -36,15 +36,15 @@ impl Stats {
     }
 }
 
-/// Seconds for one call of `work`: it is called at least once, and again until `least` has passed.
-pub fn seconds_per_call(least: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+/// Seconds for one call of `work`: it is called at least once, and again until `min_time` has passed.
+pub fn seconds_per_call(min_time: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     let mut calls = 0_u32;
     loop {
         work()?;
         calls += 1;
         let elapsed = start.elapsed();
-        if elapsed >= least {
+        if elapsed >= min_time {
             return Ok(elapsed.as_secs_f64() / f64::from(calls));
         }
     }

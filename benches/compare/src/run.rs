@@ -1,7 +1,7 @@
 //! The rounds of a comparison, for any kind of data.
 //!
 //! Each competitor has written its file, opened it, and had all its values compared with the input
-//! before (`tensors.rs`, `nested/compared.rs`), which also warms it up. In each round, every
+//! before (`tensors.rs`, `nested/comparison.rs`), which also warms it up. In each round, every
 //! measurement is taken of every competitor in turn, beginning with another one each time, so that
 //! noise of the machine affects all alike. All get the same requests.
 
@@ -13,16 +13,16 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Samples of one gathering request.
-pub const GATHERED: usize = 256;
+pub const GATHER_SAMPLES: usize = 256;
 
 /// The samples of one gathering request.
-pub type Request = [usize; GATHERED];
+pub type Request = [usize; GATHER_SAMPLES];
 
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub rounds: usize,
     /// The shortest time of a measurement in a round.
-    pub least: Duration,
+    pub min_time: Duration,
 }
 
 /// The data of a table, for the reports.
@@ -73,7 +73,7 @@ pub struct Row {
     pub decode: Stats,
     /// For one sample.
     pub sample: Stats,
-    /// For `GATHERED` samples.
+    /// For `GATHER_SAMPLES` samples.
     pub gather: Stats,
     /// For one sample, read from the file by position.
     pub position: Option<Stats>,
@@ -158,14 +158,14 @@ pub fn run<M: Measured>(
         eprint!("\r{}: round {} of {} ", facts.name, round + 1, settings.rounds);
         contenders.rotate_left(usize::from(round > 0));
         for Contender { name, measured, times, .. } in &mut contenders {
-            times.encode.push(encode(measured, &scratch, settings.least).with_context(|| name.clone())?);
+            times.encode.push(encode(measured, &scratch, settings.min_time).with_context(|| name.clone())?);
         }
         for Contender { measured, times, .. } in &mut contenders {
-            times.decode.push(seconds_per_call(settings.least, || measured.decode_all())?);
+            times.decode.push(seconds_per_call(settings.min_time, || measured.decode_all())?);
         }
         let seed = round as u64;
         for contender in &mut contenders {
-            random(contender, facts.samples, Random::new(seed), &mut memory, settings.least)?;
+            random(contender, facts.samples, Random::new(seed), &mut memory, settings.min_time)?;
         }
     }
     eprintln!();
@@ -180,16 +180,16 @@ pub fn request(random: &mut Random, samples: usize) -> Request {
 }
 
 /// Encodes to a file that is removed when the clock has stopped.
-fn encode(measured: &impl Measured, file: &Path, least: Duration) -> Result<f64> {
-    let (mut passed, mut calls) = (0.0, 0);
-    while calls == 0 || passed < least.as_secs_f64() {
-        passed += seconds_per_call(Duration::ZERO, || measured.encode(file))?;
+fn encode(measured: &impl Measured, file: &Path, min_time: Duration) -> Result<f64> {
+    let (mut elapsed, mut calls) = (0.0, 0);
+    while calls == 0 || elapsed < min_time.as_secs_f64() {
+        elapsed += seconds_per_call(Duration::ZERO, || measured.encode(file))?;
         calls += 1;
         if file.exists() {
             fs::remove_file(file)?;
         }
     }
-    Ok(passed / f64::from(calls))
+    Ok(elapsed / f64::from(calls))
 }
 
 /// The measurements of random samples.
@@ -198,25 +198,25 @@ fn random<M: Measured>(
     samples: usize,
     mut random: Random,
     memory: &mut M::Memory,
-    least: Duration,
+    min_time: Duration,
 ) -> Result<()> {
     let Contender { measured, times, .. } = contender;
-    times.sample.push(batched(least, || measured.sample(random.below(samples), memory))?);
-    times.gather.push(seconds_per_call(least, || measured.gather(&request(&mut random, samples), memory))?);
+    times.sample.push(batched(min_time, || measured.sample(random.below(samples), memory))?);
+    times.gather.push(seconds_per_call(min_time, || measured.gather(&request(&mut random, samples), memory))?);
     if measured.position(0, memory)? {
-        times.position.push(batched(least, || measured.position(random.below(samples), memory).map(drop))?);
+        times.position.push(batched(min_time, || measured.position(random.below(samples), memory).map(drop))?);
     }
     if measured.view(0)? {
-        times.view.push(batched(least, || measured.view(random.below(samples)).map(drop))?);
+        times.view.push(batched(min_time, || measured.view(random.below(samples)).map(drop))?);
     }
     Ok(())
 }
 
 /// As `seconds_per_call`, for calls that are much shorter than reading the clock: reads it after
 /// every 32.
-fn batched(least: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+fn batched(min_time: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     const CALLS: u32 = 32;
-    Ok(seconds_per_call(least, || (0..CALLS).try_for_each(|_| work()))? / f64::from(CALLS))
+    Ok(seconds_per_call(min_time, || (0..CALLS).try_for_each(|_| work()))? / f64::from(CALLS))
 }
 
 fn row<M>(facts: &Facts, contender: Contender<M>) -> Row {

@@ -1,18 +1,18 @@
 //! The competitors on one data set of tensors.
 
-use crate::data::more::{ElementType, Listed};
+use crate::data::more::{DatasetEntry, ElementType};
 use crate::data::{Dataset, Element};
 use crate::measure::Random;
-use crate::opened::{Opened, prepare};
+use crate::open_peer::{OpenPeer, prepare};
 use crate::peers::{self, Data, Store};
-use crate::run::{self, Facts, GATHERED, Measured, Request, Settings, Table, request};
+use crate::run::{self, Facts, GATHER_SAMPLES, Measured, Request, Settings, Table, request};
 use anyhow::{Result, ensure};
 use half::bf16;
 use std::hint::black_box;
 use std::path::Path;
 
 /// Measures a data set of the user's list.
-pub fn run_listed(set: &Listed, settings: Settings, folder: &Path) -> Result<Table> {
+pub fn run_entry(set: &DatasetEntry, settings: Settings, folder: &Path) -> Result<Table> {
     match set.dtype {
         ElementType::Bf16 => run(&set.load::<bf16>()?, settings, folder),
         ElementType::F32 => run(&set.load::<f32>()?, settings, folder),
@@ -33,7 +33,7 @@ pub fn run<T: Element>(data: &Dataset<T>, settings: Settings, folder: &Path) -> 
         samples: data.samples(),
         raw_bytes: data.raw_bytes(),
     };
-    let memory = vec![T::default(); GATHERED * data.elements()];
+    let memory = vec![T::default(); GATHER_SAMPLES * data.elements()];
     run::run(facts, contenders, memory, settings, folder)
 }
 
@@ -78,7 +78,7 @@ impl<T: Element> Data for Dataset<T> {
         ensure!(same(store.decode_all()?, &self.values), "decoding all gives other values");
         let mut random = Random::new(u64::MAX);
         self.check_samples(store, &mut random)?;
-        let mut out = vec![T::default(); GATHERED * self.elements()];
+        let mut out = vec![T::default(); GATHER_SAMPLES * self.elements()];
         for _ in 0..3 {
             let request = request(&mut random, self.samples());
             spoil(&mut out);
@@ -91,7 +91,7 @@ impl<T: Element> Data for Dataset<T> {
     }
 }
 
-impl<T: Element> Measured for Opened<'_, Dataset<T>> {
+impl<T: Element> Measured for OpenPeer<'_, Dataset<T>> {
     /// As long as the samples of a request.
     type Memory = Vec<T>;
 

@@ -6,17 +6,17 @@
 //! the terminal, and fail with the errors of the crates.
 //!
 //! Documents, tiles and drawings come from the commands. Steps that a command does with a progress
-//! bar are repeated here with a [`Tell`]: that bar only looks for signals that the handlers of
+//! bar are repeated here with a [`ProgressCallback`]: that bar only looks for signals that the handlers of
 //! `run` have seen.
 
 use crate::commands::dataset::DatasetFacts;
 use crate::commands::inspect;
 use crate::commands::map::{Form, Subject, draw_dataset, draw_file};
-use crate::commands::salvage::{FileLosses, SalvageReport, begin, dataset_document};
+use crate::commands::salvage::{FileLosses, SalvageReport, create_like, dataset_document};
 use crate::failure::Failure;
 use crate::open;
 use crate::options::threads;
-pub use crate::terminal::Tell;
+pub use crate::terminal::ProgressCallback;
 use serde_json::Value;
 use std::io;
 use std::path::Path;
@@ -44,16 +44,16 @@ pub fn inspect(path: &Path) -> Result<Value, DataError> {
 /// # Errors
 ///
 /// Nothing can be salvaged, reading or writing failed, or something has the path of the output.
-pub fn salvage(path: &Path, output: Option<&Path>, tell: Tell<'_>) -> Result<Value, DataError> {
+pub fn salvage(path: &Path, output: Option<&Path>, report_progress: ProgressCallback<'_>) -> Result<Value, DataError> {
     if let Some(dataset) = open::dataset(path)? {
-        return salvage_dataset(&dataset, output, tell);
+        return salvage_dataset(&dataset, output, report_progress);
     }
     let source = open::source(path)?;
     let output = output.map(|path| Ok::<_, DataError>((path, DataFile::create(path, false)?))).transpose()?;
-    let mut look = |done, total| tell("looking for chunks", done, Some(total));
+    let mut look = |done, total| report_progress("looking for chunks", done, Some(total));
     let options = SalvageOptions::new().decode(true).progress(&mut look);
     let salvaged = find_intact(source, options).map_err(|error| Failure::about(path, error))?;
-    let written = output.map(|(path, output)| Ok::<_, DataError>((path, rewrite(&salvaged, output, tell)?)));
+    let written = output.map(|(path, output)| Ok::<_, DataError>((path, rewrite(&salvaged, output, report_progress)?)));
     let written = written.transpose()?;
     let written = written.as_ref().map(|(path, summary)| (*path, summary));
     Ok(SalvageReport { salvaged: &salvaged, written }.document())
@@ -66,7 +66,12 @@ pub fn salvage(path: &Path, output: Option<&Path>, tell: Tell<'_>) -> Result<Val
 ///
 /// The width is not 600 to 10000 pixels, a dataset is to be verified, or the file or the dataset
 /// cannot be opened or read.
-pub fn draw_layout(path: &Path, width: u32, verify: bool, tell: Tell<'_>) -> Result<String, DataError> {
+pub fn draw_layout(
+    path: &Path,
+    width: u32,
+    verify: bool,
+    report_progress: ProgressCallback<'_>,
+) -> Result<String, DataError> {
     if !(600..=10_000).contains(&width) {
         return Err(DataError::BadArgument(format!("width={width}: a drawing is 600 to 10000 pixels wide")));
     }
@@ -77,21 +82,25 @@ pub fn draw_layout(path: &Path, width: u32, verify: bool, tell: Tell<'_>) -> Res
         }
         Some(dataset) => Ok(draw_dataset(path, &dataset, Form::Svg(width))?),
         None => {
-            let subject = Subject::open(path, verify, true, tell)?;
+            let subject = Subject::open(path, verify, true, report_progress)?;
             Ok(draw_file(path, &subject, Form::Svg(width), true)?)
         }
     }
 }
 
 /// Salvages all files of a dataset, and writes a new dataset if there is an `output`.
-fn salvage_dataset(dataset: &Dataset, output: Option<&Path>, tell: Tell<'_>) -> Result<Value, DataError> {
-    let mut changes = output.map(|folder| begin(dataset, &folder.to_path_buf())).transpose()?;
+fn salvage_dataset(
+    dataset: &Dataset,
+    output: Option<&Path>,
+    report_progress: ProgressCallback<'_>,
+) -> Result<Value, DataError> {
+    let mut changes = output.map(|folder| create_like(dataset, &folder.to_path_buf())).transpose()?;
     let mut losses = Vec::new();
     for group in dataset.groups() {
         let group = group?;
         let mut written = Vec::new();
         for (number, file) in group.files.iter().enumerate() {
-            let mut look = |done, total| tell("looking for chunks", done, Some(total));
+            let mut look = |done, total| report_progress("looking for chunks", done, Some(total));
             let options = SalvageOptions::new().decode(true).progress(&mut look);
             let found = dataset.salvage_file(&group, number, options)?;
             let lost = FileLosses::of(dataset, &group, file, &found);
@@ -101,7 +110,7 @@ fn salvage_dataset(dataset: &Dataset, output: Option<&Path>, tell: Tell<'_>) -> 
                 }
                 let output = changes.next_file()?;
                 let path = output.path().to_path_buf();
-                rewrite(&found.salvaged, output, tell)?;
+                rewrite(&found.salvaged, output, report_progress)?;
                 written.push((path, file.columns.clone()));
             }
             losses.push(lost);
@@ -115,9 +124,13 @@ fn salvage_dataset(dataset: &Dataset, output: Option<&Path>, tell: Tell<'_>) -> 
 }
 
 /// Writes what is left of a file, with nulls for what is lost.
-fn rewrite<K: Sink>(salvaged: &Salvaged, output: K, tell: Tell<'_>) -> tensilo::Result<Summary<K>> {
+fn rewrite<K: Sink>(
+    salvaged: &Salvaged,
+    output: K,
+    report_progress: ProgressCallback<'_>,
+) -> tensilo::Result<Summary<K>> {
     let total = Some(salvaged.reader.sample_count());
-    let mut advance = |done| tell("writing", done, total);
+    let mut advance = |done| report_progress("writing", done, total);
     let writer = WriterOptions::new().threads(threads(None)).alignment(salvaged.reader.alignment());
     salvaged.write_to(output, &writer, RewriteOptions::new().progress(&mut advance))
 }

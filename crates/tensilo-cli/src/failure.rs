@@ -14,7 +14,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use tensilo::error::{Advice, display_path};
-use tensilo::import::FoundShape;
+use tensilo::import::InferredShape;
 use tensilo::verify::FileState;
 use tensilo::{ColumnSchema, DType, Error, ErrorKind, Extent, LogicalType, Schema};
 use tensilo_data::DataError;
@@ -166,8 +166,8 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
         _ => advice(error),
     };
     let is_another_format = matches!(error.rule(), Some("R-2.2" | "R-2.9")) && error.offset() == Some(0);
-    if let Some(foreign) = path.filter(|_| error.offset() == Some(0)).and_then(foreign) {
-        message = format!("{message}\nhint: {foreign}");
+    if let Some(foreign_format) = path.filter(|_| error.offset() == Some(0)).and_then(foreign_format) {
+        message = format!("{message}\nhint: {foreign_format}");
     } else if error.kind() == ErrorKind::Corrupt && !is_another_format {
         message.push_str(
             "\nhint: \"tensilo verify FILE\" lists everything that is damaged, \"tensilo map --verify\" draws it, \
@@ -215,7 +215,7 @@ impl From<io::Error> for Failure {
 
 /// Names the format of a file that is not a tensilo file, and the command that reads it. Returns
 /// `None` if the file may be a damaged tensilo file.
-pub(crate) fn foreign(path: &Path) -> Option<&'static str> {
+pub(crate) fn foreign_format(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
     File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;
     match start.as_slice() {
@@ -239,14 +239,14 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
     match advice {
         Advice::SkipColumns => option("--skip", name),
         Advice::RenameColumns => option("--rename", &format!("{name}=NEW")),
-        Advice::SkipOthers => "--skip-others".to_owned(),
+        Advice::SkipExtraColumns => "--skip-extra-columns".to_owned(),
         Advice::ReplaceNulls => "--null-elements nan|zero".to_owned(),
         Advice::ReplaceNullsWithZero => "--null-elements zero".to_owned(),
         Advice::DeclareShape(extents) => shape_flag(name, extents),
         Advice::ConvertAgain(extents) => format!("convert {}", shape_flag(name, extents)),
         Advice::Cast(dtype) => format!("convert {}", cast_flag(name, *dtype)),
         Advice::StoredTypes => "--stored-types".to_owned(),
-        Advice::DistrustStatistics => "--distrust-statistics".to_owned(),
+        Advice::IgnoreStatistics => "--ignore-statistics".to_owned(),
         Advice::DiscardTail => "--discard-tail".to_owned(),
         other => other.to_string(), // advice newer than this program
     }
@@ -267,12 +267,12 @@ fn cast_flag(name: &str, dtype: DType) -> String {
 /// Returns an option with its value. A value that begins with a hyphen is joined by `=`, so that it
 /// is not taken for an option.
 fn option(flag: &str, value: &str) -> String {
-    format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, word(value))
+    format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, shell_quote(value))
 }
 
 /// Returns a text as one word of a shell. Characters that a terminal does not show are escaped,
 /// which only a person can undo.
-fn word(text: &str) -> String {
+fn shell_quote(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
     let escape = |c: char| if "'\"\\".contains(c) { c.to_string() } else { c.escape_debug().to_string() };
     match text.chars().all(is_plain) && !text.is_empty() {
@@ -283,18 +283,18 @@ fn word(text: &str) -> String {
 
 /// Prints a note about each surprise in the columns that a conversion has written.
 pub(crate) fn note_columns(schema: &Schema) {
-    let notes = schema.columns.iter().flat_map(|column| odd_samples(column).into_iter().chain(no_values(column)));
+    let notes = schema.columns.iter().flat_map(|column| odd_samples(column).into_iter().chain(encoded_values(column)));
     notes.for_each(|note| terminal::note(&note));
 }
 
 /// Prints a note about each column whose elements are not its values.
 pub(crate) fn note_values(schema: &Schema) {
-    schema.columns.iter().filter_map(no_values).for_each(|note| terminal::note(&note));
+    schema.columns.iter().filter_map(encoded_values).for_each(|note| terminal::note(&note));
 }
 
 /// Describes elements that are not the values of a column, such as scaled integers; `None` if they
 /// are.
-fn no_values(column: &ColumnSchema) -> Option<String> {
+fn encoded_values(column: &ColumnSchema) -> Option<String> {
     LogicalType::check_values(column)
         .err()
         .map(|error| format!("{}; loaders and array files refuse this column", advice(&error)))
@@ -302,7 +302,7 @@ fn no_values(column: &ColumnSchema) -> Option<String> {
 
 /// Describes the samples whose shape differs from all others; `None` if no sample does.
 fn odd_samples(column: &ColumnSchema) -> Option<String> {
-    let found = FoundShape::of(column)?;
+    let found = InferredShape::of(column)?;
     if found.odd_count == 0 {
         return None;
     }
@@ -356,7 +356,7 @@ mod tests {
         assert_eq!(flag(&Advice::ConvertAgain(vec![Some(3)]), Some("x")), "convert --shape x=3");
         assert_eq!(flag(&Advice::DeclareShape(vec![Some(3)]), Some("-x")), "--shape=-x=3");
         assert_eq!(flag(&Advice::Cast(DType::F64), Some("a b")), "convert --cast 'a b=f64'");
-        for (name, due) in [
+        for (name, expected) in [
             ("a=b", "--rename a=b=NEW"),
             ("it's", r"--rename 'it'\''s=NEW'"),
             (r"a\b", r"--rename 'a\b=NEW'"),
@@ -365,8 +365,8 @@ mod tests {
             ("é", "--rename é=NEW"),
             ("\u{202e}", r"--rename '\u{202e}=NEW'"),
         ] {
-            assert_eq!(flag(&Advice::RenameColumns, Some(name)), due);
+            assert_eq!(flag(&Advice::RenameColumns, Some(name)), expected);
         }
-        assert_eq!(word(""), "''");
+        assert_eq!(shell_quote(""), "''");
     }
 }

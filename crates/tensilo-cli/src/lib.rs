@@ -56,7 +56,7 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print(); // if stderr is closed, the exit code still tells
-            if is_of_several_files(&error) {
+            if is_unquoted_glob(&error) {
                 terminal::note("these are several files: quote the pattern, as in 'train/*.tsl', or give the folder");
             }
             return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
@@ -73,7 +73,7 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
 }
 
 /// Returns whether an argument is refused that a shell may have made of a pattern.
-fn is_of_several_files(error: &clap::Error) -> bool {
+fn is_unquoted_glob(error: &clap::Error) -> bool {
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => Path::new(argument).is_file(),
         _ => false,

@@ -22,7 +22,7 @@ pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
 /// Opens a dataset as [`dataset`] does, with these options.
 pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Option<Dataset>> {
     Ok(match path {
-        path if Address::is_prefix(path) => Some(options.open(path)?),
+        path if Address::is_dataset_prefix(path) => Some(options.open(path)?),
         path if path.is_dir() => Some(options.open(path).map_err(|error| with_hint(path, error))?),
         path if is_pattern(path) => Some(options.open_glob(path)?),
         _ => None,
@@ -53,11 +53,11 @@ const OTHER_FORMATS: [&str; 3] = ["parquet", "arrow", "feather"];
 
 /// Returns whether an argument names a dataset.
 pub(crate) fn is_dataset(path: &Path) -> bool {
-    Address::is_prefix(path) || path.is_dir() || is_pattern(path)
+    Address::is_dataset_prefix(path) || path.is_dir() || is_pattern(path)
 }
 
 fn is_pattern(path: &Path) -> bool {
-    !Address::is_path(path) && path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
+    !Address::is_url_path(path) && path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
 }
 
 /// Opens the bytes of a file, by position, or of an object. If another process changes or

@@ -118,7 +118,7 @@ pub(crate) fn store(quiet: bool) -> Arc<dyn InputStore> {
         terminal::warning(&format!("{address}: passed over: {UNREADABLE_KEY}"));
     };
     let inputs = ObjectInputs::new(ObjectOptions::new());
-    Arc::new(if quiet { inputs } else { inputs.pass_over(warn) })
+    Arc::new(if quiet { inputs } else { inputs.skip_unreadable(warn) })
 }
 
 /// Fails if the data of an input would come from a terminal.
@@ -166,8 +166,8 @@ impl FromStr for Names {
 
 /// Splits `NAME=VALUE` at the last `=`. Neither side may be empty.
 fn assignment<'a>(text: &'a str, how: &str) -> Result<(String, &'a str), String> {
-    let parts = text.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
-    parts.map(|(name, value)| (name.to_owned(), value)).ok_or_else(|| how.to_owned())
+    let pair = text.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
+    pair.map(|(name, value)| (name.to_owned(), value)).ok_or_else(|| how.to_owned())
 }
 
 /// Parses `NAME=TYPE`.
@@ -231,7 +231,7 @@ pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
 }
 
 /// Parses the number of versions that are kept: at least one.
-pub(crate) fn kept_versions(text: &str) -> Result<NonZeroU64, String> {
+pub(crate) fn version_count(text: &str) -> Result<NonZeroU64, String> {
     text.parse().map_err(|_| "keep at least 1 version, a number".to_owned())
 }
 
@@ -269,8 +269,8 @@ pub(crate) fn alignments() -> impl TypedValueParser<Value = u32> {
 }
 
 /// Returns the value of `--threads`, or the number of cores.
-pub(crate) fn threads(asked: Option<NonZeroUsize>) -> usize {
-    asked.or_else(|| available_parallelism().ok()).map_or(1, usize::from)
+pub(crate) fn threads(requested: Option<NonZeroUsize>) -> usize {
+    requested.or_else(|| available_parallelism().ok()).map_or(1, usize::from)
 }
 
 #[cfg(test)]

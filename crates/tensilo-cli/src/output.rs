@@ -103,7 +103,7 @@ impl Destination {
     /// Refuses an object that is an input. An object has no identity but its address.
     fn refuse_input_object(&self, address: &Address, inputs: Inputs<'_>) -> Outcome {
         let Inputs::Files(inputs) = inputs else { return Ok(()) };
-        let is_same = |input: &&PathBuf| Address::of_path(input).is_ok_and(|input| input == *address);
+        let is_same = |input: &&PathBuf| Address::from_path(input).is_ok_and(|input| input == *address);
         inputs.iter().find(is_same).map_or(Ok(()), |input| Err(self.is_input(input)))
     }
 
@@ -154,7 +154,7 @@ impl Destination {
     }
 
     /// Warns about temporary files that killed runs to this destination have left.
-    pub(crate) fn warn_of_litter(&self) {
+    pub(crate) fn warn_of_leftover_files(&self) {
         if self.target != Target::File {
             return;
         }
@@ -213,8 +213,8 @@ impl Target {
         if path == Path::new("-") {
             return Ok(Self::Descriptor(Descriptor::STDOUT));
         }
-        if Address::is_path(path) {
-            return Address::of_path(path).map(Self::Object).map_err(|error| Failure::Usage(error.to_string()));
+        if Address::is_url_path(path) {
+            return Address::from_path(path).map(Self::Object).map_err(|error| Failure::Usage(error.to_string()));
         }
         const MAX: usize = 40; // the limit of Linux
         let mut at = path.to_path_buf();

@@ -20,9 +20,9 @@ use std::time::Duration;
 /// signal even if the waiting thread gets no processor.
 static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// Whether the work has seen a signal, and is about to end.
-static NOTICED: AtomicBool = AtomicBool::new(false);
+static SEEN: AtomicBool = AtomicBool::new(false);
 /// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
-static PATIENCE_MS: AtomicU64 = AtomicU64::new(0);
+static TIMEOUT_MS: AtomicU64 = AtomicU64::new(0);
 /// The temporary file to remove if a signal ends the process.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
 /// Whether the terminal shows a progress line.
@@ -66,7 +66,7 @@ pub(crate) fn watch() {
         let _ = ready.send(()); // the receiver waits below
         if let Ok(mut signals) = signals {
             let mut is_first = true;
-            signals.forever().for_each(|signal| arrived(signal, std::mem::take(&mut is_first)));
+            signals.forever().for_each(|signal| on_signal(signal, std::mem::take(&mut is_first)));
         }
     };
     if std::thread::Builder::new().spawn(watch).is_ok() {
@@ -84,18 +84,18 @@ fn is_ignored(signal: i32) -> bool {
 }
 
 #[cfg(unix)]
-fn arrived(signal: i32, is_first: bool) {
+fn on_signal(signal: i32, is_first: bool) {
     /// The time that the process has to end after the work has seen a signal.
-    const ENDING: Duration = Duration::from_secs(2);
-    let mut patience = Duration::from_millis(PATIENCE_MS.load(Ordering::SeqCst));
-    if NOTICED.load(Ordering::SeqCst) {
-        patience = patience.max(ENDING); // the work may have ended before this thread woke up
+    const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
+    let mut timeout = Duration::from_millis(TIMEOUT_MS.load(Ordering::SeqCst));
+    if SEEN.load(Ordering::SeqCst) {
+        timeout = timeout.max(EXIT_TIMEOUT); // the work may have ended before this thread woke up
     }
     let wait = move || {
-        std::thread::sleep(patience);
+        std::thread::sleep(timeout);
         end(Signal(signal));
     };
-    if !is_first || patience.is_zero() || std::thread::Builder::new().spawn(wait).is_err() {
+    if !is_first || timeout.is_zero() || std::thread::Builder::new().spawn(wait).is_err() {
         end(Signal(signal));
     }
 }
@@ -116,19 +116,19 @@ fn end(signal: Signal) -> ! {
 /// Returns the signal that arrived; `None` if none has. The caller ends its work if one has.
 pub(crate) fn received() -> Option<Signal> {
     let signal = i32::try_from(RECEIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)?;
-    NOTICED.store(true, Ordering::SeqCst);
+    SEEN.store(true, Ordering::SeqCst);
     Some(Signal(signal))
 }
 
-/// Announces work that checks for signals and ends within `patience` after one. A longer time
+/// Announces work that checks for signals and ends within `timeout` after one. A longer time
 /// announced before stays in force.
-pub(crate) fn at_work(patience: Duration) {
-    PATIENCE_MS.fetch_max(u64::try_from(patience.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
+pub(crate) fn begin_work(timeout: Duration) {
+    TIMEOUT_MS.fetch_max(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
 }
 
 /// Announces the end of that work.
-pub(crate) fn idle() {
-    PATIENCE_MS.store(0, Ordering::SeqCst);
+pub(crate) fn end_work() {
+    TIMEOUT_MS.store(0, Ordering::SeqCst);
     show_line(false);
 }
 

@@ -19,7 +19,7 @@ use std::time::Duration;
 use tensilo::import;
 
 /// The width of a line if the terminal's is unknown.
-pub(crate) const USUAL_WIDTH: u16 = 80;
+pub(crate) const DEFAULT_WIDTH: u16 = 80;
 
 /// Returns the width of the terminal on the standard output; `None` if it is not a terminal.
 pub(crate) fn stdout_width() -> Option<u16> {
@@ -48,7 +48,7 @@ fn print(style: Style, heading: &str, message: &str) {
 }
 
 /// The time that work with a progress bar has to end after a signal.
-const PATIENCE: Duration = Duration::from_secs(2);
+const SIGNAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The unit of the progress.
 #[derive(Clone, Copy, Debug)]
@@ -61,9 +61,9 @@ pub(crate) enum Unit {
 
 impl Unit {
     fn style(self, has_total: bool) -> ProgressStyle {
-        let width = terminal_size::terminal_size_of(io::stderr()).map_or(USUAL_WIDTH, |(width, _)| width.0);
+        let width = terminal_size::terminal_size_of(io::stderr()).map_or(DEFAULT_WIDTH, |(width, _)| width.0);
         let template = match (self, has_total) {
-            (_, true) if width < USUAL_WIDTH => "{percent:>3} % {wide_msg}",
+            (_, true) if width < DEFAULT_WIDTH => "{percent:>3} % {wide_msg}",
             (Self::Samples, true) => "{msg} [{wide_bar}] {human_pos}/{human_len} samples, {per_sec}, {eta} left",
             (Self::Bytes, true) => {
                 "{msg} [{wide_bar}] {decimal_bytes}/{decimal_total_bytes}, {decimal_bytes_per_sec}, {eta} left"
@@ -78,7 +78,7 @@ impl Unit {
 
 /// A function that gets the phase of some work, and how much is done and in total, if known. If it
 /// breaks, the work ends with an error of kind `Cancelled`, and its output is removed.
-pub type Tell<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
+pub type ProgressCallback<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
 
 /// A progress bar without colours. Dropping it clears the line.
 pub(crate) struct Progress {
@@ -98,7 +98,7 @@ impl Progress {
 
     /// Shows `done` of `total` in this phase. Returns `Break` if a signal has arrived.
     pub(crate) fn set(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
-        signals::at_work(PATIENCE);
+        signals::begin_work(SIGNAL_TIMEOUT);
         if signals::received().is_some() {
             return ControlFlow::Break(());
         }
@@ -133,6 +133,6 @@ pub(crate) fn show_import(progress: &Progress, verb: &'static str, at: import::P
 impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
-        signals::idle();
+        signals::end_work();
     }
 }

@@ -14,7 +14,7 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 use std::io::{self, Write};
 use tensilo::facts::{CastFacts, ColumnFacts};
-use tensilo::import::FoundShape;
+use tensilo::import::InferredShape;
 use tensilo::verify::Damage;
 use tensilo::{ColumnSchema, Schema};
 
@@ -107,10 +107,10 @@ pub(crate) fn write_casts<'a>(
 }
 
 /// Writes an empty line and a table of the columns whose shape was inferred; nothing if none was.
-pub(crate) fn write_found(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
+pub(crate) fn write_inferred_shapes(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(&["shape found", "shape", ">in samples", ">others"]);
     for column in &schema.columns {
-        let Some(found) = FoundShape::of(column) else { continue };
+        let Some(found) = InferredShape::of(column) else { continue };
         let (agreeing, others) = (found.agreeing_count().to_string(), found.odd_count.to_string());
         table.row(vec![excerpt(&column.name), found.shape.to_string(), agreeing, others]);
     }
@@ -172,7 +172,7 @@ pub(crate) fn nanoseconds(time: f64) -> String {
 }
 
 /// Returns a quotient; `None` if the divisor is not positive.
-pub(crate) fn quotient(amount: u64, divisor: f64) -> Option<f64> {
+pub(crate) fn divide(amount: u64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| amount as f64 / divisor) // an approximation
 }
 
@@ -183,7 +183,7 @@ pub(crate) fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> 
 
 /// Formats raw bytes divided by stored bytes; `-` if either is 0.
 pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
-    let ratio = quotient(raw_bytes, stored_bytes as f64); // an approximation
+    let ratio = divide(raw_bytes, stored_bytes as f64); // an approximation
     or_dash(ratio.filter(|ratio| *ratio > 0.0), |ratio| format!("{ratio:.2}"))
 }
 
@@ -252,7 +252,7 @@ mod tests {
         table.hide_blank();
         let mut out = Vec::new();
         table.write_wide(&mut out).unwrap();
-        let due = "name      bytes  note\na             1  x\nlängere  123456\n日本          2  y\n";
-        assert_eq!(String::from_utf8(out).unwrap(), due);
+        let expected = "name      bytes  note\na             1  x\nlängere  123456\n日本          2  y\n";
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
 }
 
 /// Returns the bytes of what is swapped between byte orders: an element, or half of a complex one.
-pub(crate) fn swapped_bytes(dtype: DType) -> usize {
+pub(crate) fn swap_width(dtype: DType) -> usize {
     if dtype == DType::Complex64 { 4 } else { dtype.element_bytes() }
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn element_array(dtype: DType, bytes: MutableBuffer) -> Result<ArrayR
     if dtype == DType::Bool {
         return bools(&bytes);
     }
-    let count = bytes.len() / swapped_bytes(dtype);
+    let count = bytes.len() / swap_width(dtype);
     let field = element_field("", dtype, false);
     let data = ArrayData::builder(field.data_type().clone()).len(count).add_buffer(Buffer::from(bytes)).build();
     data.map(make_array).map_err(|error| Error::bad_input(error.to_string()))
@@ -143,7 +143,7 @@ mod tests {
             let mut packed = Vec::new();
             let mut packer = Packer::new(&mut packed, bits);
             // in pieces, as batches come
-            elements.chunks(7).for_each(|piece| packer.write_all(piece).unwrap());
+            elements.chunks(7).for_each(|chunk| packer.write_all(chunk).unwrap());
             assert_eq!(packed.len(), elements.len() * bits as usize / 8);
             for first in 0..elements.len() {
                 let bit = first as u64 * u64::from(bits);

@@ -12,7 +12,7 @@
 //! to back in one pass over the documents. A sample is a document: the tokens of its sequences.
 
 use crate::element::{element_array, element_field, swap_bytes};
-use crate::stream::unreadable;
+use crate::stream::read_error;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ListArray, RecordBatch};
@@ -35,7 +35,7 @@ impl InputFormat for Megatron {
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         let mut first = Vec::new();
-        file.reader()?.take(9).read_to_end(&mut first).map_err(unreadable)?;
+        file.reader()?.take(9).read_to_end(&mut first).map_err(read_error)?;
         if first != MAGIC {
             return Ok(None);
         }
@@ -95,7 +95,7 @@ impl MegatronIndex {
     /// Reads the header, and compares the sizes of the lists with that of the file.
     fn read(mut file: InputReader) -> Result<Self> {
         let mut header = Vec::new();
-        (&mut file).take(HEADER_BYTES).read_to_end(&mut header).map_err(unreadable)?;
+        (&mut file).take(HEADER_BYTES).read_to_end(&mut header).map_err(read_error)?;
         let header: [u8; 34] = header.try_into().map_err(|_| Error::bad_input("the index is cut off in its header"))?;
         let [_, _, _, _, _, _, _, _, _, rest @ ..] = header;
         let [a, b, c, d, e, f, g, h, code, rest @ ..] = rest;
@@ -117,9 +117,9 @@ impl MegatronIndex {
             ));
         }
         if lists != Some(found) {
-            let due = lists.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
+            let expected = lists.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
             let message = format!(
-                "the index has {sequence_count} sequences and {bounds} bounds of documents, which take {due} bytes, and there are {found}"
+                "the index has {sequence_count} sequences and {bounds} bounds of documents, which take {expected} bytes, and there are {found}"
             );
             return Err(Error::bad_input(message));
         }
@@ -164,14 +164,14 @@ struct IndexList(BufReader<InputReader>);
 impl IndexList {
     fn at(file: &FormatFile, offset: u64) -> Result<Self> {
         let mut reader = file.reader()?;
-        reader.seek(SeekFrom::Start(offset)).map_err(unreadable)?;
+        reader.seek(SeekFrom::Start(offset)).map_err(read_error)?;
         Ok(Self(BufReader::new(reader)))
     }
 
     /// Returns the next number of 32 bits.
     fn next_length(&mut self) -> Result<u64> {
         let mut bytes = [0; 4];
-        self.0.read_exact(&mut bytes).map_err(unreadable)?;
+        self.0.read_exact(&mut bytes).map_err(read_error)?;
         let length = i32::from_le_bytes(bytes);
         u64::try_from(length).map_err(|_| Error::bad_input(format!("a sequence of {length} tokens")))
     }
@@ -179,7 +179,7 @@ impl IndexList {
     /// Returns the next number of 64 bits.
     fn next_number(&mut self) -> Result<u64> {
         let mut bytes = [0; 8];
-        self.0.read_exact(&mut bytes).map_err(unreadable)?;
+        self.0.read_exact(&mut bytes).map_err(read_error)?;
         let number = i64::from_le_bytes(bytes);
         u64::try_from(number).map_err(|_| Error::bad_input(format!("the offset or number {number}")))
     }
@@ -190,7 +190,7 @@ const BATCH_BYTES: usize = 2 << 20;
 /// The most bytes of a document: Arrow's offsets have 32 bits.
 const MAX_DOCUMENT_BYTES: usize = (1 << 31) - 1;
 /// Documents in a batch, whatever their size.
-const BATCH_DOCUMENTS: u64 = 1 << 16;
+const MAX_BATCH_DOCUMENTS: u64 = 1 << 16;
 
 /// The documents of a dataset, in order.
 struct Documents {
@@ -219,16 +219,18 @@ impl Documents {
     fn batch(&mut self) -> Result<RecordBatch> {
         let (mut bytes, mut ends) = (MutableBuffer::new(0), vec![0_i32]);
         let width = self.index.dtype.element_bytes();
-        let last = self.index.document_count.min(self.next_document.saturating_add(BATCH_DOCUMENTS));
+        let last = self.index.document_count.min(self.next_document.saturating_add(MAX_BATCH_DOCUMENTS));
         while self.next_document < last && bytes.len() < BATCH_BYTES {
-            self.document(&mut bytes).map_err(|error| self.of_document(error))?;
+            self.document(&mut bytes).map_err(|error| self.in_document(error))?;
             let end = i32::try_from(bytes.len() / width);
-            ends.push(end.map_err(|_| self.of_document(Error::bad_input("it has more than 2^31 - 1 tokens")))?);
+            ends.push(end.map_err(|_| self.in_document(Error::bad_input("it has more than 2^31 - 1 tokens")))?);
             self.next_document = self.next_document.saturating_add(1);
         }
         if self.next_document == self.index.document_count && self.next_sequence != self.index.sequence_count {
-            let (found, due) = (self.next_sequence, self.index.sequence_count);
-            return Err(Error::bad_input(format!("the documents have {found} sequences, and the index has {due}")));
+            let (found, expected) = (self.next_sequence, self.index.sequence_count);
+            return Err(Error::bad_input(format!(
+                "the documents have {found} sequences, and the index has {expected}"
+            )));
         }
         if cfg!(target_endian = "big") {
             swap_bytes(width, &mut bytes);
@@ -242,7 +244,7 @@ impl Documents {
         RecordBatch::try_new(Arc::clone(&self.schema), vec![Arc::new(lists.map_err(failed)?)]).map_err(failed)
     }
 
-    fn of_document(&self, error: Error) -> Error {
+    fn in_document(&self, error: Error) -> Error {
         match error.kind() {
             tensilo::ErrorKind::BadInput => {
                 Error::bad_input(format!("document {}: {}", self.next_document, error.message()))
@@ -275,8 +277,8 @@ impl Documents {
                 return Err(Error::bad_input(format!("it has more than {MAX_DOCUMENT_BYTES} bytes")));
             }
             bytes.extend_zeros(count);
-            let place = bytes.get_mut(start..).unwrap_or_default(); // as many were added
-            self.tokens.read_exact_at(offset, place).map_err(unreadable)?;
+            let destination = bytes.get_mut(start..).unwrap_or_default(); // as many were added
+            self.tokens.read_exact_at(offset, destination).map_err(read_error)?;
             self.next_sequence = self.next_sequence.saturating_add(1);
         }
         Ok(())

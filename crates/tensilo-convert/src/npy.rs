@@ -5,8 +5,8 @@
 //! integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the same, but
 //! need a generated parser and big integers, and allocate what a header claims.
 
-use crate::stream::{stream_error, unreadable};
-use crate::tensor::{ArchivedStream, ColumnBytes, FormatOptions, Order, TensorColumn, TensorTable};
+use crate::stream::{read_error, stream_error};
+use crate::tensor::{ArchiveStream, ColumnBytes, FormatOptions, Order, TensorColumn, TensorTable};
 use flate2::read::DeflateDecoder;
 use std::io::{Read, Seek, SeekFrom};
 use tensilo::import::{FormatFile, InputFormat, InputReader, RecordSource};
@@ -28,7 +28,7 @@ impl InputFormat for Npy {
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         let mut first = Vec::new();
         let read = file.reader()?.take(6).read_to_end(&mut first);
-        read.map_err(unreadable)?;
+        read.map_err(read_error)?;
         if first != MAGIC {
             return Ok(None);
         }
@@ -53,11 +53,11 @@ fn check_length(column: &TensorColumn, header: &NpyHeader, found: u64) -> Result
     if column.byte_count() == Some(found) {
         return Ok(());
     }
-    let due = column.byte_count().unwrap_or(u64::MAX); // was checked
-    let what = if found < due { "is cut off" } else { "has bytes behind its elements" };
+    let expected = column.byte_count().unwrap_or(u64::MAX); // was checked
+    let what = if found < expected { "is cut off" } else { "has bytes behind its elements" };
     let NpyHeader { dtype, extents, .. } = header;
     Err(Error::bad_input(format!(
-        "the array {what}: {dtype} of shape {extents:?} take {due} bytes, and there are {found}"
+        "the array {what}: {dtype} of shape {extents:?} take {expected} bytes, and there are {found}"
     )))
 }
 
@@ -72,7 +72,7 @@ impl InputFormat for Npz {
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         let mut reader = file.reader()?;
         let mut first = Vec::new();
-        (&mut reader).take(4).read_to_end(&mut first).map_err(unreadable)?;
+        (&mut reader).take(4).read_to_end(&mut first).map_err(read_error)?;
         if !matches!(first.as_slice(), b"PK\x03\x04" | b"PK\x05\x06") {
             return Ok(None);
         }
@@ -122,10 +122,10 @@ impl Entry {
     fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<(String, Result<Self>)> {
         let entry = archive.by_index_raw(i).map_err(|error| malformed(&error))?;
         let name = entry.name().map_err(|error| malformed(&error))?.into_owned();
-        Ok((name, Self::located(&entry)))
+        Ok((name, Self::locate(&entry)))
     }
 
-    fn located<R: Read>(entry: &ZipFile<'_, R>) -> Result<Self> {
+    fn locate<R: Read>(entry: &ZipFile<'_, R>) -> Result<Self> {
         let refused = |what: &str| Err(Error::bad_input(format!("the file in the archive {what}")));
         if entry.encrypted() {
             return refused("is encrypted");
@@ -155,15 +155,15 @@ fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, 
     if entry.offset.checked_add(entry.stored_bytes).is_none_or(|end| end > reader.byte_count()) {
         return Err(Error::bad_input("the archive is cut off"));
     }
-    reader.seek(SeekFrom::Start(entry.offset)).map_err(unreadable)?;
+    reader.seek(SeekFrom::Start(entry.offset)).map_err(read_error)?;
     let stored = reader.take(entry.stored_bytes);
     let header = match entry.is_deflated {
         true => NpyHeader::read(&mut DeflateDecoder::new(stored))?,
         false => NpyHeader::read(&mut { stored })?,
     };
     let Entry { offset, stored_bytes, is_deflated, crc, .. } = *entry;
-    let stream = ArchivedStream { offset, stored_bytes, is_deflated, crc };
-    let bytes = ColumnBytes::Archived { file: file.clone(), stream, skipped: header.byte_count };
+    let stream = ArchiveStream { offset, stored_bytes, is_deflated, crc };
+    let bytes = ColumnBytes::Archived { file: file.clone(), stream, skip_bytes: header.byte_count };
     let column = column(name, &header, bytes)?;
     check_length(&column, &header, entry.byte_count.saturating_sub(header.byte_count))?;
     Ok((column, header.extents))
@@ -271,7 +271,7 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
         "u8" => DType::U64,
         "c8" => DType::Complex64,
         "b1" | "?" => DType::Bool,
-        _ => return Err(refused_type(descr, name)),
+        _ => return Err(unsupported_type(descr, name)),
     };
     let is_swapped = match order {
         "<" => cfg!(target_endian = "big"),
@@ -286,7 +286,7 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
     Ok((dtype, is_swapped))
 }
 
-fn refused_type(descr: &str, name: &str) -> Error {
+fn unsupported_type(descr: &str, name: &str) -> Error {
     let advice = match name.get(..1) {
         _ if name.starts_with('V') || name == "f1" => {
             "it does not tell what its bytes mean (bfloat16, float8 and int4 of ml_dtypes are saved so); save \
@@ -313,7 +313,7 @@ enum Literal {
 }
 
 /// Nested sequences are at most this deep: `descr` of records is 3.
-const MOST_DEPTH: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Parses a literal, with nothing but spaces behind it. `None`: it is malformed, or of another
 /// kind.
@@ -327,7 +327,7 @@ fn value(rest: &mut &str, depth: usize) -> Option<Literal> {
     *rest = rest.trim_start();
     let first = rest.chars().next()?;
     match first {
-        _ if depth > MOST_DEPTH => None,
+        _ if depth > MAX_DEPTH => None,
         '\'' | '"' => {
             let (text, after) = rest.get(1..)?.split_once(first)?;
             *rest = after;

@@ -1,7 +1,7 @@
 //! Safetensors: named tensors behind a header in JSON.
 
 use crate::element::packed_bits;
-use crate::stream::unreadable;
+use crate::stream::read_error;
 use crate::tensor::{ColumnBytes, FormatOptions, TensorColumn, TensorTable};
 use safetensors::Dtype;
 use safetensors::tensor::Metadata;
@@ -10,7 +10,7 @@ use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{DType, Error, Result};
 
 /// The most bytes of a header, as in the original library.
-const MOST_HEADER_BYTES: u64 = 100_000_000;
+const MAX_HEADER_BYTES: u64 = 100_000_000;
 /// The bytes of a header's length.
 const LENGTH_BYTES: u64 = 8;
 
@@ -28,20 +28,20 @@ impl InputFormat for SafetensorsFormat {
         let rest = reader.byte_count().saturating_sub(LENGTH_BYTES);
         let refused =
             |what: &str| Err(Error::bad_input(format!("the header of the tensors has {header_bytes} bytes, {what}")));
-        if header_bytes > MOST_HEADER_BYTES {
-            return refused(&format!("more than {MOST_HEADER_BYTES}"));
+        if header_bytes > MAX_HEADER_BYTES {
+            return refused(&format!("more than {MAX_HEADER_BYTES}"));
         }
         if header_bytes > rest {
             return refused(&format!("but only {rest} bytes follow in the file"));
         }
         let mut header = Vec::new();
-        reader.take(header_bytes).read_to_end(&mut header).map_err(unreadable)?;
+        reader.take(header_bytes).read_to_end(&mut header).map_err(read_error)?;
         let metadata: Metadata = serde_json::from_slice(&header)
             .map_err(|error| Error::bad_input(format!("the header of the tensors is malformed: {error}")))?;
         let data_bytes = rest.saturating_sub(header_bytes);
         if u64::try_from(metadata.data_len()).ok() != Some(data_bytes) {
-            let due = metadata.data_len();
-            return Err(Error::bad_input(format!("the tensors take {due} bytes, and there are {data_bytes}")));
+            let expected = metadata.data_len();
+            return Err(Error::bad_input(format!("the tensors take {expected} bytes, and there are {data_bytes}")));
         }
         let columns = columns(file, &metadata, LENGTH_BYTES.saturating_add(header_bytes), self.0);
         let own = metadata.metadata().clone().unwrap_or_default();
@@ -52,17 +52,17 @@ impl InputFormat for SafetensorsFormat {
 /// Reads the length of the header. Returns `None` if the file is of another format.
 fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>> {
     let mut first = Vec::new();
-    reader.take(LENGTH_BYTES).read_to_end(&mut first).map_err(unreadable)?;
-    let is_named_so = file.path().extension().is_some_and(|extension| extension == "safetensors");
+    reader.take(LENGTH_BYTES).read_to_end(&mut first).map_err(read_error)?;
+    let has_extension = file.path().extension().is_some_and(|extension| extension == "safetensors");
     let Ok(length) = <[u8; 8]>::try_from(first.as_slice()) else {
         let cut_off = || Error::bad_input("the file is cut off inside its header");
-        return if is_named_so { Err(cut_off()) } else { Ok(None) };
+        return if has_extension { Err(cut_off()) } else { Ok(None) };
     };
     let mut brace = Vec::new();
-    file.reader()?.take(LENGTH_BYTES + 1).read_to_end(&mut brace).map_err(unreadable)?;
+    file.reader()?.take(LENGTH_BYTES + 1).read_to_end(&mut brace).map_err(read_error)?;
     let length = u64::from_le_bytes(length);
-    let is_one = brace.last() == Some(&b'{') && length <= MOST_HEADER_BYTES;
-    Ok((is_named_so || is_one).then_some(length))
+    let is_safetensors = brace.last() == Some(&b'{') && length <= MAX_HEADER_BYTES;
+    Ok((has_extension || is_safetensors).then_some(length))
 }
 
 /// Returns the columns, in the order of their bytes.

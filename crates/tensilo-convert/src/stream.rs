@@ -14,7 +14,7 @@ use tensilo::{Error, Result};
 
 /// The maximum bytes of one value. Arrow's offsets have 32 bits, and a batch has fewer than
 /// `BATCH_BYTES` before its last row.
-pub(crate) const VALUE_BYTES: u64 = (1 << 31) - 1 - BATCH_BYTES as u64;
+pub(crate) const MAX_VALUE_BYTES: u64 = (1 << 31) - 1 - BATCH_BYTES as u64;
 
 /// The bytes of a file, decompressed.
 pub(crate) enum ByteStream {
@@ -27,7 +27,7 @@ impl ByteStream {
     pub(crate) fn open(file: &FormatFile) -> Result<Self> {
         const BUFFER_BYTES: usize = 1 << 16;
         let mut first = Vec::new();
-        file.reader()?.take(2).read_to_end(&mut first).map_err(unreadable)?;
+        file.reader()?.take(2).read_to_end(&mut first).map_err(read_error)?;
         let plain = BufReader::with_capacity(BUFFER_BYTES, file.reader()?);
         Ok(match first.as_slice() {
             [0x1F, 0x8B] => {
@@ -44,14 +44,14 @@ impl ByteStream {
         let mut stream = Self::open(file)?.take(count);
         match stream.read_to_end(&mut first) {
             // what is wrong with it, the reader of its format will find
-            Err(error) if !is_malformed(&error) => Err(unreadable(error)),
+            Err(error) if !is_malformed(&error) => Err(read_error(error)),
             _ => Ok(first),
         }
     }
 
     /// Reads exactly so many bytes. Memory is allocated for those that are there. Returns `None` at
     /// the end of the stream, if not even one is there.
-    pub(crate) fn exactly(&mut self, count: u64, what: &str) -> Result<Option<Vec<u8>>> {
+    pub(crate) fn read_exactly(&mut self, count: u64, what: &str) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         self.take(count).read_to_end(&mut bytes).map_err(|error| stream_error(&error, what))?;
         match u64::try_from(bytes.len()) {
@@ -89,7 +89,7 @@ impl io::BufRead for ByteStream {
 
 /// Returns whether the name of a file has one of the extensions of a format, with or without
 /// `.gz` behind it.
-pub(crate) fn is_named(path: &Path, is_extension: impl Fn(&str) -> bool) -> bool {
+pub(crate) fn matches_extension(path: &Path, is_extension: impl Fn(&str) -> bool) -> bool {
     let extension = |path: &Path| path.extension().and_then(|extension| extension.to_str().map(str::to_owned));
     match extension(path) {
         Some(gz) if gz == "gz" => extension(&path.with_extension("")).is_some_and(|extension| is_extension(&extension)),
@@ -117,12 +117,12 @@ pub(crate) fn cut_off(what: &str) -> Error {
 pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
 /// The most values of a batch, nulls too: a row of a few bytes may have none of very many columns.
-const BATCH_VALUES: usize = 1 << 22;
+const MAX_BATCH_VALUES: usize = 1 << 22;
 
 /// Returns how many rows a batch has at most, whatever their bytes.
-pub(crate) fn most_rows(schema: &Schema) -> usize {
+pub(crate) fn max_rows(schema: &Schema) -> usize {
     let values = schema.fields().iter().map(|field| values_per_row(field)).sum::<usize>();
-    (BATCH_VALUES / values.max(1)).max(1)
+    (MAX_BATCH_VALUES / values.max(1)).max(1)
 }
 
 /// Returns the minimum number of values of a row. Fields are not nested deeply.
@@ -140,23 +140,23 @@ pub(crate) fn row_batches<'a, R: 'a>(
     mut next: impl FnMut() -> Result<Option<(R, usize)>> + 'a,
     batch_of: impl Fn(&[R]) -> Result<RecordBatch> + 'a,
 ) -> Box<dyn Iterator<Item = Result<RecordBatch>> + 'a> {
-    let most = most_rows(schema);
-    let mut some = move || -> Result<Vec<R>> {
+    let max_rows = max_rows(schema);
+    let mut next_rows = move || -> Result<Vec<R>> {
         let (mut rows, mut bytes) = (Vec::new(), 0_usize);
-        while bytes < BATCH_BYTES && rows.len() < most {
+        while bytes < BATCH_BYTES && rows.len() < max_rows {
             let Some((row, row_bytes)) = next()? else { break };
             rows.push(row);
             bytes = bytes.saturating_add(row_bytes);
         }
         Ok(rows)
     };
-    Box::new(std::iter::from_fn(move || match some() {
+    Box::new(std::iter::from_fn(move || match next_rows() {
         Ok(rows) if rows.is_empty() => None,
         rows => Some(rows.and_then(|rows| batch_of(&rows))),
     }))
 }
 
 /// Returns the error about a file that cannot be read.
-pub(crate) fn unreadable(error: std::io::Error) -> Error {
+pub(crate) fn read_error(error: std::io::Error) -> Error {
     Error::io("reading the file", error)
 }

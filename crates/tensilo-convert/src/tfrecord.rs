@@ -5,7 +5,7 @@
 //! a first pass finds the features and their types, and a second one makes arrays. A feature whose
 //! examples contradict each other is refused, and the others are read.
 
-use crate::stream::{ByteStream, VALUE_BYTES, cut_off, is_named, row_batches};
+use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, matches_extension, row_batches};
 use prost::Message as _;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin, refused
 use tensilo::{Error, Result, limits};
 
 /// The bytes of a length and its checksum.
-const HEAD_BYTES: u64 = 12;
+const HEADER_BYTES: u64 = 12;
 
 /// Files of `tf.train.Example`, compressed by gzip or not.
 pub(crate) struct TfRecord;
@@ -28,28 +28,29 @@ impl InputFormat for TfRecord {
     }
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
-        let first = ByteStream::first(file, HEAD_BYTES)?;
+        let first = ByteStream::first(file, HEADER_BYTES)?;
         // `train.tfrecord-00000-of-00128` is a name that TensorFlow gives shards
-        let is_named_so =
-            is_named(file.path(), |extension| matches!(extension.split('-').next(), Some("tfrecord" | "tfrecords")));
-        if !is_named_so && record_length(&first).is_none() {
+        let has_extension = matches_extension(file.path(), |extension| {
+            matches!(extension.split('-').next(), Some("tfrecord" | "tfrecords"))
+        });
+        if !has_extension && record_length(&first).is_none() {
             return Ok(None);
         }
-        let mut found = FoundFeatures::default();
+        let mut found = InferredFeatures::default();
         let mut records = Records::open(file)?;
         while let Some(example) = records.next_example()? {
-            let observed = found.observe(&example.0, &|| records.last());
-            observed.map_err(|error| Error::bad_input(format!("{}: {}", records.last(), error.message())))?;
+            let observed = found.observe(&example.0, &|| records.describe_last());
+            observed.map_err(|error| Error::bad_input(format!("{}: {}", records.describe_last(), error.message())))?;
         }
         Ok(Some(Box::new(TfRecordFile { file: file.clone(), schema: found.schema(), row_count: found.example_count })))
     }
 }
 
 /// Returns the length of a record, if its checksum is right.
-fn record_length(head: &[u8]) -> Option<u64> {
-    let (length, crc) = head.split_first_chunk::<8>()?;
-    let due = u32::from_le_bytes(crc.try_into().ok()?);
-    (masked_crc(length) == due).then(|| u64::from_le_bytes(*length))
+fn record_length(header: &[u8]) -> Option<u64> {
+    let (length, crc) = header.split_first_chunk::<8>()?;
+    let expected = u32::from_le_bytes(crc.try_into().ok()?);
+    (masked_crc(length) == expected).then(|| u64::from_le_bytes(*length))
 }
 
 /// Returns the checksum as the format stores it: CRC-32C, rotated and added to a constant, so that
@@ -75,7 +76,7 @@ impl RecordSource for TfRecordFile {
     }
 
     fn type_origin(&self) -> TypeOrigin {
-        TypeOrigin::FoundRepeated
+        TypeOrigin::InferredRepeated
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
@@ -101,21 +102,21 @@ impl Records {
     }
 
     /// Describes the last record that was read.
-    fn last(&self) -> String {
+    fn describe_last(&self) -> String {
         format!("record {}, which ends at byte {}", self.next.saturating_sub(1), self.offset)
     }
 
     /// Returns the next example, and the bytes of its record.
     fn next_example(&mut self) -> Result<Option<(Example, usize)>> {
         let what = format!("record {} at byte {}", self.next, self.offset);
-        let Some(head) = self.stream.exactly(HEAD_BYTES, &what)? else { return Ok(None) };
+        let Some(header) = self.stream.read_exactly(HEADER_BYTES, &what)? else { return Ok(None) };
         let refused = |why: &str| Error::bad_input(format!("{what}: {why}"));
-        let length = record_length(&head).ok_or_else(|| refused("the checksum of its length is wrong"))?;
-        if length > VALUE_BYTES {
-            return Err(refused(&format!("it has {length} bytes, more than {VALUE_BYTES}")));
+        let length = record_length(&header).ok_or_else(|| refused("the checksum of its length is wrong"))?;
+        if length > MAX_VALUE_BYTES {
+            return Err(refused(&format!("it has {length} bytes, more than {MAX_VALUE_BYTES}")));
         }
-        let record = self.stream.exactly(length, &what)?.ok_or_else(|| cut_off(&what))?;
-        let crc = self.stream.exactly(4, &what)?.ok_or_else(|| cut_off(&what))?;
+        let record = self.stream.read_exactly(length, &what)?.ok_or_else(|| cut_off(&what))?;
+        let crc = self.stream.read_exactly(4, &what)?.ok_or_else(|| cut_off(&what))?;
         if masked_crc(&record).to_le_bytes() != crc.as_slice() {
             return Err(refused("the checksum of its bytes is wrong"));
         }
@@ -125,7 +126,7 @@ impl Records {
             return Err(refused("it is a tf.train.SequenceExample, which is not read"));
         }
         self.next = self.next.saturating_add(1);
-        self.offset = self.offset.saturating_add(HEAD_BYTES).saturating_add(length).saturating_add(4);
+        self.offset = self.offset.saturating_add(HEADER_BYTES).saturating_add(length).saturating_add(4);
         Ok(Some((example, record.len())))
     }
 }
@@ -205,7 +206,7 @@ impl FeatureValues {
 
 /// The facts that all examples tell about a feature.
 #[derive(Clone, Debug)]
-struct FoundFeature {
+struct InferredFeature {
     /// `bytes_list`, `float_list` or `int64_list`.
     type_name: &'static str,
     /// Whether each example that has the feature has one value.
@@ -218,18 +219,18 @@ struct FoundFeature {
 
 /// The features of all examples of a file, in the order of their names: a map has no other.
 #[derive(Clone, Debug, Default)]
-struct FoundFeatures {
-    features: BTreeMap<String, FoundFeature>,
+struct InferredFeatures {
+    features: BTreeMap<String, InferredFeature>,
     example_count: u64,
 }
 
-impl FoundFeatures {
+impl InferredFeatures {
     /// Takes an example into account, which is `record` in errors.
     fn observe(&mut self, example: &Example, record: &dyn Fn() -> String) -> Result<()> {
         for (name, feature) in example.features.iter().flat_map(|features| &features.feature) {
             let Some(values) = &feature.values else { continue };
             let is_single = values.count() == 1;
-            let new = FoundFeature { type_name: values.type_name(), is_single, count: 0, refused: None };
+            let new = InferredFeature { type_name: values.type_name(), is_single, count: 0, refused: None };
             if !self.features.contains_key(name) && self.features.len() >= limits::COLUMNS {
                 return Err(Error::bad_input(format!("more than {} features", limits::COLUMNS)));
             }
@@ -246,7 +247,7 @@ impl FoundFeatures {
     }
 
     fn schema(&self) -> SchemaRef {
-        let field = |(name, found): (&String, &FoundFeature)| {
+        let field = |(name, found): (&String, &InferredFeature)| {
             if let Some(reason) = &found.refused {
                 return refused_field(name, reason);
             }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, Reader};
 use tensilo_cuda::{
-    BlockList, Conversion, Destination, DeviceBuffer, Gpu, LaunchReport, Launched, PlacedSamples, Resident,
+    BlockList, Conversion, Destination, DeviceBuffer, Gpu, LaunchReport, PendingLaunch, Resident, SampleRows,
 };
 
 /// Decoded bytes of a batch of consecutive samples.
@@ -73,8 +73,8 @@ fn times(gpu: &Gpu, times: u32) -> u32 {
 fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Result<(), Box<dyn Error>> {
     let samples = numbers(count, resident.sample_count());
     let row_bytes = resident.row_bytes().next_multiple_of(8);
-    let indices = gpu.buffer_of(bytemuck::cast_slice(&samples))?;
-    let rows = gpu.buffer_of(&vec![0; count * row_bytes])?;
+    let indices = gpu.buffer_from(bytemuck::cast_slice(&samples))?;
+    let rows = gpu.buffer_from(&vec![0; count * row_bytes])?;
     let launch = || {
         // SAFETY: rows and indices live until all launches are finished.
         unsafe { resident.gather(indices.address(), count, rows.as_batch(), row_bytes) }
@@ -82,24 +82,24 @@ fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Resu
     if let Some(refusal) = launch()?.finish()?.0 {
         return Err(format!("{refusal:?}").into());
     }
-    let mut due = ColumnBuffer::new();
-    let asked: Vec<u64> = samples.iter().map(|&sample| sample as u64).collect();
-    column.cursor().gather_into(&asked, &mut due)?;
+    let mut expected = ColumnBuffer::new();
+    let requested: Vec<u64> = samples.iter().map(|&sample| sample as u64).collect();
+    column.cursor().gather_into(&requested, &mut expected)?;
     let mut found = vec![0; count * row_bytes];
     rows.read(&mut found)?;
     for (position, row) in found.chunks_exact(row_bytes).enumerate() {
-        let values = value_range(&due, position);
-        if row.get(..values.len()) != due.bytes().get(values) {
+        let values = value_range(&expected, position);
+        if row.get(..values.len()) != expected.bytes().get(values) {
             return Err(format!("row {position} differs").into());
         }
     }
     let times = times(gpu, 1000);
-    let alone = (0..times).map(|_| {
+    let synchronous = (0..times).map(|_| {
         let start = Instant::now();
         launch().and_then(|gathered| gathered.finish()).map(|(_, on_device)| (start.elapsed(), on_device))
     });
-    let (alone, on_device): (Vec<_>, Vec<_>) = alone.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
-    let [alone, on_device] = [alone, on_device].map(median);
+    let (synchronous, on_device): (Vec<_>, Vec<_>) = synchronous.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let [synchronous, on_device] = [synchronous, on_device].map(median);
     let (start, mut in_flight) = (Instant::now(), VecDeque::new());
     for _ in 0..times {
         in_flight.push_back(launch()?);
@@ -109,10 +109,10 @@ fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Resu
     }
     drop(in_flight);
     let each = start.elapsed().as_secs_f64() / f64::from(times);
-    let speed = due.bytes().len() as f64 / each / 1e9;
-    let [on_device, alone, each] = [on_device, alone, each].map(|seconds| seconds * 1e6);
+    let speed = expected.bytes().len() as f64 / each / 1e9;
+    let [on_device, synchronous, each] = [on_device, synchronous, each].map(|seconds| seconds * 1e6);
     println!(
-        "gather of {count}: {on_device:.1} us on the GPU, {alone:.1} us with the host, {each:.1} us each in a row: {speed:.1} GB/s"
+        "gather of {count}: {on_device:.1} us on the GPU, {synchronous:.1} us with the host, {each:.1} us each in a row: {speed:.1} GB/s"
     );
     Ok(())
 }
@@ -124,16 +124,16 @@ fn value_range(buffer: &ColumnBuffer, position: usize) -> std::ops::Range<usize>
 
 /// Decodes consecutive samples that are sent with each launch.
 fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
-    let (mut plan, mut bytes, mut due) = (ReadPlan::new(), FetchedBytes::new(), ColumnBuffer::new());
+    let (mut plan, mut bytes, mut expected) = (ReadPlan::new(), FetchedBytes::new(), ColumnBuffer::new());
     let all = column.sample_count();
     plan.select_range(std::slice::from_ref(column), 0..all.min(1000))?;
     plan.fetch(&mut bytes)?;
-    Decoder::new().decode_column(&plan, &bytes, 0, &mut due)?;
-    let sample_bytes = (due.bytes().len() / due.sample_count().max(1)).max(1);
+    Decoder::new().decode_column(&plan, &bytes, 0, &mut expected)?;
+    let sample_bytes = (expected.bytes().len() / expected.sample_count().max(1)).max(1);
     let count = all.min((BATCH_BYTES / sample_bytes) as u64);
     plan.select_range(std::slice::from_ref(column), 0..count)?;
     plan.fetch(&mut bytes)?;
-    Decoder::new().decode_column(&plan, &bytes, 0, &mut due)?;
+    Decoder::new().decode_column(&plan, &bytes, 0, &mut expected)?;
     let mut lists = Vec::new();
     let mut batches: Vec<DeviceBuffer> = Vec::new();
     for _ in 0..2 {
@@ -141,14 +141,14 @@ fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
         Decoder::new().visit_blocks(&plan, &bytes, 0, &mut shapes, &mut |samples| list.push(0, &samples))?;
         let dtype = column.schema().dtype;
         let destination = Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None };
-        list.place(&destination, &[PlacedSamples { shapes: &shapes, rows: None }])?;
+        list.place(&destination, &[SampleRows { shapes: &shapes, rows: None }])?;
         lists.push(list);
-        batches.push(gpu.buffer_of(&vec![0; due.bytes().len()])?);
+        batches.push(gpu.buffer_from(&vec![0; expected.bytes().len()])?);
     }
     let sent = lists.first().map_or(0, |list| list.byte_count());
     let (start, times) = (Instant::now(), times(gpu, 40));
     let (mut in_flight, mut copying, mut decoding) = (VecDeque::new(), Vec::new(), Vec::new());
-    let mut finish = |launched: Launched| -> Result<BlockList, Box<dyn Error>> {
+    let mut finish = |launched: PendingLaunch| -> Result<BlockList, Box<dyn Error>> {
         let LaunchReport { list, refusal, .. } = launched.finish().inspect(|finished| {
             copying.push(finished.copying);
             decoding.push(finished.decoding);
@@ -167,12 +167,12 @@ fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
         finish(launched)?;
     }
     let each = start.elapsed().as_secs_f64() / f64::from(times);
-    let mut found = vec![0; due.bytes().len()];
+    let mut found = vec![0; expected.bytes().len()];
     batches.last().map_or(Ok(()), |batch| batch.read(&mut found))?;
-    if found != due.bytes() {
+    if found != expected.bytes() {
         return Err("a batch differs".into());
     }
-    let [decoded, sent] = [due.bytes().len(), sent].map(|bytes| bytes as f64 / 1e6);
+    let [decoded, sent] = [expected.bytes().len(), sent].map(|bytes| bytes as f64 / 1e6);
     let [out, link] = [decoded, sent].map(|megabytes| megabytes / each / 1e3);
     let [copied, kernel] = [sent / median(copying) / 1e3, decoded / median(decoding) / 1e3];
     println!("batches of {decoded:.1} MB, {sent:.1} MB sent: {out:.1} GB/s decoded, {link:.1} GB/s over the link");

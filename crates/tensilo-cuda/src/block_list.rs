@@ -62,7 +62,7 @@ pub struct Destination {
 
 /// Samples of a column that were read together: of one file.
 #[derive(Clone, Copy, Debug)]
-pub struct PlacedSamples<'a> {
+pub struct SampleRows<'a> {
     /// Their shapes, as [`visit_blocks`](tensilo::stages::Decoder::visit_blocks) returns them.
     pub shapes: &'a ColumnBuffer,
     /// The row of each; `None`: in order, from row 0 on. Only for destinations that have rows.
@@ -150,11 +150,11 @@ impl ReadMemory for Heap {
 
 /// What a launch begins with: the report of the kernel, which is all ones, and zeros up to the
 /// first block.
-const HEAD: usize = ALIGNMENT;
+const HEADER_BYTES: usize = ALIGNMENT;
 
 /// Where the records of a list are in its memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sealed {
+pub(crate) struct RecordLayout {
     pub blocks: usize,
     pub copies: usize,
     /// The bytes of all.
@@ -187,9 +187,9 @@ pub struct BlockList {
     used: usize,
     blocks: Vec<Block>,
     /// Blocks of columns whose samples have places.
-    placed: usize,
+    assigned: usize,
     /// Elements of the blocks after those.
-    wanted: Vec<Wanted>,
+    pending: Vec<PendingElements>,
     copies: Vec<Copy>,
     /// The part of the last block.
     part: Option<Part>,
@@ -225,7 +225,7 @@ const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
 /// Elements of a block that have no place yet.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct PendingElements {
     block: usize,
     part: usize,
     first: usize,
@@ -261,10 +261,10 @@ impl BlockList {
     pub(crate) fn in_memory(memory: Box<dyn ReadMemory>) -> Self {
         Self {
             memory,
-            used: HEAD,
+            used: HEADER_BYTES,
             blocks: Vec::new(),
-            placed: 0,
-            wanted: Vec::new(),
+            assigned: 0,
+            pending: Vec::new(),
             copies: Vec::new(),
             part: None,
             end: 0,
@@ -276,10 +276,10 @@ impl BlockList {
     /// Removes all blocks, and keeps the memory.
     pub fn clear(&mut self) {
         self.unused.extend(self.segments.drain(..).filter_map(|segment| segment.memory));
-        self.used = HEAD;
+        self.used = HEADER_BYTES;
         self.blocks.clear();
-        self.placed = 0;
-        self.wanted.clear();
+        self.assigned = 0;
+        self.pending.clear();
         self.copies.clear();
         self.part = None;
         self.end = 0;
@@ -298,7 +298,7 @@ impl BlockList {
     /// Adds fetched bytes as a segment, if they are in memory of the caller
     /// ([`FetchedBytes::set_memory`]). Blocks in a segment are sent from there and not copied to
     /// the list. Call [`BlockList::adopt`] before the launch.
-    pub fn expect(&mut self, bytes: &FetchedBytes) {
+    pub fn add_segment(&mut self, bytes: &FetchedBytes) {
         let start = bytes.memory().map_or(1, |memory| memory.as_ptr().addr());
         if let Some(memory) = bytes.memory().filter(|_| start.is_multiple_of(ALIGNMENT)) {
             let range = start..start.saturating_add(memory.len());
@@ -309,8 +309,8 @@ impl BlockList {
     /// Takes the memory of a segment if it has blocks of the list, until the list is cleared.
     pub fn adopt(&mut self, bytes: &mut FetchedBytes) {
         let Some(start) = bytes.memory().map(|memory| memory.as_ptr().addr()) else { return };
-        let is_of = |segment: &&mut Segment| segment.range.start == start && segment.fetches == bytes.fetches();
-        let segment = self.segments.iter_mut().find(is_of);
+        let matches = |segment: &&mut Segment| segment.range.start == start && segment.fetches == bytes.fetches();
+        let segment = self.segments.iter_mut().find(matches);
         if let Some(segment) = segment.filter(|segment| segment.memory.is_none() && !segment.used.is_empty()) {
             segment.memory = bytes.set_memory(None);
         }
@@ -336,15 +336,15 @@ impl BlockList {
     /// Returns the used bytes of each segment, and their offset on the device, from the start of
     /// the list.
     pub(crate) fn segments(&self) -> Result<Vec<(usize, &[u8])>> {
-        let mut places = Vec::new();
+        let mut ranges = Vec::new();
         for (segment, offset) in self.segments.iter().zip(self.segment_offsets()) {
             let bytes = match segment.used.is_empty() {
                 true => Some(&[][..]),
                 false => segment.memory.as_ref().and_then(|memory| memory.bytes().get(segment.used.clone())),
             };
-            places.push((offset, bytes.ok_or_else(not_adopted)?));
+            ranges.push((offset, bytes.ok_or_else(not_adopted)?));
         }
-        Ok(places)
+        Ok(ranges)
     }
 
     /// Returns the segment that has these bytes, and their offset there. `None` if no segment has
@@ -359,7 +359,7 @@ impl BlockList {
     }
 
     /// Extends the used range of a segment by a block. Returns [`Block::stored`].
-    fn use_segment(&mut self, number: usize, offset: usize, byte_count: usize) -> u64 {
+    fn extend_segment(&mut self, number: usize, offset: usize, byte_count: usize) -> u64 {
         if let Some(Segment { used, .. }) = self.segments.get_mut(number) {
             let end = offset + byte_count; // in memory
             *used = match used.start == used.end {
@@ -388,13 +388,13 @@ impl BlockList {
         let BlockSamples { elements, position, offset, .. } = samples;
         let (first, count) = (elements.start, elements.len());
         let block = self.blocks.len().saturating_sub(1); // there is one
-        self.wanted.push(Wanted { block, part, first, count, position: *position, offset: *offset });
+        self.pending.push(PendingElements { block, part, first, count, position: *position, offset: *offset });
         Ok(())
     }
 
     /// Adds a block as one of its own, even if it is equal to the one before. Its elements get no
     /// places. Returns its number.
-    pub(crate) fn push_apart(&mut self, samples: &BlockSamples<'_>) -> Result<usize> {
+    pub(crate) fn push_distinct(&mut self, samples: &BlockSamples<'_>) -> Result<usize> {
         self.push_block(samples)?;
         Ok(self.blocks.len().saturating_sub(1)) // there is one
     }
@@ -403,38 +403,38 @@ impl BlockList {
     /// They are of one column, whose samples are in `parts`.
     ///
     /// Fails if the conversion is of another type, or if a sample is longer than a row.
-    pub fn place(&mut self, destination: &Destination, parts: &[PlacedSamples<'_>]) -> Result<()> {
+    pub fn place(&mut self, destination: &Destination, parts: &[SampleRows<'_>]) -> Result<()> {
         destination.check()?;
         let zero_bits = zero_bits(destination.dtype);
         let width = destination.dtype.coded_bytes();
-        let unplaced = self.blocks.get(self.placed..).unwrap_or(&[]);
-        if let Some(block) = unplaced.iter().find(|block| usize::from(block.element_bytes) != width) {
+        let unassigned = self.blocks.get(self.assigned..).unwrap_or(&[]);
+        if let Some(block) = unassigned.iter().find(|block| usize::from(block.element_bytes) != width) {
             let (name, found) = (destination.dtype.name(), block.element_bytes);
             return Err(Error::bad_argument(format!("a block of elements of {found} bytes as {name}")));
         }
-        for block in self.blocks.iter_mut().skip(self.placed) {
+        for block in self.blocks.iter_mut().skip(self.assigned) {
             block.conversion = destination.conversion.code();
             block.zero_bits = zero_bits;
         }
-        let mut wanted = std::mem::take(&mut self.wanted);
-        let placed = wanted.iter().try_for_each(|wanted| {
-            let part = parts.get(wanted.part).ok_or_else(no_sample)?;
-            self.place_elements(destination, part, wanted)
+        let mut pending = std::mem::take(&mut self.pending);
+        let assigned = pending.iter().try_for_each(|pending| {
+            let part = parts.get(pending.part).ok_or_else(sample_mismatch)?;
+            self.push_copies(destination, part, pending)
         });
-        wanted.clear();
-        (self.wanted, self.placed) = (wanted, self.blocks.len());
-        placed
+        pending.clear();
+        (self.pending, self.assigned) = (pending, self.blocks.len());
+        assigned
     }
 
     /// Adds bytes that are already decoded: they go to the batch from byte `offset` on.
     pub fn push_bytes(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
-        self.check_placed()?;
+        self.check_assigned()?;
         if bytes.is_empty() {
             return Ok(());
         }
         let stored = self.append(bytes)?;
-        let elements = narrow(bytes.len())?;
-        self.push_placed(offset, bytes.len(), Block { stored_bytes: elements, elements, ..Block::raw(stored) })
+        let elements = to_u32(bytes.len())?;
+        self.push_whole(offset, bytes.len(), Block { stored_bytes: elements, elements, ..Block::raw(stored) })
     }
 
     /// Fills `count` elements of the batch from byte `offset` on with one, of 1, 2, 4 or 8 bytes.
@@ -442,7 +442,7 @@ impl BlockList {
         if !matches!(element.len(), 1 | 2 | 4 | 8) {
             return Err(Error::bad_argument(format!("an element of {} bytes", element.len())));
         }
-        self.check_placed()?;
+        self.check_assigned()?;
         if count == 0 {
             return Ok(());
         }
@@ -450,39 +450,45 @@ impl BlockList {
         let stored = self.append(element)?;
         let width = element.len() as u8; // at most 8
         let block = Block { encoding: 1, element_bytes: width, stored_bytes: width.into(), ..Block::raw(stored) };
-        self.push_placed(offset, bytes, Block { elements: narrow(count)?, ..block })
+        self.push_whole(offset, bytes, Block { elements: to_u32(count)?, ..block })
     }
 
     /// Refuses to go on while blocks have no places.
-    fn check_placed(&self) -> Result<()> {
-        match self.placed == self.blocks.len() {
+    fn check_assigned(&self) -> Result<()> {
+        match self.assigned == self.blocks.len() {
             true => Ok(()),
             false => Err(Error::bad_argument("blocks were added that have no places yet: call BlockList::place")),
         }
     }
 
     /// Adds a block that goes to the batch as a whole.
-    fn push_placed(&mut self, offset: usize, bytes: usize, block: Block) -> Result<()> {
+    fn push_whole(&mut self, offset: usize, bytes: usize, block: Block) -> Result<()> {
         let end = offset.checked_add(bytes).ok_or_else(too_long)?;
-        let first_copy = narrow(self.copies.len())?;
+        let first_copy = to_u32(self.copies.len())?;
         self.copies.push(Copy { to: offset as u64, first: 0, count: block.elements });
         self.blocks.push(Block { first_copy, copy_count: 1, ..block });
-        (self.placed, self.part, self.end) = (self.blocks.len(), None, self.end.max(end));
+        (self.assigned, self.part, self.end) = (self.blocks.len(), None, self.end.max(end));
         Ok(())
     }
 
     /// Adds the copies of elements: one for each row that they are in, unless rows adjoin.
-    fn place_elements(&mut self, destination: &Destination, part: &PlacedSamples<'_>, wanted: &Wanted) -> Result<()> {
+    fn push_copies(
+        &mut self,
+        destination: &Destination,
+        part: &SampleRows<'_>,
+        pending: &PendingElements,
+    ) -> Result<()> {
         let stored = destination.dtype.coded_bytes();
         let delivered = destination.conversion.element_bytes(stored);
         let samples = part.shapes;
-        let start_of = |position: usize| samples.value_start(position).map(|byte| byte / stored).ok_or_else(no_sample);
+        let start_of =
+            |position: usize| samples.value_start(position).map(|byte| byte / stored).ok_or_else(sample_mismatch);
         // elements are counted from the start of the values of all samples
-        let (mut first, mut position) = (wanted.first, wanted.position);
-        let mut at = start_of(position)?.checked_add(wanted.offset / stored).ok_or_else(no_sample)?;
-        let end = at.checked_add(wanted.count).ok_or_else(no_sample)?;
+        let (mut first, mut position) = (pending.first, pending.position);
+        let mut at = start_of(position)?.checked_add(pending.offset / stored).ok_or_else(sample_mismatch)?;
+        let end = at.checked_add(pending.count).ok_or_else(sample_mismatch)?;
         if end > start_of(samples.sample_count())? {
-            return Err(no_sample());
+            return Err(sample_mismatch());
         }
         while at < end {
             let (to, count) = match destination.row_bytes {
@@ -496,15 +502,15 @@ impl BlockList {
                         return Err(Error::bad_argument("a sample is longer than a row of its destination"));
                     }
                     let row = part.rows.map_or(Some(position), |rows| rows.get(position).copied());
-                    let row = row.ok_or_else(no_sample)?.checked_mul(row_bytes);
+                    let row = row.ok_or_else(sample_mismatch)?.checked_mul(row_bytes);
                     let to = row.and_then(|row| (at - start).checked_mul(delivered)?.checked_add(row));
                     (to, next.min(end) - at)
                 }
             };
             let to = to.and_then(|to| to.checked_add(destination.offset)).ok_or_else(too_long)?;
             let copy_end = count.checked_mul(delivered).and_then(|bytes| bytes.checked_add(to)).ok_or_else(too_long)?;
-            let copy = Copy { to: to as u64, first: narrow(first)?, count: narrow(count)? };
-            self.push_copy(wanted.block, copy, delivered)?;
+            let copy = Copy { to: to as u64, first: to_u32(first)?, count: to_u32(count)? };
+            self.push_copy(pending.block, copy, delivered)?;
             self.end = self.end.max(copy_end);
             (at, first) = (at + count, first + count);
         }
@@ -513,8 +519,8 @@ impl BlockList {
 
     /// Adds a copy to a block, or to the copy before it, if it goes on there.
     fn push_copy(&mut self, block: usize, copy: Copy, delivered: usize) -> Result<()> {
-        let copies = narrow(self.copies.len())?;
-        let block = self.blocks.get_mut(block).ok_or_else(no_sample)?;
+        let copies = to_u32(self.copies.len())?;
+        let block = self.blocks.get_mut(block).ok_or_else(sample_mismatch)?;
         if block.copy_count == 0 {
             block.first_copy = copies;
         } else if let Some(last) = self.copies.last_mut() {
@@ -532,26 +538,26 @@ impl BlockList {
     /// Returns whether the last block is the one of these samples, which can be added to it.
     fn is_last(&self, samples: &BlockSamples<'_>) -> bool {
         let block = &samples.block;
-        let (Some(last), Some(part)) = (self.blocks.get(self.placed..).and_then(<[_]>::last), &self.part) else {
+        let (Some(last), Some(part)) = (self.blocks.get(self.assigned..).and_then(<[_]>::last), &self.part) else {
             return false;
         };
         let is_as_long = last.elements as usize == block.element_count();
         if last.stored >> OFFSET_BITS > 0 {
-            return part.is_of(samples)
+            return part.matches(samples)
                 && is_as_long
                 && last.stored_bytes as usize == block.bytes().len()
                 && self.find_in_segments(block.bytes()).map(|(number, offset)| stored_in_segment(number, offset))
                     == Some(last.stored);
         }
         let start = last.stored as usize; // in memory
-        part.is_of(samples)
+        part.matches(samples)
             && is_as_long
             && self.bytes().get(start..start + last.stored_bytes as usize) == Some(block.bytes())
     }
 
     fn push_block(&mut self, samples: &BlockSamples<'_>) -> Result<()> {
         let block = &samples.block;
-        if !self.part.as_ref().is_some_and(|part| part.is_of(samples)) {
+        if !self.part.as_ref().is_some_and(|part| part.matches(samples)) {
             let mut tables = self.part.take().map_or_else(Vec::new, |part| part.tables);
             tables.clear();
             block.device_tables(&mut tables)?;
@@ -562,17 +568,17 @@ impl BlockList {
             self.part = Some(Part { encoding, element_bytes, tables, at, device_bytes });
         }
         let part = self.part.as_ref().ok_or_else(too_long)?;
-        let (tables, table_bytes) = (part.at as u64, narrow(part.device_bytes)?);
+        let (tables, table_bytes) = (part.at as u64, to_u32(part.device_bytes)?);
         let stored = match self.find_in_segments(block.bytes()) {
-            Some((number, offset)) => self.use_segment(number, offset, block.bytes().len()),
+            Some((number, offset)) => self.extend_segment(number, offset, block.bytes().len()),
             None => self.append(block.bytes())? as u64,
         };
         self.blocks.push(Block {
             stored,
             tables,
-            stored_bytes: narrow(block.bytes().len())?,
+            stored_bytes: to_u32(block.bytes().len())?,
             table_bytes,
-            elements: narrow(block.element_count())?,
+            elements: to_u32(block.element_count())?,
             encoding: u8::try_from(block.encoding()).unwrap_or(u8::MAX), // unknown to kernels
             element_bytes: block.element_bytes() as u8,                  // at most 8
             ..Block::default()
@@ -584,7 +590,7 @@ impl BlockList {
     fn append(&mut self, bytes: &[u8]) -> Result<usize> {
         let start = self.used.next_multiple_of(ALIGNMENT);
         let end = start.checked_add(bytes.len()).ok_or_else(too_long)?;
-        narrow(end)?;
+        to_u32(end)?;
         self.memory.reserve(self.used, end)?;
         let to = self.memory.bytes_mut().get_mut(start..end).ok_or_else(too_long)?;
         to.copy_from_slice(bytes); // equal lengths
@@ -596,29 +602,29 @@ impl BlockList {
         self.memory.bytes().get(..self.used).unwrap_or(&[])
     }
 
-    fn layout(&self) -> Sealed {
+    fn layout(&self) -> RecordLayout {
         let blocks = self.used.next_multiple_of(ALIGNMENT);
         let copies = (blocks + size_of_val(self.blocks.as_slice())).next_multiple_of(ALIGNMENT);
-        Sealed { blocks, copies, end: copies + size_of_val(self.copies.as_slice()) }
+        RecordLayout { blocks, copies, end: copies + size_of_val(self.copies.as_slice()) }
     }
 
     /// Makes room for the records, and returns the memory of the list: it does not move any more.
     pub(crate) fn reserve_records(&mut self) -> Result<&mut [u8]> {
-        let Sealed { end, .. } = self.layout();
-        narrow(end)?;
+        let RecordLayout { end, .. } = self.layout();
+        to_u32(end)?;
         self.memory.reserve(self.used, end)?;
         Ok(self.memory.bytes_mut())
     }
 
     /// Writes the report and the records, for a launch that finds the memory of the list at address
     /// `list`, the used bytes of segments at `segments`, and the memory of the batch at `batch`.
-    pub(crate) fn seal(&mut self, list: u64, segments: &[u64], batch: u64) -> Result<Sealed> {
+    pub(crate) fn write_records(&mut self, list: u64, segments: &[u64], batch: u64) -> Result<RecordLayout> {
         self.reserve_records()?;
-        let sealed = self.layout();
+        let layout = self.layout();
         let memory = self.memory.bytes_mut();
-        let head = memory.get_mut(..HEAD).ok_or_else(too_long)?;
-        head.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, as below
-        let blocks = memory.get_mut(sealed.blocks..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Block>());
+        let header = memory.get_mut(..HEADER_BYTES).ok_or_else(too_long)?;
+        header.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, as below
+        let blocks = memory.get_mut(layout.blocks..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Block>());
         for (to, block) in blocks.zip(&self.blocks) {
             let offset = block.stored & OFFSET_MASK;
             let stored = match (block.stored >> OFFSET_BITS).checked_sub(1) {
@@ -632,11 +638,11 @@ impl BlockList {
             let tables = block.tables + list; // addresses
             to.copy_from_slice(bytemuck::bytes_of(&Block { stored, tables, ..*block }));
         }
-        let copies = memory.get_mut(sealed.copies..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Copy>());
+        let copies = memory.get_mut(layout.copies..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Copy>());
         for (to, copy) in copies.zip(&self.copies) {
             to.copy_from_slice(bytemuck::bytes_of(&Copy { to: copy.to + batch, ..*copy }));
         }
-        Ok(sealed)
+        Ok(layout)
     }
 
     /// Returns the blocks, and the memory that has their stored bytes and tables: up to the length
@@ -679,7 +685,7 @@ fn stage_bytes(elements: usize, element_bytes: usize) -> usize {
 }
 
 impl Part {
-    fn is_of(&self, samples: &BlockSamples<'_>) -> bool {
+    fn matches(&self, samples: &BlockSamples<'_>) -> bool {
         let block = &samples.block;
         (self.encoding, self.element_bytes) == (block.encoding(), block.element_bytes())
             && self.tables == block.tables()
@@ -704,7 +710,7 @@ fn zero_bits(dtype: DType) -> u8 {
     }
 }
 
-fn narrow(count: usize) -> Result<u32> {
+fn to_u32(count: usize) -> Result<u32> {
     u32::try_from(count).map_err(|_| too_long())
 }
 
@@ -718,7 +724,7 @@ fn not_adopted() -> Error {
 }
 
 #[cold]
-fn no_sample() -> Error {
+fn sample_mismatch() -> Error {
     Error::bad_argument("the samples of a destination are not the samples that the added blocks have")
 }
 

@@ -20,10 +20,10 @@ pub enum CudaError {
         count: usize,
     },
     /// An operation of the driver failed.
-    #[error("{doing}: {message}")]
+    #[error("{operation}: {message}")]
     Driver {
         /// The operation, such as "copying a batch to the GPU".
-        doing: &'static str,
+        operation: &'static str,
         /// What the driver says.
         message: String,
     },

@@ -19,9 +19,9 @@ mod error;
 #[allow(unsafe_code, reason = "functions of the kernels: each call with its argument")]
 mod sys;
 
-pub use block_list::{BlockList, Conversion, Destination, PlacedSamples, Refusal};
+pub use block_list::{BlockList, Conversion, Destination, Refusal, SampleRows};
 pub use error::{CudaError, Result};
 #[cfg(feature = "emulator")]
 pub use sys::emulator::{Emulator, LaneOrder};
-pub use sys::gpu::{BatchMemory, DeviceBuffer, Gpu, LaunchReport, Launched};
-pub use sys::resident::{Gathered, Resident, ResidentBuilder};
+pub use sys::gpu::{BatchMemory, DeviceBuffer, Gpu, LaunchReport, PendingLaunch};
+pub use sys::resident::{PendingGather, Resident, ResidentBuilder};

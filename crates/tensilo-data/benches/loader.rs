@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::{TempDir, tempdir};
 use tensilo::{ColumnSchema, DType, Extent, Profile, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_data::{Dataset, Loader, LoaderOptions, Mode, State, View};
+use tensilo_data::{Dataset, Loader, LoaderOptions, Order, State, View};
 
 const BATCH: u32 = 256;
 const ELEMENTS: u32 = 384;
@@ -19,7 +19,7 @@ const SAMPLES: u32 = 20_000;
 /// The times that the file of a large dataset is listed.
 const FILES: u32 = 10_000;
 /// Longer than any batch takes.
-const LONG: Duration = Duration::from_secs(60);
+const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Writes embeddings whose values have the exponents of normal ones.
 fn write(path: &Path) {
@@ -52,7 +52,7 @@ fn dataset(files: u32) -> (TempDir, Dataset) {
 }
 
 fn loader(dataset: &Dataset) -> Loader {
-    let options = LoaderOptions::new(BATCH).mode(Mode::Shuffled).seed(1).decode_threads(1);
+    let options = LoaderOptions::new(BATCH).order(Order::Shuffled).seed(1).decode_threads(1);
     options.loader(&View::all(dataset)).expect("options that fit")
 }
 
@@ -65,7 +65,7 @@ fn consumer(criterion: &mut Criterion) {
             let mut batches = loader.epochs(0..u64::MAX);
             let mut spent = Duration::ZERO;
             for _ in 0..iterations {
-                assert!(batches.wait(LONG), "a batch takes too long");
+                assert!(batches.wait(BATCH_TIMEOUT), "a batch takes too long");
                 let begun = Instant::now();
                 let batch = batches.next().expect("epochs without end").expect("an intact file");
                 black_box(batch.column("embedding").expect("a column").bytes().as_ptr());

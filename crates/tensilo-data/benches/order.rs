@@ -5,7 +5,7 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;
-use tensilo_data::{Component, Mixture, Mode, Order, RunsAndWindows, Split};
+use tensilo_data::{Component, EpochOrder, Mixture, Order, Split, WindowSizes};
 
 const POSITIONS: u64 = 10_000;
 const SAMPLES: u64 = 1_000_000_000;
@@ -13,14 +13,14 @@ const SAMPLES: u64 = 1_000_000_000;
 fn orders(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sample at a position");
     group.throughput(Throughput::Elements(POSITIONS));
-    let windowed = RunsAndWindows::for_samples_of(4096);
+    let windowed = WindowSizes::for_sample_bytes(4096);
     let modes = [
-        ("shuffled", Mode::Shuffled, SAMPLES),
-        ("shuffled, few", Mode::Shuffled, 4000),
-        ("windowed", Mode::Windowed(windowed), SAMPLES),
+        ("shuffled", Order::Shuffled, SAMPLES),
+        ("shuffled, few", Order::Shuffled, 4000),
+        ("windowed", Order::Windowed(windowed), SAMPLES),
     ];
     for (name, mode, samples) in modes {
-        let order = Order::new(mode, samples, 1, 2);
+        let order = EpochOrder::new(mode, samples, 1, 2);
         group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 (0..POSITIONS).filter_map(|p| order.sample_at(black_box(p) % samples)).fold(0, u64::wrapping_add)
@@ -32,7 +32,7 @@ fn orders(criterion: &mut Criterion) {
                 (0..POSITIONS).step_by(256).fold(0, |sum: u64, first| {
                     batch.clear();
                     batch.extend((first..(first + 256).min(POSITIONS)).map(|p| black_box(p) % samples));
-                    order.replace_by_samples(&mut batch).expect("positions of the order");
+                    order.replace_with_samples(&mut batch).expect("positions of the order");
                     batch.iter().copied().fold(sum, u64::wrapping_add)
                 })
             });
@@ -43,7 +43,7 @@ fn orders(criterion: &mut Criterion) {
             });
         });
     }
-    let order = Order::new(Mode::Shuffled, 10 * POSITIONS, 1, 2);
+    let order = EpochOrder::new(Order::Shuffled, 10 * POSITIONS, 1, 2);
     let list: Vec<u64> = (0..10 * POSITIONS).filter_map(|p| order.sample_at(p)).collect();
     group.bench_function("a list in memory", |bencher| {
         bencher.iter(|| list.iter().take(POSITIONS as usize).map(black_box).copied().fold(0, u64::wrapping_add));

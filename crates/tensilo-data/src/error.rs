@@ -42,12 +42,12 @@ pub enum DataError {
         version: u64,
     },
     /// The operating system refused.
-    #[error("{}: {doing}: {error}", display_path(path))]
+    #[error("{}: {operation}: {error}", display_path(path))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// The operation.
-        doing: &'static str,
+        operation: &'static str,
         /// The error of the system.
         #[source]
         error: io::Error,
@@ -95,7 +95,7 @@ impl DataError {
     /// Returns whether the error is about what a dataset has: a file is missing, damaged, or not
     /// the one that the manifest lists. Others, such as a missing permission or a store that does
     /// not answer, may be gone the next time.
-    pub fn is_lasting(&self) -> bool {
+    pub fn is_permanent(&self) -> bool {
         let source = std::error::Error::source(self).and_then(|source| source.downcast_ref::<io::Error>());
         let is_missing = source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound);
         is_missing || matches!(self.kind(), ErrorKind::Corrupt | ErrorKind::BadArgument)

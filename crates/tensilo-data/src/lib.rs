@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use half::bf16;
-//! use tensilo_data::{Dataset, LoaderOptions, State, Tail, View};
+//! use tensilo_data::{Dataset, LoaderOptions, State, LastBatch, View};
 //! # use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
 //!
 //! # let temporary = tempfile::tempdir()?;
@@ -21,7 +21,7 @@
 //! # changes.publish("create")?;
 //! // a folder that `tensilo convert` has written, of 100 samples
 //! let view = View::all(&Dataset::open(&folder)?);
-//! let options = || LoaderOptions::new(32).columns(["embedding"]).tail(Tail::Exact);
+//! let options = || LoaderOptions::new(32).columns(["embedding"]).last_batch(LastBatch::Exact);
 //! let loader = options().seed(1).loader(&view)?;
 //! let mut batches = loader.epoch(0); // starts threads, which read ahead
 //! let batch = batches.next().ok_or("no batch")??;
@@ -49,19 +49,19 @@
 //!
 //! # The order alone
 //!
-//! The order is arithmetic. An [`Order`] finds the sample at any position of an epoch, and the
+//! The order is arithmetic. An [`EpochOrder`] finds the sample at any position of an epoch, and the
 //! position of any sample, in nanoseconds and without memory. A [`Division`] says which positions
 //! each rank takes in each step. A [`Receipt`] proves that two jobs took the same samples. A
 //! [`Split`], a [`SampleList`] or a [`Mixture`] is a view that orders apply to. Loaders use all of
 //! these; a program that reads samples by itself uses them as follows:
 //!
 //! ```
-//! use tensilo_data::{Division, Mode, Order, Tail};
+//! use tensilo_data::{Division, EpochOrder, Order, LastBatch};
 //!
 //! // rank 1 of 4, batches of 8 samples, in epoch 0
 //! let (samples, rank) = (1_000, 1);
-//! let order = Order::new(Mode::Shuffled, samples, 42, 0);
-//! let division = Division::new(8, 4, Tail::Drop)?;
+//! let order = EpochOrder::new(Order::Shuffled, samples, 42, 0);
+//! let division = Division::new(8, 4, LastBatch::Drop)?;
 //! let mut taken = 0;
 //! for step in 0..division.steps(samples, 0) {
 //!     let positions = division.positions(samples, step * division.step_samples(), rank);
@@ -87,7 +87,7 @@ mod sys;
 mod view;
 
 pub use dataset::{
-    Changes, DataFile, Dataset, DatasetOptions, FoundSample, Garbage, GroupFile, JobFile, SalvagedFile, SampleGroup,
+    Changes, DataFile, Dataset, DatasetOptions, Garbage, GroupFile, JobFile, SalvagedFile, SampleGroup, SampleLocation,
     WriteJob,
 };
 pub use error::DataError;
@@ -100,7 +100,9 @@ pub use loader::{
 };
 #[cfg(feature = "cuda")]
 pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
-pub use order::{Division, Mode, Order, Permutation, Positions, Receipt, RunsAndWindows, State, Tail, substitute};
+pub use order::{
+    Division, EpochOrder, LastBatch, Order, Permutation, Positions, Receipt, State, WindowSizes, substitute,
+};
 #[cfg(feature = "cuda")]
 pub use sys::device::DeviceAllocator;
 pub use view::{Component, Mixture, SampleList, Split, View};

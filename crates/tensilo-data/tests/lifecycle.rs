@@ -30,8 +30,8 @@ mod linux {
     use tensilo::source::{PositionedFile, Source};
     use tensilo::{ColumnBatch, ColumnSchema, DType, OpenOptions, Profile, Schema, Shape, Writer, WriterOptions};
     use tensilo_data::{
-        BatchAllocator, BatchIterator, BatchMemory, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, OnDamage,
-        Tail, View,
+        BatchAllocator, BatchIterator, BatchMemory, DataError, Dataset, DatasetOptions, LastBatch, LoaderOptions,
+        OnDamage, Order, View,
     };
     use tensilo_testing::{Child, Folder, Random};
 
@@ -39,7 +39,7 @@ mod linux {
     const FILES: u64 = 6;
     const CYCLES: u64 = 1000;
     /// A cycle that takes longer hangs.
-    const LONGEST: Duration = Duration::from_secs(60);
+    const CYCLE_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn write(path: &Path, samples: Range<u64>) {
         let schema = Schema::new([ColumnSchema::tensor("x", DType::U64, Shape::fixed(&[16]))]);
@@ -109,7 +109,7 @@ mod linux {
         FullQueue,
         PanickingConsumer,
         NoMemory,
-        PanickingWorker,
+        PanickingThread,
     }
 
     const FAULTS: [Fault; 9] = [
@@ -121,7 +121,7 @@ mod linux {
         Fault::FullQueue,
         Fault::PanickingConsumer,
         Fault::NoMemory,
-        Fault::PanickingWorker,
+        Fault::PanickingThread,
     ];
 
     /// Breaks a file of the dataset, and returns what it was.
@@ -181,19 +181,20 @@ mod linux {
         let before = break_file(fault, paths);
         let dataset = open(fault, folder, random);
         let policy = if random.one_in(2) { OnDamage::Substitute } else { OnDamage::Fail };
-        let options = LoaderOptions::new(1 + random.below(60) as u32).seed(number).tail(Tail::Exact).on_damage(policy);
-        let options = options.mode(if random.one_in(2) { Mode::Shuffled } else { Mode::Sequential });
+        let options =
+            LoaderOptions::new(1 + random.below(60) as u32).seed(number).last_batch(LastBatch::Exact).on_damage(policy);
+        let options = options.order(if random.one_in(2) { Order::Shuffled } else { Order::Sequential });
         let options = options.decode_threads(random.index(4)).io_depth(random.index(7)).prefetch(random.index(9));
         let options = match fault {
             Fault::NoMemory => options.allocator(Arc::new(Empty)),
-            Fault::PanickingWorker => options.allocator(Arc::new(Panicking)),
+            Fault::PanickingThread => options.allocator(Arc::new(Panicking)),
             _ => options,
         };
         let loader = options.loader(&View::all(&dataset)).expect("options");
         let mut batches = loader.epochs(0..2);
         let count = random.below(12);
         match fault {
-            Fault::FullQueue => assert!(batches.wait(LONGEST)),
+            Fault::FullQueue => assert!(batches.wait(CYCLE_TIMEOUT)),
             Fault::PanickingConsumer => {
                 let panicking = move || {
                     take(&mut batches, count);
@@ -226,7 +227,7 @@ mod linux {
         };
         let may_fail = !matches!(fault, Fault::None | Fault::SlowDisk | Fault::FullQueue);
         assert!(errors == 0 || may_fail, "cycle {number}, {fault:?}: {errors} errors");
-        let must_fail = matches!(fault, Fault::Vanished | Fault::Replaced | Fault::NoMemory | Fault::PanickingWorker)
+        let must_fail = matches!(fault, Fault::Vanished | Fault::Replaced | Fault::NoMemory | Fault::PanickingThread)
             || (fault == Fault::DamagedChunk && policy == OnDamage::Fail);
         let is_whole = number / 9 % 4 == 1;
         assert!(errors > 0 || !must_fail || !is_whole, "cycle {number}, {fault:?}: no error");
@@ -240,7 +241,7 @@ mod linux {
             true
         };
         // SAFETY: the child uses what `tensilo_data` promises to work after a fork.
-        unsafe { Child::fork(work) }.assert_ended_well("a child of the test");
+        unsafe { Child::fork(work) }.assert_success("a child of the test");
     }
 
     fn count(folder: &str) -> usize {
@@ -248,12 +249,12 @@ mod linux {
     }
 
     /// Waits until threads that have ended are gone: the kernel removes them after the join.
-    fn assert_threads(due: usize) {
+    fn assert_threads(expected: usize) {
         let begun = Instant::now();
-        while count("/proc/self/task") > due && begun.elapsed() < Duration::from_secs(5) {
+        while count("/proc/self/task") > expected && begun.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(count("/proc/self/task"), due, "threads are left");
+        assert_eq!(count("/proc/self/task"), expected, "threads are left");
     }
 
     pub fn succeeds() -> bool {
@@ -276,7 +277,7 @@ mod linux {
             text.split(' ').nth(1).and_then(|pages| pages.parse::<u64>().ok()).expect("pages") * 4096
         };
         let dataset = Dataset::open(folder).expect("a dataset");
-        let options = LoaderOptions::new(50).mode(Mode::Shuffled).decode_threads(2);
+        let options = LoaderOptions::new(50).order(Order::Shuffled).decode_threads(2);
         let loader = options.loader(&View::all(&dataset)).expect("options");
         let mut before = 0;
         for batch in loader.epochs(0..1_000) {
@@ -303,7 +304,7 @@ mod linux {
                 forked(|| cycle(number, &data, &paths));
             }
             fs::write(&paths[2], before).expect("disk space");
-            assert!(begun.elapsed() < LONGEST, "cycle {number} took {:?}", begun.elapsed());
+            assert!(begun.elapsed() < CYCLE_TIMEOUT, "cycle {number} took {:?}", begun.elapsed());
             assert_threads(threads);
             assert_eq!(count("/proc/self/fd"), descriptors, "cycle {number}: descriptors are left");
         }

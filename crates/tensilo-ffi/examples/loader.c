@@ -5,10 +5,10 @@
 
 #include "tensilo.h"
 
-// Takes at most `most` batches, and adds up the numbers of their samples.
-static tensilo_status take(tensilo_batches *batches, uint64_t most, uint64_t *count, uint64_t *sum,
+// Takes at most `max_batches` batches, and adds up the numbers of their samples.
+static tensilo_status take(tensilo_batches *batches, uint64_t max_batches, uint64_t *count, uint64_t *sum,
                            tensilo_error **error) {
-  for (uint64_t taken = 0; taken < most; taken++) {
+  for (uint64_t taken = 0; taken < max_batches; taken++) {
     tensilo_batch *batch = NULL;
     tensilo_status status = tensilo_batches_next(batches, &batch, error);
     if (status != TENSILO_OK || batch == NULL) {
@@ -44,7 +44,7 @@ int main(int argc, char **argv) {
   tensilo_loader_options options = {.struct_size = sizeof options,
                                     .batch_size = (uint32_t)strtoul(argv[2], NULL, 10),
                                     .order = TENSILO_ORDER_SHUFFLED,
-                                    .tail = TENSILO_TAIL_EXACT,
+                                    .last_batch = TENSILO_LAST_BATCH_EXACT,
                                     .seed = 1,
                                     .has_seed = 1};
   uint64_t count = 0, sum = 0;

@@ -351,7 +351,7 @@ typedef struct tensilo_dataset_info {
 typedef uint32_t tensilo_order;
 
 // How an epoch ends.
-typedef uint32_t tensilo_tail;
+typedef uint32_t tensilo_last_batch;
 
 // The way in which a loader treats samples that are damaged.
 typedef uint32_t tensilo_on_damage;
@@ -412,7 +412,7 @@ typedef struct tensilo_loader_options {
   // The runs of a window of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
   uint32_t window_runs;
   // How an epoch ends.
-  tensilo_tail tail;
+  tensilo_last_batch last_batch;
   // The way in which a loader treats samples that are damaged.
   tensilo_on_damage on_damage;
   // The seed of the order, if `has_seed` is 1; otherwise 0 or, if a loader resumes, that of the
@@ -662,17 +662,17 @@ typedef struct tensilo_damage {
 // Samples are in the order of the dataset.
 #define TENSILO_ORDER_SEQUENTIAL 3
 
-// As `TENSILO_TAIL_DROP`; if a loader resumes, as the state says.
-#define TENSILO_TAIL_DEFAULT 0
+// As `TENSILO_LAST_BATCH_DROP`; if a loader resumes, as the state says.
+#define TENSILO_LAST_BATCH_DEFAULT 0
 
 // Samples that do not fill a batch of each rank are left out.
-#define TENSILO_TAIL_DROP 1
+#define TENSILO_LAST_BATCH_DROP 1
 
 // Samples from the beginning are repeated.
-#define TENSILO_TAIL_PAD 2
+#define TENSILO_LAST_BATCH_PAD 2
 
 // Each sample is delivered once, in smaller batches.
-#define TENSILO_TAIL_EXACT 3
+#define TENSILO_LAST_BATCH_EXACT 3
 
 // The batch is an error.
 #define TENSILO_ON_DAMAGE_FAIL 0

@@ -10,22 +10,22 @@
 namespace tensilo {
 
 template <auto close>
-struct Closes {
+struct Deleter {
   template <class Handle>
   void operator()(Handle *handle) const {
     close(&handle);
   }
 };
 
-using Reader = std::unique_ptr<tensilo_reader, Closes<tensilo_reader_close>>;
-using Cursor = std::unique_ptr<tensilo_cursor, Closes<tensilo_cursor_close>>;
-using Buffer = std::unique_ptr<tensilo_buffer, Closes<tensilo_buffer_close>>;
-using Dataset = std::unique_ptr<tensilo_dataset, Closes<tensilo_dataset_close>>;
-using Loader = std::unique_ptr<tensilo_loader, Closes<tensilo_loader_close>>;
-using Batches = std::unique_ptr<tensilo_batches, Closes<tensilo_batches_close>>;
-using Batch = std::unique_ptr<tensilo_batch, Closes<tensilo_batch_close>>;
-using SampleReader = std::unique_ptr<tensilo_sample_reader, Closes<tensilo_sample_reader_close>>;
-using Report = std::unique_ptr<tensilo_report, Closes<tensilo_report_close>>;
+using Reader = std::unique_ptr<tensilo_reader, Deleter<tensilo_reader_close>>;
+using Cursor = std::unique_ptr<tensilo_cursor, Deleter<tensilo_cursor_close>>;
+using Buffer = std::unique_ptr<tensilo_buffer, Deleter<tensilo_buffer_close>>;
+using Dataset = std::unique_ptr<tensilo_dataset, Deleter<tensilo_dataset_close>>;
+using Loader = std::unique_ptr<tensilo_loader, Deleter<tensilo_loader_close>>;
+using Batches = std::unique_ptr<tensilo_batches, Deleter<tensilo_batches_close>>;
+using Batch = std::unique_ptr<tensilo_batch, Deleter<tensilo_batch_close>>;
+using SampleReader = std::unique_ptr<tensilo_sample_reader, Deleter<tensilo_sample_reader_close>>;
+using Report = std::unique_ptr<tensilo_report, Deleter<tensilo_report_close>>;
 
 // An error of tensilo. `what` is its whole text; `handle` has its fields.
 class Error : public std::runtime_error {

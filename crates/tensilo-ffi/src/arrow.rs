@@ -6,7 +6,7 @@
 //! it refuses.
 
 use crate::batch::tensilo_batch;
-use crate::boundary::call::{call, check_place, shared, texts};
+use crate::boundary::call::{call, check_slot, shared, texts};
 use crate::boundary::error::{tensilo_error, tensilo_status};
 use crate::reader::tensilo_reader;
 use crate::samples::tensilo_buffer;
@@ -68,8 +68,8 @@ pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            check_place(schema, "schema")?;
-            check_place(array, "array")?;
+            check_slot(schema, "schema")?;
+            check_slot(array, "array")?;
             export::buffer(shared(buffer, "buffer")?, schema, array)
         })
     }
@@ -87,8 +87,8 @@ pub unsafe extern "C" fn tensilo_batch_export_arrow(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            check_place(schema, "schema")?;
-            check_place(array, "array")?;
+            check_slot(schema, "schema")?;
+            check_slot(array, "array")?;
             export::batch(shared(batch, "batch")?, schema, array)
         })
     }
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn tensilo_reader_export_stream(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            check_place(stream, "stream")?;
+            check_slot(stream, "stream")?;
             let is_all = columns.is_null() && column_count == 0;
             let names = if is_all { None } else { Some(texts(columns, column_count, "columns")?) };
             let names = names.map(|names| names.into_iter().map(str::to_owned).collect::<Vec<_>>());
@@ -125,10 +125,10 @@ pub unsafe extern "C" fn tensilo_reader_export_stream(
 #[cfg(feature = "arrow")]
 mod export {
     use super::{ArrowArray, ArrowArrayStream, ArrowSchema};
-    use crate::batch::{parts, tensilo_batch};
+    use crate::batch::{slices, tensilo_batch};
     use crate::boundary::error::{Result, tensilo_error};
     use crate::reader::tensilo_reader;
-    use crate::samples::{SampleParts, tensilo_buffer};
+    use crate::samples::{SampleSlices, tensilo_buffer};
     use std::panic::AssertUnwindSafe;
     use std::ptr::NonNull;
     use std::sync::Arc;
@@ -151,22 +151,26 @@ mod export {
     }
 
     /// Returns samples as Arrow has them, see [`ArrowSamples`]. The owner has lent the values.
-    fn arrow_data(schema: &ColumnSchema, parts: &SampleParts<'_>, owner: SampleOwner) -> Result<(FieldRef, ArrayData)> {
+    fn arrow_data(
+        schema: &ColumnSchema,
+        slices: &SampleSlices<'_>,
+        owner: SampleOwner,
+    ) -> Result<(FieldRef, ArrayData)> {
         let owner = Arc::new(AssertUnwindSafe(owner));
-        let values = NonNull::from(parts.values).cast();
+        let values = NonNull::from(slices.values).cast();
         // SAFETY: the values are valid as long as the owner that the buffer keeps: it has lent
         // them, and nobody changes what is shared.
-        let values = unsafe { Buffer::from_custom_allocation(values, parts.values.len(), owner) };
+        let values = unsafe { Buffer::from_custom_allocation(values, slices.values.len(), owner) };
         let samples = ArrowSamples {
             schema,
-            sample_count: parts.sample_count,
-            item_count: parts.item_count,
+            sample_count: slices.sample_count,
+            item_count: slices.item_count,
             values,
-            tensor: parts.tensor,
-            offsets: parts.offsets,
-            varying_extents: parts.varying_extents,
-            validity: parts.validity,
-            lists: parts.lists,
+            tensor: slices.tensor,
+            offsets: slices.offsets,
+            varying_extents: slices.varying_extents,
+            validity: slices.validity,
+            lists: slices.lists,
         };
         samples.to_arrow().map_err(|error| {
             let name = &schema.name;
@@ -207,7 +211,7 @@ mod export {
         array: *mut ArrowArray,
     ) -> Result<()> {
         let owner = SampleOwner::Buffer(buffer.samples().clone());
-        let (field, data) = arrow_data(buffer.schema()?, &buffer.parts()?, owner)?;
+        let (field, data) = arrow_data(buffer.schema()?, &buffer.slices()?, owner)?;
         // SAFETY: the caller's promise.
         unsafe { export(&field, &data, schema, array) }
     }
@@ -223,7 +227,7 @@ mod export {
         for column in batch.columns() {
             let of = column.schema().ok_or_else(|| tensilo_error::internal("a column of no batch"))?;
             let owner = SampleOwner::Batch(batch.clone());
-            let (field, data) = arrow_data(of, &parts(column), owner)?;
+            let (field, data) = arrow_data(of, &slices(column), owner)?;
             fields.push(field);
             arrays.push(make_array(data));
         }

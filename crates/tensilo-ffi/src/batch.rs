@@ -4,10 +4,10 @@
 //! loader share their schema. A [`tensilo_batches`] is one epoch in order, which threads read
 //! ahead. Its state after any batch is where a loader resumes.
 
-use crate::boundary::call::{HandlePlace, call, close, exclusive, fill, memory, shared, text, write};
+use crate::boundary::call::{HandleSlot, call, close, exclusive, fill, memory, shared, text, write};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::{Output, Text};
-use crate::samples::{SampleParts, tensilo_lists, tensilo_samples};
+use crate::samples::{SampleSlices, tensilo_lists, tensilo_samples};
 use crate::schema::{no_column, tensilo_schema};
 use std::ffi::c_char;
 use std::ptr;
@@ -53,9 +53,9 @@ unsafe impl Output for tensilo_batch_info {}
 
 /// The columns as a loader delivers them, once they are known.
 #[derive(Default)]
-pub(crate) struct DeliveredSchema(Option<Arc<tensilo_schema>>);
+pub(crate) struct BatchSchema(Option<Arc<tensilo_schema>>);
 
-impl DeliveredSchema {
+impl BatchSchema {
     /// Returns a batch of the loader.
     pub fn batch(&mut self, batch: Batch) -> tensilo_batch {
         let schema = self.0.get_or_insert_with(|| {
@@ -79,7 +79,7 @@ impl tensilo_batch {
 }
 
 /// Returns the parts of a column of a batch.
-pub(crate) fn parts(column: &BatchColumn) -> SampleParts<'_> {
+pub(crate) fn slices(column: &BatchColumn) -> SampleSlices<'_> {
     let is_nested = |schema: &ColumnSchema| !schema.levels.is_empty();
     let item_count = match column.offsets() {
         [] if column.schema().is_some_and(is_nested) => column
@@ -89,7 +89,7 @@ pub(crate) fn parts(column: &BatchColumn) -> SampleParts<'_> {
         [] => column.sample_count(),
         offsets => offsets.len().saturating_sub(1),
     };
-    SampleParts {
+    SampleSlices {
         dtype: column.schema().map_or(DType::U8, |schema| schema.dtype),
         sample_count: column.sample_count(),
         item_count,
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn tensilo_batch_get_samples(
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
     // SAFETY: the caller keeps the rules of the header.
-    unsafe { call(error, || parts(shared(batch, "batch")?.column(column)?).fill(samples)) }
+    unsafe { call(error, || slices(shared(batch, "batch")?.column(column)?).fill(samples)) }
 }
 
 /// Gives the lists of a level of a nested column of a batch, both counted from 0. Their pointers
@@ -189,7 +189,7 @@ pub unsafe extern "C" fn tensilo_batch_get_lists(
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
     // SAFETY: the caller keeps the rules of the header.
-    unsafe { call(error, || parts(shared(batch, "batch")?.column(column)?).fill_lists(level, lists)) }
+    unsafe { call(error, || slices(shared(batch, "batch")?.column(column)?).fill_lists(level, lists)) }
 }
 
 /// The batches of an epoch, which threads read ahead. These begin with the iterator, and end when
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn tensilo_batch_get_lists(
 /// Threads: one at a time. A process that was forked can go on with an iterator of its parent.
 pub struct tensilo_batches {
     batches: BatchIterator,
-    schema: DeliveredSchema,
+    schema: BatchSchema,
     /// The sentence that was asked for last.
     verdict: Text,
 }
@@ -246,7 +246,7 @@ unsafe impl Output for tensilo_metrics {}
 
 impl tensilo_batches {
     pub(crate) fn new(batches: BatchIterator) -> Self {
-        Self { batches, schema: DeliveredSchema::default(), verdict: Text::new("") }
+        Self { batches, schema: BatchSchema::default(), verdict: Text::new("") }
     }
 }
 
@@ -273,10 +273,10 @@ pub unsafe extern "C" fn tensilo_batches_next(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(batch, "batch")?;
+            let slot = HandleSlot::new(batch, "batch")?;
             let tensilo_batches { batches, schema, .. } = exclusive(batches, "batches")?;
             if let Some(batch) = batches.next() {
-                place.fill(schema.batch(batch?));
+                slot.fill(schema.batch(batch?));
             }
             Ok(())
         })

@@ -4,7 +4,7 @@
 //! Samples of a fixed shape go to memory of the caller, whose length is checked before a byte is
 //! read. Others are read one by one, or fill a [`tensilo_buffer`].
 
-use crate::boundary::call::{HandlePlace, array, call, close, exclusive, fill, memory, shared, text, write_if};
+use crate::boundary::call::{HandleSlot, array, call, close, exclusive, fill, memory, shared, text, write_if};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::Output;
 use crate::reader::tensilo_reader;
@@ -59,7 +59,7 @@ impl tensilo_cursor {
             let message = format!("samples {start}..{end} of a column with {all} samples, counted from 0");
             return Err(tensilo_error::bad_argument(message));
         }
-        let sample_bytes = sample_bytes(&self.schema).ok_or_else(not_fixed)?;
+        let sample_bytes = sample_bytes(&self.schema).ok_or_else(ragged_error)?;
         let count = usize::try_from(end.saturating_sub(start)).ok();
         let count = count.filter(|count| count.checked_mul(sample_bytes) == Some(out_bytes)).ok_or_else(|| {
             let message =
@@ -74,12 +74,12 @@ impl tensilo_cursor {
 }
 
 #[cold]
-fn not_fixed() -> Box<tensilo_error> {
+fn ragged_error() -> Box<tensilo_error> {
     tensilo_error::bad_argument("the samples of the column have different sizes: use a tensilo_buffer")
 }
 
 #[cold]
-fn is_nested() -> Box<tensilo_error> {
+fn nested_error() -> Box<tensilo_error> {
     tensilo_error::bad_argument("the samples of the column are lists: use a tensilo_buffer, or the Arrow functions")
 }
 
@@ -96,10 +96,10 @@ pub unsafe extern "C" fn tensilo_cursor_open(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(cursor, "cursor")?;
+            let slot = HandleSlot::new(cursor, "cursor")?;
             let column = shared(reader, "reader")?.reader().column(text(column, "column")?)?;
             let (cursor, schema) = (column.cursor(), Arc::new(column.schema().clone()));
-            place.fill(tensilo_cursor { cursor, schema, extents: [0; limits::RANK], indices: Vec::new() });
+            slot.fill(tensilo_cursor { cursor, schema, extents: [0; limits::RANK], indices: Vec::new() });
             Ok(())
         })
     }
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn tensilo_cursor_read(
         call(error, || {
             let tensilo_cursor { cursor, schema, extents, .. } = exclusive(cursor, "cursor")?;
             if !schema.levels.is_empty() {
-                return Err(is_nested());
+                return Err(nested_error());
             }
             let read = cursor.read(index)?;
             let shape = read.shape();
@@ -170,7 +170,7 @@ pub unsafe extern "C" fn tensilo_cursor_read_into(
         call(error, || {
             let tensilo_cursor { cursor, schema, .. } = exclusive(cursor, "cursor")?;
             if !schema.levels.is_empty() {
-                return Err(is_nested());
+                return Err(nested_error());
             }
             let found = cursor.read_bytes(index, memory(out, out_bytes, "out")?)?;
             let of_null = sample_bytes(schema).unwrap_or(0);
@@ -202,7 +202,7 @@ pub unsafe extern "C" fn tensilo_cursor_gather(
         call(error, || {
             let tensilo_cursor { cursor, schema, .. } = exclusive(cursor, "cursor")?;
             if !schema.levels.is_empty() || schema.shape.is_ragged() {
-                return Err(not_fixed());
+                return Err(ragged_error());
             }
             let (indices, out) = (array(indices, count, "indices")?, memory(out, out_bytes, "out")?);
             write_if(null_count, cursor.gather_bytes(indices, out)?, "null_count")

@@ -3,7 +3,7 @@
 //! A dataset is opened once and makes loaders and sample readers, which keep what they need of it.
 //! An I/O method that this build lacks is an error that names the cargo feature.
 
-use crate::boundary::call::{HandlePlace, call, close, fill, flag, options as read_options, path as read_path, shared};
+use crate::boundary::call::{HandleSlot, call, close, fill, flag, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::{Options, Output};
 use crate::reader::{
@@ -76,15 +76,15 @@ impl tensilo_dataset {
     }
 }
 
-fn options(told: &tensilo_dataset_options) -> Result<DatasetOptions> {
+fn options(given: &tensilo_dataset_options) -> Result<DatasetOptions> {
     let mut options = DatasetOptions::new();
-    if flag(told.has_version, "has_version")? {
-        options = options.version(told.version);
+    if flag(given.has_version, "has_version")? {
+        options = options.version(given.version);
     }
-    if told.max_open_files > 0 {
-        options = options.max_open_files(told.max_open_files);
+    if given.max_open_files > 0 {
+        options = options.max_open_files(given.max_open_files);
     }
-    match told.io {
+    match given.io {
         TENSILO_IO_AUTO => Ok(options),
         TENSILO_IO_PREAD => Ok(options.pread()),
         TENSILO_IO_MMAP => mmap(options),
@@ -141,11 +141,11 @@ pub unsafe extern "C" fn tensilo_dataset_open(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(dataset, "dataset")?;
-            let told = self::options(&read_options(options, "options")?)?;
-            let opened = told.open(read_path(path, "path")?)?;
+            let slot = HandleSlot::new(dataset, "dataset")?;
+            let given = self::options(&read_options(options, "options")?)?;
+            let opened = given.open(read_path(path, "path")?)?;
             let (view, schema) = (View::all(&opened), tensilo_schema::new(opened.schema().clone()));
-            place.fill(tensilo_dataset { dataset: opened, view, schema });
+            slot.fill(tensilo_dataset { dataset: opened, view, schema });
             Ok(())
         })
     }

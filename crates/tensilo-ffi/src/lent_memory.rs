@@ -37,64 +37,64 @@ unsafe impl Options for tensilo_allocator {}
 
 /// The functions of a caller.
 #[derive(Clone, Copy)]
-pub(crate) struct LentMemory {
+pub(crate) struct CallerAllocator {
     allocate: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
     release: unsafe extern "C" fn(*mut c_void, *mut c_void, usize),
     user: *mut c_void,
 }
 
 // SAFETY: the header says that threads of the loader call the functions, with `user`.
-unsafe impl Send for LentMemory {}
+unsafe impl Send for CallerAllocator {}
 // SAFETY: as above.
-unsafe impl Sync for LentMemory {}
+unsafe impl Sync for CallerAllocator {}
 
-impl LentMemory {
+impl CallerAllocator {
     /// Returns the functions of a caller; `None` of null.
     ///
     /// # Safety
     ///
     /// The pointer is null or leads to functions that do what the header says.
-    pub unsafe fn of_caller(told: *const tensilo_allocator) -> Result<Option<Self>> {
-        if told.is_null() {
+    pub unsafe fn from_caller(given: *const tensilo_allocator) -> Result<Option<Self>> {
+        if given.is_null() {
             return Ok(None);
         }
         // SAFETY: the caller's promise.
-        let told = unsafe { read_options(told, "allocator") }?;
-        match (told.allocate, told.release) {
-            (Some(allocate), Some(release)) => Ok(Some(Self { allocate, release, user: told.user })),
+        let given = unsafe { read_options(given, "allocator") }?;
+        match (given.allocate, given.release) {
+            (Some(allocate), Some(release)) => Ok(Some(Self { allocate, release, user: given.user })),
             _ => Err(tensilo_error::bad_argument("allocator: allocate or release is NULL")),
         }
     }
 }
 
-impl BatchAllocator for LentMemory {
+impl BatchAllocator for CallerAllocator {
     fn allocate(&self, byte_count: usize) -> std::result::Result<Box<dyn BatchMemory>, DataError> {
         if byte_count == 0 {
-            return Ok(Box::new(Lent { from: *self, memory: NonNull::dangling(), byte_count }));
+            return Ok(Box::new(CallerMemory { from: *self, memory: NonNull::dangling(), byte_count }));
         }
         // SAFETY: a function of the caller, with the arguments that the header states.
         let memory = unsafe { (self.allocate)(self.user, byte_count) };
         let refused = |why: &str| DataError::BadArgument(format!("allocator: {why} for {byte_count} bytes"));
         let memory: NonNull<u8> = NonNull::new(memory.cast()).ok_or_else(|| refused("allocate returned NULL"))?;
-        let lent = Lent { from: *self, memory, byte_count };
+        let lent = CallerMemory { from: *self, memory, byte_count };
         // what is refused goes back
         if memory.cast::<u64>().is_aligned() { Ok(Box::new(lent)) } else { Err(refused("memory not aligned to 8")) }
     }
 }
 
 /// Memory of the caller, until it is dropped.
-struct Lent {
-    from: LentMemory,
+struct CallerMemory {
+    from: CallerAllocator,
     memory: NonNull<u8>,
     byte_count: usize,
 }
 
 // SAFETY: the memory belongs to this value alone, and any thread may release it.
-unsafe impl Send for Lent {}
+unsafe impl Send for CallerMemory {}
 // SAFETY: through a shared reference it is only read.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for CallerMemory {}
 
-impl BatchMemory for Lent {
+impl BatchMemory for CallerMemory {
     fn bytes(&self) -> &[u8] {
         // SAFETY: memory that the caller has lent, of this length; dangling of length 0.
         unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.byte_count) }
@@ -106,7 +106,7 @@ impl BatchMemory for Lent {
     }
 }
 
-impl Drop for Lent {
+impl Drop for CallerMemory {
     fn drop(&mut self) {
         if self.byte_count > 0 {
             // SAFETY: what `allocate` has returned goes back once.

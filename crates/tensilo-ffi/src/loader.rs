@@ -5,18 +5,20 @@
 //! caller names, without threads. Both take the same [`tensilo_loader_options`], whose zeros are
 //! the defaults.
 
-use crate::batch::{DeliveredSchema, copy_state, tensilo_batch, tensilo_batches};
+use crate::batch::{BatchSchema, copy_state, tensilo_batch, tensilo_batches};
 use crate::boundary::call::{
-    HandlePlace, array, call, close, exclusive, fill, flag, memory, options as read_options, shared, text, texts,
+    HandleSlot, array, call, close, exclusive, fill, flag, memory, options as read_options, shared, text, texts,
 };
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::{Options, Output};
 use crate::dataset::tensilo_dataset;
-use crate::lent_memory::{LentMemory, tensilo_allocator};
-use crate::schema::{of_number, tensilo_dtype};
+use crate::lent_memory::{CallerAllocator, tensilo_allocator};
+use crate::schema::{dtype_from_number, tensilo_dtype};
 use std::ffi::c_char;
 use std::sync::Arc;
-use tensilo_data::{Loader, LoaderOptions, Mode, OnDamage, Padding, RunsAndWindows, SampleReader, State, Tail, View};
+use tensilo_data::{
+    LastBatch, Loader, LoaderOptions, OnDamage, Order, Padding, SampleReader, State, View, WindowSizes,
+};
 
 /// How samples are shuffled.
 pub type tensilo_order = u32;
@@ -32,16 +34,16 @@ pub const TENSILO_ORDER_SHUFFLED: tensilo_order = 2;
 pub const TENSILO_ORDER_SEQUENTIAL: tensilo_order = 3;
 
 /// How an epoch ends.
-pub type tensilo_tail = u32;
+pub type tensilo_last_batch = u32;
 
-/// As `TENSILO_TAIL_DROP`; if a loader resumes, as the state says.
-pub const TENSILO_TAIL_DEFAULT: tensilo_tail = 0;
+/// As `TENSILO_LAST_BATCH_DROP`; if a loader resumes, as the state says.
+pub const TENSILO_LAST_BATCH_DEFAULT: tensilo_last_batch = 0;
 /// Samples that do not fill a batch of each rank are left out.
-pub const TENSILO_TAIL_DROP: tensilo_tail = 1;
+pub const TENSILO_LAST_BATCH_DROP: tensilo_last_batch = 1;
 /// Samples from the beginning are repeated.
-pub const TENSILO_TAIL_PAD: tensilo_tail = 2;
+pub const TENSILO_LAST_BATCH_PAD: tensilo_last_batch = 2;
 /// Each sample is delivered once, in smaller batches.
-pub const TENSILO_TAIL_EXACT: tensilo_tail = 3;
+pub const TENSILO_LAST_BATCH_EXACT: tensilo_last_batch = 3;
 
 /// The way in which a loader treats samples that are damaged.
 pub type tensilo_on_damage = u32;
@@ -94,7 +96,7 @@ pub struct tensilo_loader_options {
     /// The runs of a window of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
     pub window_runs: u32,
     /// How an epoch ends.
-    pub tail: tensilo_tail,
+    pub last_batch: tensilo_last_batch,
     /// The way in which a loader treats samples that are damaged.
     pub on_damage: tensilo_on_damage,
     /// The seed of the order, if `has_seed` is 1; otherwise 0 or, if a loader resumes, that of the
@@ -133,33 +135,33 @@ unsafe impl Output for tensilo_loader_options {}
 // SAFETY: integers and pointers only.
 unsafe impl Options for tensilo_loader_options {}
 
-fn mode(told: &tensilo_loader_options, view: &View) -> Result<Option<Mode>> {
+fn order(given: &tensilo_loader_options, view: &View) -> Result<Option<Order>> {
     let sizes = || {
-        let recorded = view.datasets().first().map(tensilo_data::Dataset::order);
+        let recorded = view.datasets().first().map(tensilo_data::Dataset::window_sizes);
         let (run, window) = recorded.map_or((0, 0), |recorded| (recorded.run(), recorded.window()));
-        let or = |told, recorded| if told > 0 { told } else { recorded };
-        RunsAndWindows::new(or(told.run_samples, run), or(told.window_runs, window))
+        let or = |given, recorded| if given > 0 { given } else { recorded };
+        WindowSizes::new(or(given.run_samples, run), or(given.window_runs, window))
     };
-    let is_sized = told.run_samples > 0 || told.window_runs > 0;
-    match told.order {
+    let is_sized = given.run_samples > 0 || given.window_runs > 0;
+    match given.order {
         TENSILO_ORDER_DEFAULT if !is_sized => Ok(None),
-        TENSILO_ORDER_DEFAULT | TENSILO_ORDER_WINDOWED => Ok(Some(Mode::Windowed(sizes()?))),
+        TENSILO_ORDER_DEFAULT | TENSILO_ORDER_WINDOWED => Ok(Some(Order::Windowed(sizes()?))),
         TENSILO_ORDER_SHUFFLED | TENSILO_ORDER_SEQUENTIAL if is_sized => {
             Err(tensilo_error::bad_argument("run_samples and window_runs are for TENSILO_ORDER_WINDOWED"))
         }
-        TENSILO_ORDER_SHUFFLED => Ok(Some(Mode::Shuffled)),
-        TENSILO_ORDER_SEQUENTIAL => Ok(Some(Mode::Sequential)),
+        TENSILO_ORDER_SHUFFLED => Ok(Some(Order::Shuffled)),
+        TENSILO_ORDER_SEQUENTIAL => Ok(Some(Order::Sequential)),
         other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_order"))),
     }
 }
 
-fn tail(number: tensilo_tail) -> Result<Option<Tail>> {
+fn last_batch(number: tensilo_last_batch) -> Result<Option<LastBatch>> {
     match number {
-        TENSILO_TAIL_DEFAULT => Ok(None),
-        TENSILO_TAIL_DROP => Ok(Some(Tail::Drop)),
-        TENSILO_TAIL_PAD => Ok(Some(Tail::Pad)),
-        TENSILO_TAIL_EXACT => Ok(Some(Tail::Exact)),
-        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_tail"))),
+        TENSILO_LAST_BATCH_DEFAULT => Ok(None),
+        TENSILO_LAST_BATCH_DROP => Ok(Some(LastBatch::Drop)),
+        TENSILO_LAST_BATCH_PAD => Ok(Some(LastBatch::Pad)),
+        TENSILO_LAST_BATCH_EXACT => Ok(Some(LastBatch::Exact)),
+        other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_last_batch"))),
     }
 }
 
@@ -176,36 +178,36 @@ fn on_damage(number: tensilo_on_damage) -> Result<OnDamage> {
 /// # Safety
 ///
 /// What pointers lead to is as the header says.
-unsafe fn loader_options(told: &tensilo_loader_options, view: &View) -> Result<LoaderOptions> {
+unsafe fn loader_options(given: &tensilo_loader_options, view: &View) -> Result<LoaderOptions> {
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
-    let mut options = LoaderOptions::new(told.batch_size)
-        .rank(told.rank, told.world_size.max(1))
-        .on_damage(on_damage(told.on_damage)?)
-        .decode_threads(count(told.decode_threads))
-        .io_depth(count(told.io_depth))
-        .prefetch(count(told.prefetch));
-    if let Some(mode) = mode(told, view)? {
-        options = options.mode(mode);
+    let mut options = LoaderOptions::new(given.batch_size)
+        .rank(given.rank, given.world_size.max(1))
+        .on_damage(on_damage(given.on_damage)?)
+        .decode_threads(count(given.decode_threads))
+        .io_depth(count(given.io_depth))
+        .prefetch(count(given.prefetch));
+    if let Some(order) = order(given, view)? {
+        options = options.order(order);
     }
-    if let Some(tail) = tail(told.tail)? {
-        options = options.tail(tail);
+    if let Some(last_batch) = last_batch(given.last_batch)? {
+        options = options.last_batch(last_batch);
     }
-    if flag(told.has_seed, "has_seed")? {
-        options = options.seed(told.seed);
+    if flag(given.has_seed, "has_seed")? {
+        options = options.seed(given.seed);
     }
     // SAFETY: the caller's promise, here and below.
     unsafe {
-        if !told.columns.is_null() || told.column_count > 0 {
-            options = options.columns(texts(told.columns, told.column_count, "columns")?);
+        if !given.columns.is_null() || given.column_count > 0 {
+            options = options.columns(texts(given.columns, given.column_count, "columns")?);
         }
-        for cast in array(told.casts, told.cast_count, "casts")? {
-            options = options.cast(text(cast.column, "the column of a cast")?, of_number(cast.dtype)?);
+        for cast in array(given.casts, given.cast_count, "casts")? {
+            options = options.cast(text(cast.column, "the column of a cast")?, dtype_from_number(cast.dtype)?);
         }
-        for padding in array(told.paddings, told.padding_count, "paddings")? {
+        for padding in array(given.paddings, given.padding_count, "paddings")? {
             let how = Padding::new().value(padding.value).multiple(padding.multiple.max(1));
             options = options.pad(text(padding.column, "the column of a padding")?, how);
         }
-        if let Some(memory) = LentMemory::of_caller(told.allocator)? {
+        if let Some(memory) = CallerAllocator::from_caller(given.allocator)? {
             options = options.allocator(Arc::new(memory));
         }
     }
@@ -243,10 +245,10 @@ pub unsafe extern "C" fn tensilo_loader_new(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(loader, "loader")?;
+            let slot = HandleSlot::new(loader, "loader")?;
             let view = shared(dataset, "dataset")?.view();
             let options = loader_options(&read_options(options, "options")?, view)?;
-            place.fill(tensilo_loader(options.loader(view)?));
+            slot.fill(tensilo_loader(options.loader(view)?));
             Ok(())
         })
     }
@@ -288,8 +290,8 @@ pub unsafe extern "C" fn tensilo_loader_begin(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(batches, "batches")?;
-            place.fill(tensilo_batches::new(shared(loader, "loader")?.0.epoch(epoch)));
+            let slot = HandleSlot::new(batches, "batches")?;
+            slot.fill(tensilo_batches::new(shared(loader, "loader")?.0.epoch(epoch)));
             Ok(())
         })
     }
@@ -300,7 +302,7 @@ pub unsafe extern "C" fn tensilo_loader_begin(
 /// `tensilo_batches_close`.
 ///
 /// Fails with `TENSILO_BAD_STATE` if the state is damaged, or of another dataset, or if the loader
-/// was told another order, seed or tail.
+/// was given another order, seed or last_batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_resume(
     loader: *const tensilo_loader,
@@ -312,9 +314,9 @@ pub unsafe extern "C" fn tensilo_loader_resume(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(batches, "batches")?;
+            let slot = HandleSlot::new(batches, "batches")?;
             let state = State::from_bytes(array(state, state_bytes, "state")?)?;
-            place.fill(tensilo_batches::new(shared(loader, "loader")?.0.resume(&state)?));
+            slot.fill(tensilo_batches::new(shared(loader, "loader")?.0.resume(&state)?));
             Ok(())
         })
     }
@@ -343,7 +345,7 @@ pub unsafe extern "C" fn tensilo_loader_get_state(
 /// Threads: one at a time; give each thread a reader of its own.
 pub struct tensilo_sample_reader {
     reader: SampleReader,
-    schema: DeliveredSchema,
+    schema: BatchSchema,
 }
 
 /// Makes a reader of any samples of a dataset, with the columns, casts, paddings and memory of
@@ -358,10 +360,10 @@ pub unsafe extern "C" fn tensilo_sample_reader_new(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(reader, "reader")?;
+            let slot = HandleSlot::new(reader, "reader")?;
             let view = shared(dataset, "dataset")?.view();
             let options = loader_options(&read_options(options, "options")?, view)?;
-            place.fill(tensilo_sample_reader { reader: options.reader(view)?, schema: DeliveredSchema::default() });
+            slot.fill(tensilo_sample_reader { reader: options.reader(view)?, schema: BatchSchema::default() });
             Ok(())
         })
     }
@@ -382,9 +384,9 @@ pub unsafe extern "C" fn tensilo_sample_reader_take(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(batch, "batch")?;
+            let slot = HandleSlot::new(batch, "batch")?;
             let tensilo_sample_reader { reader, schema } = exclusive(reader, "reader")?;
-            place.fill(schema.batch(reader.take(array(indices, count, "indices")?)?));
+            slot.fill(schema.batch(reader.take(array(indices, count, "indices")?)?));
             Ok(())
         })
     }

@@ -3,7 +3,7 @@
 //! Cursors keep what they need of the file, so that a [`tensilo_reader`] may be closed before them.
 //! Datasets are opened with the same [`tensilo_io`].
 
-use crate::boundary::call::{HandlePlace, call, close, fill, options as read_options, path as read_path, shared};
+use crate::boundary::call::{HandleSlot, call, close, fill, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::{Options, Output};
 use crate::schema::tensilo_schema;
@@ -136,7 +136,7 @@ fn map(_: &Path, _: OpenOptions) -> Result<Reader> {
 
 #[cfg(feature = "object")]
 fn is_address(path: &Path) -> bool {
-    tensilo_object::Address::is_path(path)
+    tensilo_object::Address::is_url_path(path)
 }
 
 #[cfg(feature = "object")]
@@ -170,10 +170,10 @@ pub unsafe extern "C" fn tensilo_reader_open(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(reader, "reader")?;
+            let slot = HandleSlot::new(reader, "reader")?;
             let opened = open(&read_path(path, "path")?, &read_options(options, "options")?)?;
             let schema = tensilo_schema::new(opened.schema().clone());
-            place.fill(tensilo_reader { reader: opened, schema });
+            slot.fill(tensilo_reader { reader: opened, schema });
             Ok(())
         })
     }

@@ -2,13 +2,13 @@
 //!
 //! [`tensilo_samples`] and [`tensilo_lists`] are how C sees the samples of a buffer and of a column
 //! of a batch: pointers to values, offsets, extents and validity. Both kinds hand over
-//! [`SampleParts`], which fills the structs. A [`tensilo_buffer`] is memory of the library for
+//! [`SampleSlices`], which fills the structs. A [`tensilo_buffer`] is memory of the library for
 //! samples whose size the caller does not know before: ragged, nested or null.
 
-use crate::boundary::call::{HandlePlace, call, close, fill, shared};
+use crate::boundary::call::{HandleSlot, call, close, fill, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::Output;
-use crate::schema::{number_of, tensilo_dtype};
+use crate::schema::{dtype_number, tensilo_dtype};
 use std::ptr;
 use std::sync::Arc;
 use tensilo::nested::ListBuffer;
@@ -79,7 +79,7 @@ pub struct tensilo_lists {
 unsafe impl Output for tensilo_lists {}
 
 /// The parts of the samples of a column.
-pub(crate) struct SampleParts<'a> {
+pub(crate) struct SampleSlices<'a> {
     pub dtype: DType,
     pub sample_count: usize,
     pub item_count: usize,
@@ -96,7 +96,7 @@ fn pointer<T>(slice: &[T]) -> *const T {
     if slice.is_empty() { ptr::null() } else { slice.as_ptr() }
 }
 
-impl SampleParts<'_> {
+impl SampleSlices<'_> {
     /// Fills the struct of a caller.
     ///
     /// # Safety
@@ -105,7 +105,7 @@ impl SampleParts<'_> {
     pub unsafe fn fill(&self, samples: *mut tensilo_samples) -> Result<()> {
         let found = tensilo_samples {
             struct_size: 0,
-            dtype: number_of(self.dtype),
+            dtype: dtype_number(self.dtype),
             level_count: u32::try_from(self.lists.len()).unwrap_or(u32::MAX), // at most 16
             sample_count: self.sample_count,
             item_count: self.item_count,
@@ -193,10 +193,10 @@ impl tensilo_buffer {
     }
 
     /// Returns the parts of the samples; fails if the buffer is empty.
-    pub(crate) fn parts(&self) -> Result<SampleParts<'_>> {
+    pub(crate) fn slices(&self) -> Result<SampleSlices<'_>> {
         self.schema()?;
         let samples = self.samples();
-        Ok(SampleParts {
+        Ok(SampleSlices {
             dtype: samples.dtype(),
             sample_count: samples.sample_count(),
             item_count: samples.item_count(),
@@ -221,7 +221,7 @@ pub unsafe extern "C" fn tensilo_buffer_new(
     unsafe {
         call(error, || {
             let empty = tensilo_buffer { samples: Arc::default(), schema: None, tensor: Vec::new() };
-            HandlePlace::new(buffer, "buffer")?.fill(empty);
+            HandleSlot::new(buffer, "buffer")?.fill(empty);
             Ok(())
         })
     }
@@ -242,7 +242,7 @@ pub unsafe extern "C" fn tensilo_buffer_get_samples(
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
     // SAFETY: the caller keeps the rules of the header.
-    unsafe { call(error, || shared(buffer, "buffer")?.parts()?.fill(samples)) }
+    unsafe { call(error, || shared(buffer, "buffer")?.slices()?.fill(samples)) }
 }
 
 /// Gives the lists of a level of a nested column, counted from 0. Their pointers live as those of
@@ -255,5 +255,5 @@ pub unsafe extern "C" fn tensilo_buffer_get_lists(
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
     // SAFETY: the caller keeps the rules of the header.
-    unsafe { call(error, || shared(buffer, "buffer")?.parts()?.fill_lists(level, lists)) }
+    unsafe { call(error, || shared(buffer, "buffer")?.slices()?.fill_lists(level, lists)) }
 }

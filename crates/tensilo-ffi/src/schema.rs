@@ -67,7 +67,7 @@ pub const TENSILO_U4: tensilo_dtype = 25;
 pub const TENSILO_COMPLEX64: tensilo_dtype = 26;
 
 /// Returns the number of a type, or 0 of one that is newer than this crate.
-pub(crate) fn number_of(dtype: DType) -> tensilo_dtype {
+pub(crate) fn dtype_number(dtype: DType) -> tensilo_dtype {
     DType::ALL.iter().zip(1..).find(|(known, _)| **known == dtype).map_or(0, |(_, number)| number)
 }
 
@@ -77,7 +77,7 @@ fn known(number: tensilo_dtype) -> Option<DType> {
 }
 
 /// Returns the type of a number.
-pub(crate) fn of_number(number: tensilo_dtype) -> Result<DType> {
+pub(crate) fn dtype_from_number(number: tensilo_dtype) -> Result<DType> {
     known(number).ok_or_else(|| tensilo_error::bad_argument(format!("{number} is no tensilo_dtype")))
 }
 
@@ -237,7 +237,7 @@ impl tensilo_schema {
             struct_size: 0,
             name: named.name.pointer(),
             type_name: named.type_name.pointer(),
-            dtype: number_of(column.dtype),
+            dtype: dtype_number(column.dtype),
             rank: count(column.shape.rank()),
             extents: named.extents.as_ptr(),
             varying_count: count(column.shape.varying_count()),

@@ -3,7 +3,7 @@
 //! Damage is a result and no error: a [`tensilo_report`] lists each finding with its bytes, column
 //! and samples. The report owns all its texts and errors, so that calls return pointers into it.
 
-use crate::boundary::call::{HandlePlace, call, close, fill, flag, options as read_options, path as read_path, shared};
+use crate::boundary::call::{HandleSlot, call, close, fill, flag, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
 use crate::boundary::values::{Options, Output, Text};
 use std::ffi::{c_char, c_void};
@@ -19,10 +19,10 @@ use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, verify};
 /// Threads: any number may read a report at the same time.
 pub struct tensilo_report {
     info: tensilo_report_info,
-    damages: Vec<FoundDamage>,
+    damages: Vec<DamageRecord>,
 }
 
-struct FoundDamage {
+struct DamageRecord {
     file_start: u64,
     file_end: u64,
     region: Option<Text>,
@@ -121,7 +121,7 @@ pub struct tensilo_damage {
 // SAFETY: `repr(C)`, and begins with its size.
 unsafe impl Output for tensilo_damage {}
 
-impl From<Damage> for FoundDamage {
+impl From<Damage> for DamageRecord {
     fn from(damage: Damage) -> Self {
         Self {
             file_start: damage.file_range.start,
@@ -149,16 +149,16 @@ fn source(path: &Path) -> Result<Arc<dyn Source>> {
     Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
 }
 
-fn check(path: &Path, told: &tensilo_verify_options) -> Result<tensilo_report> {
+fn check(path: &Path, given: &tensilo_verify_options) -> Result<tensilo_report> {
     let source = source(path)?;
     let file_bytes = source.byte_count();
-    let mut progress = |checked| match told.progress {
+    let mut progress = |checked| match given.progress {
         // SAFETY: a function of the caller, with the arguments that the header states.
-        Some(progress) if unsafe { progress(told.user, checked, file_bytes) } != 0 => ControlFlow::Break(()),
+        Some(progress) if unsafe { progress(given.user, checked, file_bytes) } != 0 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
-    let threads = usize::try_from(told.thread_count).unwrap_or(usize::MAX).clamp(1, 1024);
-    let options = VerifyOptions::new().decode(flag(told.decode, "decode")?).threads(threads);
+    let threads = usize::try_from(given.thread_count).unwrap_or(usize::MAX).clamp(1, 1024);
+    let options = VerifyOptions::new().decode(flag(given.decode, "decode")?).threads(threads);
     let report = verify(&*source, options.progress(&mut progress)).map_err(|error| error.with_path(path))?;
     let info = tensilo_report_info {
         struct_size: 0,
@@ -190,8 +190,8 @@ pub unsafe extern "C" fn tensilo_verify(
     // SAFETY: the caller keeps the rules of the header.
     unsafe {
         call(error, || {
-            let place = HandlePlace::new(report, "report")?;
-            place.fill(check(&read_path(path, "path")?, &read_options(options, "options")?)?);
+            let slot = HandleSlot::new(report, "report")?;
+            slot.fill(check(&read_path(path, "path")?, &read_options(options, "options")?)?);
             Ok(())
         })
     }

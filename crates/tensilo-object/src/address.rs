@@ -21,7 +21,7 @@ use url::Url;
 ///
 /// let train = Address::parse("s3://bucket/train/")?;
 /// assert_eq!(train.join("manifest")?.to_string(), "s3://bucket/train/manifest");
-/// assert!(Address::is_one("https://example.org/x.tsl") && !Address::is_one("train/x.tsl"));
+/// assert!(Address::is_url("https://example.org/x.tsl") && !Address::is_url("train/x.tsl"));
 /// # Ok::<(), tensilo_object::ObjectError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -61,7 +61,7 @@ const SCHEMES: [(&str, Scheme); 10] = [
 
 impl Address {
     /// Returns whether a text has the scheme of an address, so that it names no file.
-    pub fn is_one(text: &str) -> bool {
+    pub fn is_url(text: &str) -> bool {
         scheme_of(text).is_some()
     }
 
@@ -97,18 +97,18 @@ impl Address {
     }
 
     /// Returns whether a path is an address, so that it names no file of the system.
-    pub fn is_path(path: &FilePath) -> bool {
-        path.to_str().is_some_and(Self::is_one)
+    pub fn is_url_path(path: &FilePath) -> bool {
+        path.to_str().is_some_and(Self::is_url)
     }
 
     /// Parses a path that is an address, as [`Address::parse`] does.
-    pub fn of_path(path: &FilePath) -> Result<Self> {
+    pub fn from_path(path: &FilePath) -> Result<Self> {
         Self::parse(&path.to_string_lossy())
     }
 
     /// Returns whether a path is an address that a dataset may have: not one of a `*.tsl` file.
-    pub fn is_prefix(path: &FilePath) -> bool {
-        Self::is_path(path) && path.extension().is_none_or(|extension| extension != "tsl")
+    pub fn is_dataset_prefix(path: &FilePath) -> bool {
+        Self::is_url_path(path) && path.extension().is_none_or(|extension| extension != "tsl")
     }
 
     /// Returns the address of an object below this prefix. The components of `path` are separated
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn addresses_are_parsed_and_printed() {
-        for (text, due) in [
+        for (text, expected) in [
             ("s3://bucket/a/b.tsl", "s3://bucket/a/b.tsl"),
             ("s3://bucket", "s3://bucket"),
             ("gs://bucket/a b/%20/", "gs://bucket/a b/%20"),
             ("abfss://container@account.dfs.core.windows.net/x", "abfss://container@account.dfs.core.windows.net/x"),
             ("HTTPS://host:8080/a%20b/%25", "https://host:8080/a%20b/%25"),
         ] {
-            assert_eq!(Address::parse(text).unwrap().to_string(), due);
+            assert_eq!(Address::parse(text).unwrap().to_string(), expected);
         }
     }
 

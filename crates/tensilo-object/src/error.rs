@@ -16,12 +16,12 @@ pub enum ObjectError {
         message: String,
     },
     /// A request failed, and was repeated as often as the options allow.
-    #[error("{address}: {doing}: {error}")]
+    #[error("{address}: {operation}: {error}")]
     Io {
         /// The object or prefix.
         address: String,
         /// The operation.
-        doing: &'static str,
+        operation: &'static str,
         /// The cause. Its kind says whether the object is missing, forbidden or replaced.
         #[source]
         error: io::Error,

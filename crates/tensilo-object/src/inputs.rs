@@ -31,7 +31,7 @@ type Report = Box<dyn Fn(&str) + Send + Sync>;
 pub struct ObjectInputs {
     options: ObjectOptions,
     /// Takes the addresses that are passed over; `None` if they are errors.
-    passed_over: Option<Report>,
+    on_skip: Option<Report>,
     /// The connections, by the bucket or host.
     storages: Mutex<HashMap<String, ObjectStorage>>,
 }
@@ -39,15 +39,15 @@ pub struct ObjectInputs {
 impl ObjectInputs {
     /// Returns the objects that are read with these options. Sends nothing.
     pub fn new(options: ObjectOptions) -> Self {
-        Self { options, passed_over: None, storages: Mutex::default() }
+        Self { options, on_skip: None, storages: Mutex::default() }
     }
 
     /// Passes over objects below a prefix whose keys cannot be read, because they have an empty
     /// component, `.`, `..` or a control character, and calls a function with what each is called.
     /// [`UNREADABLE_KEY`] is the reason to show. By default they are errors:
     /// a conversion leaves nothing out in silence.
-    pub fn pass_over(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.passed_over = Some(Box::new(report));
+    pub fn skip_unreadable(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.on_skip = Some(Box::new(report));
         self
     }
 
@@ -59,14 +59,14 @@ impl ObjectInputs {
     }
 
     fn addresses_below(&self, prefix: &Path) -> std::result::Result<Vec<Address>, ObjectError> {
-        let prefix = Address::of_path(prefix)?;
+        let prefix = Address::from_path(prefix)?;
         let storage = self.storage(&prefix);
         match prefix.scheme() {
             Scheme::Http => storage.names(&prefix)?.iter().map(|name| prefix.join(name)).collect(),
             _ => {
                 let found = storage.objects(&prefix)?;
                 for key in storage.unreadable_keys(&prefix) {
-                    self.pass(format!("{prefix}/{}", shown(&key)))?;
+                    self.skip(format!("{prefix}/{}", shown(&key)))?;
                 }
                 Ok(found)
             }
@@ -74,8 +74,8 @@ impl ObjectInputs {
     }
 
     /// Passes over an address, or fails.
-    fn pass(&self, address: String) -> std::result::Result<(), ObjectError> {
-        match &self.passed_over {
+    fn skip(&self, address: String) -> std::result::Result<(), ObjectError> {
+        match &self.on_skip {
             Some(report) => report(&address),
             None => {
                 return Err(ObjectError::BadAddress { message: format!("{address}: {UNREADABLE_KEY}"), address });
@@ -101,17 +101,17 @@ impl fmt::Debug for ObjectInputs {
 }
 
 impl InputStore for ObjectInputs {
-    fn has(&self, input: &Path) -> bool {
-        Address::is_path(input)
+    fn contains(&self, input: &Path) -> bool {
+        Address::is_url_path(input)
     }
 
-    fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+    fn list_prefix(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
         let found = self.addresses_below(prefix).map_err(|error| Error::io("listing the objects", error.into_io()))?;
         Ok(found.iter().map(|address| PathBuf::from(address.to_string())).collect())
     }
 
     fn open(&self, input: &Path) -> Result<Arc<dyn Source>> {
-        let opened = Address::of_path(input).and_then(|address| self.storage(&address).open(&address));
+        let opened = Address::from_path(input).and_then(|address| self.storage(&address).open(&address));
         Ok(Arc::new(opened.map_err(|error| Error::io("opening the object", error.into_io()))?))
     }
 }

@@ -23,20 +23,20 @@ mod client;
 mod error;
 #[cfg(feature = "import")]
 mod inputs;
-mod memory;
 mod object_file;
+mod range_cache;
 mod request;
 mod runtime;
 mod storage;
 mod upload;
 
 pub use address::{Address, UNREADABLE_KEY};
-pub use cache::{Cache, CacheFacts};
+pub use cache::{Cache, CacheStats};
 pub use client::ObjectOptions;
 pub use error::ObjectError;
 #[cfg(feature = "import")]
 pub use inputs::ObjectInputs;
-pub use object_file::{ObjectFile, OpeningObject, source_at, source_with};
+pub use object_file::{ObjectFile, PendingOpen, source_at, source_with};
 pub use storage::ObjectStorage;
 pub use upload::ObjectUpload;
 

@@ -11,9 +11,9 @@ use crate::address::Address;
 use crate::cache::{self, CachedObject};
 use crate::client::ObjectOptions;
 use crate::error::{ObjectError, io_error};
-use crate::memory::{LINE_BYTES, Part, Sequence, split, widened};
-use crate::request::{Pinned, answer};
-use crate::runtime::{self, Task, Waiting, caught_later, gone, threads};
+use crate::range_cache::{LINE_BYTES, Segment, SequentialReads, align_to_lines, split};
+use crate::request::{ObjectVersion, response};
+use crate::runtime::{self, PendingResult, Task, catch_panic_async, thread_ended, threads};
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use futures_util::future;
@@ -39,19 +39,19 @@ use tokio::task::JoinSet;
 /// in flight. If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]:
 /// bytes of two versions are never mixed.
 #[derive(Debug)]
-pub struct ObjectFile(Arc<OpenObject>);
+pub struct ObjectFile(Arc<ObjectFileInner>);
 
 /// An open object. Requests that are on their way share it.
 #[derive(Debug)]
-struct OpenObject {
+struct ObjectFileInner {
     storage: ObjectStorage,
     key: Path,
-    pinned: Pinned,
+    pinned: ObjectVersion,
     /// The number that its pieces have.
-    number: u64,
+    id: u64,
     /// Its pieces on a disk of this machine.
     cached: Option<CachedObject>,
-    sequence: Sequence,
+    sequential_reads: SequentialReads,
     /// Whether runs were prefetched.
     has_runs: AtomicBool,
     /// Whether bytes were asked for since copies were last forgotten.
@@ -79,28 +79,28 @@ impl ObjectStorage {
     /// footer to the last byte. Fails if the address is not one of this store, or if the options
     /// are wrong.
     ///
-    /// Cost: one round trip, for which [`OpeningObject::wait`] waits; of one request that reads all
+    /// Cost: one round trip, for which [`PendingOpen::wait`] waits; of one request that reads all
     /// if the object is expected to have at most 1 MiB, otherwise of two, for begin and end.
-    pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<OpeningObject, ObjectError> {
+    pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<PendingOpen, ObjectError> {
         self.check(address)?;
         let begun = ObjectFile::begin(self, address.key(), end);
         let opened = begun.map_err(|error| failed(address, "opening", error))?;
-        Ok(OpeningObject { storage: self.clone(), address: address.clone(), opened })
+        Ok(PendingOpen { storage: self.clone(), address: address.clone(), opened })
     }
 }
 
 /// An object whose opening was begun. If it is dropped, its requests end.
 #[derive(Debug)]
-pub struct OpeningObject {
+pub struct PendingOpen {
     storage: ObjectStorage,
     address: Address,
-    opened: Waiting<Opened>,
+    opened: PendingResult<OpenResponse>,
 }
 
 /// An object as it was found, and the ranges of it that were read.
-type Opened = (Pinned, Vec<(Range<u64>, Bytes)>);
+type OpenResponse = (ObjectVersion, Vec<(Range<u64>, Bytes)>);
 
-impl OpeningObject {
+impl PendingOpen {
     /// Waits until the object is open.
     pub fn wait(self) -> Result<ObjectFile, ObjectError> {
         let Self { storage, address, opened } = self;
@@ -110,38 +110,39 @@ impl OpeningObject {
 }
 
 impl ObjectFile {
-    fn begin(storage: &ObjectStorage, key: &Path, end: Option<Range<u64>>) -> io::Result<Waiting<Opened>> {
+    fn begin(storage: &ObjectStorage, key: &Path, end: Option<Range<u64>>) -> io::Result<PendingResult<OpenResponse>> {
         let (client, key) = (storage.client()?.clone(), key.clone());
         let has_cache = storage.cache()?.is_some();
         runtime::begin(async move {
             match end {
-                _ if has_cache => open_alone(&*client, &key).await,
+                _ if has_cache => open_without_reading(&*client, &key).await,
                 Some(end) if (1..=WHOLE_BYTES).contains(&end.end) => open_whole(&*client, &key, end.end).await,
                 end => open(&*client, &key, end).await,
             }
         })
     }
 
-    fn new(storage: ObjectStorage, key: Path, (pinned, parts): Opened) -> io::Result<Self> {
+    fn new(storage: ObjectStorage, key: Path, (pinned, segments): OpenResponse) -> io::Result<Self> {
         let cached = storage.cached(&key, &pinned)?;
-        let number = storage.pieces().number_of(&key, &pinned);
-        for (range, bytes) in parts {
-            for claimed in storage.pieces().claim(number, &range, LINE_BYTES) {
+        let id = storage.range_cache().object_id(&key, &pinned);
+        for (range, bytes) in segments {
+            for claimed in storage.range_cache().claim(id, &range, LINE_BYTES) {
                 let start = range_length(&(range.start..claimed.start));
-                let piece = bytes.slice(start..start.saturating_add(range_length(&claimed)));
-                storage.pieces().finish(number, &claimed, Some(piece));
+                let claimed_bytes = bytes.slice(start..start.saturating_add(range_length(&claimed)));
+                storage.range_cache().finish(id, &claimed, Some(claimed_bytes));
             }
         }
-        let (has_runs, has_copies, sequence) = (AtomicBool::new(false), AtomicBool::new(true), Sequence::default());
-        Ok(Self(Arc::new(OpenObject { storage, key, pinned, number, cached, sequence, has_runs, has_copies })))
+        let (has_runs, has_copies, sequential_reads) =
+            (AtomicBool::new(false), AtomicBool::new(true), SequentialReads::default());
+        Ok(Self(Arc::new(ObjectFileInner { storage, key, pinned, id, cached, sequential_reads, has_runs, has_copies })))
     }
 }
 
-impl OpenObject {
+impl ObjectFileInner {
     /// Copies a range that is in memory as a whole. Returns whether it is.
-    fn copy_kept(&self, range: &Range<u64>, out: &mut [u8]) -> bool {
-        match self.storage.pieces().parts(self.number, range).as_slice() {
-            [Part::Kept(_, bytes)] if bytes.len() == out.len() => {
+    fn copy_cached(&self, range: &Range<u64>, out: &mut [u8]) -> bool {
+        match self.storage.range_cache().segments(self.id, range).as_slice() {
+            [Segment::Cached(_, bytes)] if bytes.len() == out.len() => {
                 out.copy_from_slice(bytes);
                 true
             }
@@ -151,15 +152,15 @@ impl OpenObject {
 
     /// Asks for what follows a read that is one of a sequence.
     fn read_ahead(self: &Arc<Self>, read: &Range<u64>) {
-        if let Some(ahead) = self.sequence.next(read, self.pinned.byte_count) {
-            let _ = self.keep(&ahead); // reading meets the same errors
+        if let Some(lookahead) = self.sequential_reads.next(read, self.pinned.byte_count) {
+            let _ = self.start_fetch(&lookahead); // reading meets the same errors
         }
     }
 
     /// Asks for the bytes of a range that are not in memory, and keeps them there.
-    fn keep(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
+    fn start_fetch(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
         let claimed =
-            self.storage.pieces().claim(self.number, range, self.storage.options().coalesce.max_request_bytes);
+            self.storage.range_cache().claim(self.id, range, self.storage.options().coalesce.max_request_bytes);
         // all of them end, whatever fails
         let claim = |range| Claim { object: self.clone(), range, bytes: None };
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
@@ -168,7 +169,7 @@ impl OpenObject {
             threads()?.spawn(async move {
                 let mut claim = claim; // all of it is of the task
                 // a reader asks again, and gets the error
-                claim.bytes = caught_later(read).await.ok();
+                claim.bytes = catch_panic_async(read).await.ok();
             });
         }
         Ok(())
@@ -191,20 +192,20 @@ impl OpenObject {
             end = end.saturating_add(range_length(range));
         }
         // the place of the bytes at an offset in `out`
-        let place = |range: usize, offset: u64| {
+        let out_offset = |range: usize, offset: u64| {
             let (start, before) = starts.get(range).zip(ranges.get(range))?;
             start.checked_add(range_length(&(before.start..offset)))
         };
         let mut put = |range: usize, offset: u64, bytes: &[u8]| {
-            let to = place(range, offset).and_then(|start| out.get_mut(start..)?.get_mut(..bytes.len()));
+            let to = out_offset(range, offset).and_then(|start| out.get_mut(start..)?.get_mut(..bytes.len()));
             to.into_iter().for_each(|to| to.copy_from_slice(bytes)); // equal lengths, inside
         };
         let (mut missing, mut in_flight) = (Vec::new(), Vec::new());
-        for (range, part) in self.storage.pieces().parts_of(self.number, ranges) {
-            match part {
-                Part::Kept(offset, bytes) => put(range, offset, &bytes),
-                Part::Coming(bytes) => in_flight.push((range, bytes)),
-                Part::Missing(bytes) => match self.cached.as_ref().and_then(|cached| cached.read(&bytes)) {
+        for (range, segment) in self.storage.range_cache().segments_of(self.id, ranges) {
+            match segment {
+                Segment::Cached(offset, bytes) => put(range, offset, &bytes),
+                Segment::InFlight(bytes) => in_flight.push((range, bytes)),
+                Segment::Missing(bytes) => match self.cached.as_ref().and_then(|cached| cached.read(&bytes)) {
                     Some(found) => put(range, bytes.start, &found),
                     None => missing.push((bytes, range)),
                 },
@@ -213,7 +214,7 @@ impl OpenObject {
         let requested = self.request(missing, &mut put);
         let mut failed = requested.err();
         for (range, bytes) in in_flight {
-            let found = match self.storage.pieces().wait(self.number, &bytes) {
+            let found = match self.storage.range_cache().wait(self.id, &bytes) {
                 Some(found) => {
                     put(range, bytes.start, &found);
                     Ok(())
@@ -230,28 +231,29 @@ impl OpenObject {
     /// arrived; requests that are still in flight then are given up.
     fn request(
         &self,
-        parts: Vec<(Range<u64>, usize)>,
+        segments: Vec<(Range<u64>, usize)>,
         put: &mut dyn FnMut(usize, u64, &[u8]),
     ) -> Result<(), RangeError> {
-        let Some(&(_, first)) = parts.first() else { return Ok(()) };
+        let Some(&(_, first)) = segments.first() else { return Ok(()) };
         let config = &self.storage.options().coalesce;
         let of_range = |error| RangeError { range: first, error };
         let mut requests = Requests::default();
-        let short = parts.iter().flat_map(|(bytes, range)| split(bytes, config.max_request_bytes).zip(repeat(*range)));
+        let short =
+            segments.iter().flat_map(|(bytes, range)| split(bytes, config.max_request_bytes).zip(repeat(*range)));
         requests.fill(short, config).map_err(|error| of_range(io::Error::other(error)))?;
         let first_range = |request: usize| requests.needed(request).iter().map(|(_, range)| *range).min();
         let mut pending: Vec<bool> = vec![true; requests.ranges().len()];
         let (mut left, mut failed) = (pending.len(), None::<RangeError>);
-        let answers = self.answers(requests.ranges(), config.max_in_flight).map_err(of_range)?;
+        let responses = self.responses(requests.ranges(), config.max_in_flight).map_err(of_range)?;
         while left > 0 {
-            let (request, answer) = answers.receiver.recv().map_err(|_| of_range(gone()))?;
+            let (request, response) = responses.receiver.recv().map_err(|_| of_range(thread_ended()))?;
             pending.get_mut(request).into_iter().for_each(|is_pending| *is_pending = false);
             let start = requests.ranges().get(request).map_or(0, |bytes| bytes.start);
-            match answer {
+            match response {
                 Ok(bytes) => {
-                    for (part, range) in requests.needed(request) {
+                    for (segment, range) in requests.needed(request) {
                         let of = |offset: u64| range_length(&(start..offset)).min(bytes.len());
-                        put(*range, part.start, bytes.get(of(part.start)..of(part.end)).unwrap_or(&[]));
+                        put(*range, segment.start, bytes.get(of(segment.start)..of(segment.end)).unwrap_or(&[]));
                     }
                 }
                 Err(error) => {
@@ -273,36 +275,36 @@ impl OpenObject {
 
     /// Sends requests, at most `max_in_flight` at a time. They end when what this returns is
     /// dropped.
-    fn answers(&self, ranges: &[Range<u64>], max_in_flight: usize) -> io::Result<Answers> {
+    fn responses(&self, ranges: &[Range<u64>], max_in_flight: usize) -> io::Result<Responses> {
         let (sender, receiver) = mpsc::channel();
         let reads = ranges.iter().map(|range| self.read(range.clone())).collect::<io::Result<Vec<_>>>()?;
         let task = threads()?.spawn(async move {
-            let mut waiting = reads.into_iter().enumerate();
+            let mut queued = reads.into_iter().enumerate();
             let mut in_flight = JoinSet::new();
             loop {
                 while in_flight.len() < max_in_flight {
-                    let Some((number, read)) = waiting.next() else { break };
-                    in_flight.spawn(async move { (number, caught_later(read).await) });
+                    let Some((id, read)) = queued.next() else { break };
+                    in_flight.spawn(async move { (id, catch_panic_async(read).await) });
                 }
-                let Some(answer) = in_flight.join_next().await else { return };
-                let is_received = answer.is_ok_and(|answer| sender.send(answer).is_ok());
+                let Some(response) = in_flight.join_next().await else { return };
+                let is_received = response.is_ok_and(|response| sender.send(response).is_ok());
                 if !is_received {
                     return; // the reader gets an error when the channel closes
                 }
             }
         });
-        Ok(Answers { receiver, _task: Task(task) })
+        Ok(Responses { receiver, _task: Task(task) })
     }
 }
 
 /// Where the answers to requests arrive, each with the number of its request.
-struct Answers {
-    receiver: Receiver<Answer>,
+struct Responses {
+    receiver: Receiver<Response>,
     _task: Task<()>,
 }
 
 /// The number of a request, and its bytes.
-type Answer = (usize, io::Result<Bytes>);
+type Response = (usize, io::Result<Bytes>);
 
 /// Returns the error of the earlier range.
 fn earlier(one: Option<RangeError>, other: Option<RangeError>) -> Option<RangeError> {
@@ -315,8 +317,8 @@ fn earlier(one: Option<RangeError>, other: Option<RangeError>) -> Option<RangeEr
 
 /// Opens an object: reads its begin and its end, where most files have all that opening them takes.
 /// `end` is the end, if it is known.
-async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> io::Result<Opened> {
-    let ranged = |range| answer(store, key, GetOptions { range: Some(range), ..GetOptions::default() });
+async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> io::Result<OpenResponse> {
+    let ranged = |range| response(store, key, GetOptions { range: Some(range), ..GetOptions::default() });
     let last = match end {
         Some(Range { start, end }) => {
             let start = start.min(end.saturating_sub(LINE_BYTES)).max(end.saturating_sub(MAX_END_BYTES));
@@ -332,14 +334,14 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
         }
         // the store does not know such ranges, or the object is empty
         Err(_) => {
-            return open_alone(store, key).await;
+            return open_without_reading(store, key).await;
         }
     };
-    let pinned = Pinned::of(&meta);
+    let pinned = ObjectVersion::of(&meta);
     let mut ends = vec![(range, bytes)];
     // one that was replaced between both answers is read as it is now
     if let Ok((meta, range, bytes)) = first
-        && Pinned::of(&meta) == pinned
+        && ObjectVersion::of(&meta) == pinned
     {
         ends.push((range, bytes));
     }
@@ -347,30 +349,30 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
 }
 
 /// Opens an object, and reads nothing of it: a cache may have what is wanted.
-async fn open_alone(store: &dyn ObjectStore, key: &Path) -> io::Result<Opened> {
+async fn open_without_reading(store: &dyn ObjectStore, key: &Path) -> io::Result<OpenResponse> {
     let options = GetOptions { head: true, ..GetOptions::default() };
     let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;
-    Ok((Pinned::of(&meta), Vec::new()))
+    Ok((ObjectVersion::of(&meta), Vec::new()))
 }
 
 /// Opens an object of about so many bytes, and reads these.
-async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<Opened> {
+async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<OpenResponse> {
     let options = GetOptions { range: Some(GetRange::Bounded(0..bytes)), ..GetOptions::default() };
-    let (meta, range, bytes) = answer(store, key, options).await?;
-    Ok((Pinned::of(&meta), vec![(range, bytes)]))
+    let (meta, range, bytes) = response(store, key, options).await?;
+    Ok((ObjectVersion::of(&meta), vec![(range, bytes)]))
 }
 
 /// A claim of bytes, which ends however the request for them ends.
 struct Claim {
-    object: Arc<OpenObject>,
+    object: Arc<ObjectFileInner>,
     range: Range<u64>,
     bytes: Option<Bytes>,
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let pieces = self.object.storage.pieces();
-        pieces.finish(self.object.number, &self.range, self.bytes.take());
+        let range_cache = self.object.storage.range_cache();
+        range_cache.finish(self.object.id, &self.range, self.bytes.take());
     }
 }
 
@@ -385,14 +387,14 @@ impl Source for ObjectFile {
         let range = offset..end;
         self.0.read_ahead(&range);
         if end - offset <= LINE_BYTES {
-            if self.0.copy_kept(&range, out) {
+            if self.0.copy_cached(&range, out) {
                 return Ok(());
             }
             if let Some(found) = self.0.cached.as_ref().and_then(|cached| cached.read(&range)) {
                 out.copy_from_slice(&found); // equal lengths
                 return Ok(());
             }
-            self.0.keep(&widened(&range, self.byte_count()))?;
+            self.0.start_fetch(&align_to_lines(&range, self.byte_count()))?;
         }
         self.0.fill(slice::from_ref(&range), out).map_err(|error| error.error)
     }
@@ -426,19 +428,19 @@ impl Source for ObjectFile {
             ranges.iter().map(|range| range.start..range.end.saturating_add(gap(range)).min(self.byte_count()));
         let inside = inside.filter(|range| !range.is_empty());
         // what a cache has takes no round trip
-        let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.has_all(range));
+        let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.contains(range));
         let missing = inside.filter(|range| is_run(range) || !is_cached(range));
         let mut requests = Requests::default();
         // reading meets the same errors
         if requests.fill(missing.zip(repeat(0)), &self.0.storage.options().coalesce).is_ok() {
-            let _ = requests.ranges().iter().try_for_each(|range| self.0.keep(range));
+            let _ = requests.ranges().iter().try_for_each(|range| self.0.start_fetch(range));
         }
     }
 
     fn invalidate(&self) {
         if self.0.has_copies.swap(false, Ordering::Relaxed) {
-            self.0.storage.pieces().forget(self.0.number);
-            self.0.cached.iter().for_each(CachedObject::forget);
+            self.0.storage.range_cache().invalidate(self.0.id);
+            self.0.cached.iter().for_each(CachedObject::invalidate);
         }
     }
 }
@@ -452,10 +454,10 @@ pub fn source_at(path: &FilePath) -> tensilo::Result<Arc<dyn Source>> {
 
 /// Opens what a path names, as [`source_at`] does, with options for the requests to a store.
 pub fn source_with(path: &FilePath, options: ObjectOptions) -> tensilo::Result<Arc<dyn Source>> {
-    if !Address::is_path(path) {
+    if !Address::is_url_path(path) {
         return Ok(Arc::new(PositionedFile::open(path)?));
     }
-    let file = Address::of_path(path).and_then(|address| ObjectStorage::new(&address, options).open(&address));
+    let file = Address::from_path(path).and_then(|address| ObjectStorage::new(&address, options).open(&address));
     let file = file.map_err(|error| Error::io("opening the object", error.into_io()).with_path(path))?;
     Ok(Arc::new(file))
 }

@@ -15,45 +15,45 @@ use tokio::time::sleep;
 
 /// How often an answer is asked for again that has too few bytes. The client repeats all other
 /// requests that failed.
-const SHORT_ANSWERS: u32 = 5;
+const MAX_SHORT_RESPONSES: u32 = 5;
 
 /// An object as it was when it was opened: what all answers have to match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Pinned {
+pub(crate) struct ObjectVersion {
     pub byte_count: u64,
     /// The ETag; `None` if the store has none.
-    tag: Option<String>,
+    etag: Option<String>,
     /// The time of the last change, in seconds since 1970; 0 if the store does not say.
-    changed: i64,
+    last_modified: i64,
 }
 
-impl Pinned {
+impl ObjectVersion {
     pub(crate) fn of(meta: &ObjectMeta) -> Self {
-        Self { byte_count: meta.size, tag: meta.e_tag.clone(), changed: meta.last_modified.timestamp() }
+        Self { byte_count: meta.size, etag: meta.e_tag.clone(), last_modified: meta.last_modified.timestamp() }
     }
 
     /// Returns what tells this version of the object from others; `None` if nothing does.
     pub(crate) fn version(&self) -> Option<String> {
         let of = |what: &str| format!("{} bytes, {what}", self.byte_count);
-        match &self.tag {
-            Some(tag) => Some(of(tag)),
-            None => (self.changed != 0).then(|| of(&self.changed.to_string())),
+        match &self.etag {
+            Some(etag) => Some(of(etag)),
+            None => (self.last_modified != 0).then(|| of(&self.last_modified.to_string())),
         }
     }
 
     /// Returns the condition that the store itself can check.
     fn condition(&self) -> Option<String> {
         // weak tags never match by the rules of HTTP
-        self.tag.clone().filter(|tag| !tag.starts_with("W/"))
+        self.etag.clone().filter(|etag| !etag.starts_with("W/"))
     }
 
     /// Checks that an answer is about this object. A time is compared only if there is no tag:
     /// copies of an object have the same one.
     fn check(&self, meta: &ObjectMeta) -> io::Result<()> {
         let found = Self::of(meta);
-        let is_same = match (&self.tag, &found.tag) {
-            (Some(tag), found) => found.as_ref() == Some(tag),
-            (None, _) => found.changed == self.changed,
+        let is_same = match (&self.etag, &found.etag) {
+            (Some(etag), found) => found.as_ref() == Some(etag),
+            (None, _) => found.last_modified == self.last_modified,
         };
         if is_same && found.byte_count == self.byte_count { Ok(()) } else { Err(replaced()) }
     }
@@ -63,57 +63,57 @@ impl Pinned {
 pub(crate) async fn read(
     store: Arc<dyn ObjectStore>,
     key: Path,
-    pinned: Pinned,
+    pinned: ObjectVersion,
     range: Range<u64>,
 ) -> io::Result<Bytes> {
     let mut delay = Duration::from_millis(50);
-    let mut answers = 1;
+    let mut attempts = 1;
     loop {
         let options = GetOptions {
             range: Some(GetRange::Bounded(range.clone())),
             if_match: pinned.condition(),
             ..GetOptions::default()
         };
-        match answer(&*store, &key, options).await {
+        match response(&*store, &key, options).await {
             Ok((meta, found, bytes)) => {
                 pinned.check(&meta)?;
                 if found == range {
                     return Ok(bytes);
                 }
-                if answers >= SHORT_ANSWERS {
-                    return Err(too_few(&range, found.end.saturating_sub(found.start)));
+                if attempts >= MAX_SHORT_RESPONSES {
+                    return Err(short_response(&range, found.end.saturating_sub(found.start)));
                 }
             }
-            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && answers < SHORT_ANSWERS => {}
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && attempts < MAX_SHORT_RESPONSES => {}
             Err(error) => return Err(error),
         }
-        answers += 1;
+        attempts += 1;
         sleep(delay).await;
         delay *= 2;
     }
 }
 
 /// Reads bytes of an object. Returns the facts of the object, and the range that the bytes are.
-pub(crate) async fn answer(
+pub(crate) async fn response(
     store: &dyn ObjectStore,
     key: &Path,
     options: GetOptions,
 ) -> io::Result<(ObjectMeta, Range<u64>, Bytes)> {
-    answer_up_to(store, key, options, u64::MAX).await
+    response_up_to(store, key, options, u64::MAX).await
 }
 
-/// As [`answer`]. Fails with [`io::ErrorKind::FileTooLarge`] if there are more than `most` bytes.
-pub(crate) async fn answer_up_to(
+/// As [`response`]. Fails with [`io::ErrorKind::FileTooLarge`] if there are more than `max_bytes` bytes.
+pub(crate) async fn response_up_to(
     store: &dyn ObjectStore,
     key: &Path,
     options: GetOptions,
-    most: u64,
+    max_bytes: u64,
 ) -> io::Result<(ObjectMeta, Range<u64>, Bytes)> {
     let _permit = threads()?.requests.acquire().await;
     let result = store.get_opts(key, options).await.map_err(io_error)?;
     let (meta, range) = (result.meta.clone(), result.range.clone());
-    if range.end.saturating_sub(range.start) > most {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the object has more than {most} bytes")));
+    if range.end.saturating_sub(range.start) > max_bytes {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the object has more than {max_bytes} bytes")));
     }
     let bytes = body(&range, result.into_stream()).await?;
     Ok((meta, range, bytes))
@@ -124,25 +124,25 @@ async fn body(range: &Range<u64>, stream: impl Stream<Item = object_store::Resul
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
     let mut stream = pin!(stream);
     let mut bytes = Vec::new();
-    while let Some(part) = stream.next().await {
-        let part = part.map_err(io_error)?;
-        if part.len() > length - bytes.len() {
+    while let Some(received) = stream.next().await {
+        let received = received.map_err(io_error)?;
+        if received.len() > length - bytes.len() {
             return Err(io::Error::other(format!("the store sent more than the {length} bytes that were asked for")));
         }
-        if part.len() == length {
-            return Ok(part); // without a copy
+        if received.len() == length {
+            return Ok(received); // without a copy
         }
         if bytes.capacity() == 0 {
             bytes.try_reserve_exact(length).map_err(|_| io::ErrorKind::OutOfMemory)?;
         }
-        bytes.extend_from_slice(&part);
+        bytes.extend_from_slice(&received);
     }
-    if bytes.len() == length { Ok(bytes.into()) } else { Err(too_few(range, bytes.len() as u64)) }
+    if bytes.len() == length { Ok(bytes.into()) } else { Err(short_response(range, bytes.len() as u64)) }
 }
 
 /// Returns the error of an answer without all bytes, which may pass.
-fn too_few(range: &Range<u64>, found: u64) -> io::Error {
-    let due = range.end.saturating_sub(range.start);
-    let text = format!("the store sent {found} of the {due} bytes from offset {} on", range.start);
+fn short_response(range: &Range<u64>, found: u64) -> io::Error {
+    let expected = range.end.saturating_sub(range.start);
+    let text = format!("the store sent {found} of the {expected} bytes from offset {} on", range.start);
     io::Error::new(io::ErrorKind::ConnectionAborted, text)
 }

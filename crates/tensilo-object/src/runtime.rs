@@ -18,9 +18,9 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
 /// The threads at most. They wait more than they work: the bytes that arrive are decoded elsewhere.
-const MOST_THREADS: usize = 4;
+const MAX_THREADS: usize = 4;
 /// The maximum number of requests of the process that are in flight.
-const MOST_REQUESTS: usize = 256;
+const MAX_REQUESTS: usize = 256;
 
 /// The threads of this process, and the requests that it may send.
 #[derive(Debug)]
@@ -46,15 +46,15 @@ impl Drop for Threads {
 pub(crate) fn threads() -> io::Result<&'static Threads> {
     static THREADS: PerProcess<Threads> = PerProcess::new();
     THREADS.get_or_try_make(|| {
-        let count = thread::available_parallelism().map_or(1, usize::from).min(MOST_THREADS);
+        let count = thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let runtime =
             Builder::new_multi_thread().worker_threads(count).thread_name("tensilo-object").enable_all().build()?;
         let handle = runtime.handle().clone();
         Ok(Threads {
             runtime: Some(runtime),
             handle,
-            requests: Semaphore::new(MOST_REQUESTS),
-            fills: Semaphore::new(MOST_REQUESTS),
+            requests: Semaphore::new(MAX_REQUESTS),
+            fills: Semaphore::new(MAX_REQUESTS),
         })
     })
 }
@@ -68,7 +68,7 @@ impl Threads {
 
 /// Returns the result of work that waits for a disk or another process, on a thread for such work.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
-    threads()?.handle.spawn_blocking(work).await.map_err(|_| gone())
+    threads()?.handle.spawn_blocking(work).await.map_err(|_| thread_ended())
 }
 
 /// Returns the result of work on the threads of this process, which the caller waits for. The
@@ -80,24 +80,24 @@ pub(crate) fn wait<T: Send + 'static>(work: impl Future<Output = io::Result<T>> 
 /// Begins work on the threads of this process, for which the caller waits later.
 pub(crate) fn begin<T: Send + 'static>(
     work: impl Future<Output = io::Result<T>> + Send + 'static,
-) -> io::Result<Waiting<T>> {
+) -> io::Result<PendingResult<T>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let task = threads()?.spawn(async move {
-        let _ = sender.send(caught_later(work).await); // the caller is gone
+        let _ = sender.send(catch_panic_async(work).await); // the caller is gone
     });
-    Ok(Waiting { receiver, _task: Task(task) })
+    Ok(PendingResult { receiver, _task: Task(task) })
 }
 
 /// Work that was begun. If it is dropped, the work ends.
 #[derive(Debug)]
-pub(crate) struct Waiting<T> {
+pub(crate) struct PendingResult<T> {
     receiver: Receiver<io::Result<T>>,
     _task: Task<()>,
 }
 
-impl<T> Waiting<T> {
+impl<T> PendingResult<T> {
     pub(crate) fn wait(self) -> io::Result<T> {
-        self.receiver.recv().unwrap_or_else(|_| Err(gone()))
+        self.receiver.recv().unwrap_or_else(|_| Err(thread_ended()))
     }
 }
 
@@ -112,18 +112,18 @@ impl<T> Drop for Task<T> {
 }
 
 /// Runs code of a library that may panic. Returns a panic as an error.
-pub(crate) fn caught<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     // what the code used is dropped, or not used again after an error
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// As [`caught`], for work on the threads of this process.
-pub(crate) async fn caught_later<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+/// As [`catch_panic`], for work on the threads of this process.
+pub(crate) async fn catch_panic_async<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
 /// Returns the error of work that was lost with its thread.
-pub(crate) fn gone() -> io::Error {
+pub(crate) fn thread_ended() -> io::Error {
     io::Error::other("a thread that sends requests has ended")
 }
 
@@ -134,16 +134,16 @@ pub(crate) fn gone() -> io::Error {
 /// exist would wait for them.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
-    first: OnceLock<Box<Made<T>>>,
+    first: OnceLock<Box<ProcessValue<T>>>,
 }
 
 #[derive(Debug)]
-struct Made<T> {
+struct ProcessValue<T> {
     process: u32,
     value: T,
     /// The value of a child. Only processes that have no value yet set it, so no other thread was
     /// at it when the child was forked.
-    of_child: OnceLock<Box<Made<T>>>,
+    child: OnceLock<Box<ProcessValue<T>>>,
 }
 
 impl<T> PerProcess<T> {
@@ -160,10 +160,10 @@ impl<T> PerProcess<T> {
         loop {
             match slot.get() {
                 Some(made) if made.process == process => return Ok(&made.value),
-                Some(made) => slot = &made.of_child,
+                Some(made) => slot = &made.child,
                 None => {
                     let Some(make) = make.take() else { continue }; // set by another thread since
-                    let made = Made { process, value: make()?, of_child: OnceLock::new() };
+                    let made = ProcessValue { process, value: make()?, child: OnceLock::new() };
                     drop(slot.set(Box::new(made)));
                 }
             }
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_child_makes_its_own_value() {
-        let parent = Made { process: process::id().wrapping_add(1), value: 1, of_child: OnceLock::new() };
+        let parent = ProcessValue { process: process::id().wrapping_add(1), value: 1, child: OnceLock::new() };
         let values = PerProcess { first: OnceLock::from(Box::new(parent)) };
         assert_eq!(made(&values, 2), 2);
         assert_eq!(made(&values, 3), 2);

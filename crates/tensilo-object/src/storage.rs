@@ -11,8 +11,8 @@ use crate::address::{Address, Scheme};
 use crate::cache::{Cache, CachedObject};
 use crate::client::{Environment, ObjectOptions, UnreadableKeys, client, set_tls_provider};
 use crate::error::{ObjectError, Result, io_error};
-use crate::memory::Pieces;
-use crate::request::{self, Pinned};
+use crate::range_cache::RangeCache;
+use crate::request::{self, ObjectVersion};
 use crate::runtime::{PerProcess, wait};
 use futures_util::{StreamExt, TryFutureExt, TryStreamExt};
 use object_store::path::Path;
@@ -31,15 +31,15 @@ use url::Url;
 /// and it works after `fork`. No function needs an asynchronous runtime, and each can be called
 /// from the threads of one.
 #[derive(Clone, Debug)]
-pub struct ObjectStorage(Arc<Shared>);
+pub struct ObjectStorage(Arc<StorageInner>);
 
 #[derive(Debug)]
-struct Shared {
+struct StorageInner {
     root: Address,
     options: ObjectOptions,
     client: PerProcess<Arc<dyn ObjectStore>>,
     unreadable: UnreadableKeys,
-    pieces: PerProcess<Pieces>,
+    range_cache: PerProcess<RangeCache>,
     cache: OnceLock<std::result::Result<Option<Cache>, String>>,
 }
 
@@ -47,12 +47,12 @@ impl ObjectStorage {
     /// Returns a connection to the store of an address. Sends nothing.
     pub fn new(address: &Address, options: ObjectOptions) -> Self {
         let root = address.with_key(Path::default());
-        Self(Arc::new(Shared {
+        Self(Arc::new(StorageInner {
             root,
             options,
             client: PerProcess::new(),
             unreadable: UnreadableKeys::default(),
-            pieces: PerProcess::new(),
+            range_cache: PerProcess::new(),
             cache: OnceLock::new(),
         }))
     }
@@ -72,7 +72,7 @@ impl ObjectStorage {
 
     /// Returns the client of this process.
     pub(crate) fn client(&self) -> io::Result<&Arc<dyn ObjectStore>> {
-        let new = || client(&self.0.root, &self.0.options, &Environment::of_process());
+        let new = || client(&self.0.root, &self.0.options, &Environment::from_process());
         self.0.client.get_or_try_make(new)
     }
 
@@ -89,8 +89,8 @@ impl ObjectStorage {
     /// Returns the cache of the options, or that of the environment.
     pub(crate) fn cache(&self) -> io::Result<Option<&Cache>> {
         let found = self.0.cache.get_or_init(|| match &self.0.options.cache {
-            Some(told) => Ok(told.clone()),
-            None => Cache::of_environment(),
+            Some(explicit) => Ok(explicit.clone()),
+            None => Cache::parse_environment(),
         });
         match found {
             Ok(cache) => Ok(cache.as_ref()),
@@ -99,36 +99,37 @@ impl ObjectStorage {
     }
 
     /// Returns the pieces of an object in the cache, if there is one.
-    pub(crate) fn cached(&self, key: &Path, pinned: &Pinned) -> io::Result<Option<CachedObject>> {
+    pub(crate) fn cached(&self, key: &Path, pinned: &ObjectVersion) -> io::Result<Option<CachedObject>> {
         Ok(self.cache()?.and_then(|cache| CachedObject::new(cache, self.0.root.root(), key, pinned)))
     }
 
     /// Returns what this process keeps in memory.
-    pub(crate) fn pieces(&self) -> &Pieces {
-        let pieces = self.0.pieces.get_or_try_make(|| Ok::<_, Infallible>(Pieces::new(self.0.options.kept_bytes)));
-        match pieces {
-            Ok(pieces) => pieces,
+    pub(crate) fn range_cache(&self) -> &RangeCache {
+        let range_cache =
+            self.0.range_cache.get_or_try_make(|| Ok::<_, Infallible>(RangeCache::new(self.0.options.memory_bytes)));
+        match range_cache {
+            Ok(range_cache) => range_cache,
             Err(never) => match never {},
         }
     }
 }
 
-pub(crate) fn failed(address: &Address, doing: &'static str, error: io::Error) -> ObjectError {
-    ObjectError::Io { address: address.to_string(), doing, error }
+pub(crate) fn failed(address: &Address, operation: &'static str, error: io::Error) -> ObjectError {
+    ObjectError::Io { address: address.to_string(), operation, error }
 }
 
 /// Requests to remove objects that are in flight at the same time.
-const REMOVALS: usize = 16;
+const CONCURRENT_REMOVALS: usize = 16;
 
 impl ObjectStorage {
     /// Reads a whole object. Fails with [`FileTooLarge`](std::io::ErrorKind::FileTooLarge) if it is
-    /// longer than `most` bytes.
-    pub fn read(&self, address: &Address, most: u64) -> Result<Vec<u8>> {
+    /// longer than `max_bytes` bytes.
+    pub fn read(&self, address: &Address, max_bytes: u64) -> Result<Vec<u8>> {
         self.check(address)?;
         let key = address.key().clone();
         let read = self.client().cloned().and_then(|client| {
             wait(async move {
-                let (_, _, bytes) = request::answer_up_to(&*client, &key, GetOptions::default(), most).await?;
+                let (_, _, bytes) = request::response_up_to(&*client, &key, GetOptions::default(), max_bytes).await?;
                 Ok(bytes.into())
             })
         });
@@ -149,7 +150,7 @@ impl ObjectStorage {
         let names = self.client().cloned().and_then(|client| {
             wait(async move {
                 let names = names_below(&*client, &prefix_of_list, &options);
-                unreadable.of_listing(prefix_of_list.key(), names).await
+                unreadable.run_listing(prefix_of_list.key(), names).await
             })
         });
         names.map_err(|error| failed(prefix, "listing", error))
@@ -163,7 +164,7 @@ impl ObjectStorage {
         let meta =
             self.client().cloned().and_then(|client| wait(async move { client.head(&key).await.map_err(io_error) }));
         let meta = meta.map_err(|error| failed(address, "looking at the object", error))?;
-        Ok(Pinned::of(&meta).version())
+        Ok(ObjectVersion::of(&meta).version())
     }
 
     /// Returns the addresses of all objects below a prefix, in no order. A prefix without objects
@@ -209,7 +210,7 @@ impl ObjectStorage {
                     Err(object_store::Error::NotFound { .. }) => {
                         let found = client.list(Some(&key));
                         let sum = found.try_fold(0_u64, async |sum, meta| Ok(sum.saturating_add(meta.size)));
-                        let sum = unreadable.of_listing(&key, sum.map_err(io_error)).await?;
+                        let sum = unreadable.run_listing(&key, sum.map_err(io_error)).await?;
                         unreadable.refuse(&key)?;
                         Ok(sum)
                     }
@@ -234,7 +235,7 @@ impl ObjectStorage {
                     let client = Arc::clone(&client);
                     async move { client.delete(&key).await }
                 });
-                let mut removals = removals.buffer_unordered(REMOVALS);
+                let mut removals = removals.buffer_unordered(CONCURRENT_REMOVALS);
                 while let Some(removed) = removals.next().await {
                     match removed {
                         Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
@@ -251,30 +252,30 @@ impl ObjectStorage {
 /// Returns the keys below a prefix, and notes those that are not readable.
 async fn keys(store: &dyn ObjectStore, unreadable: &UnreadableKeys, prefix: &Path) -> io::Result<Vec<Path>> {
     let found = store.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
-    unreadable.of_listing(prefix, found.map_err(io_error)).await
+    unreadable.run_listing(prefix, found.map_err(io_error)).await
 }
 
 /// The bytes of a page of links at most.
-const MOST_PAGE_BYTES: usize = 64 << 20;
+const MAX_PAGE_BYTES: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-const LONGEST_DELAY: Duration = Duration::from_secs(5);
+const MAX_DELAY: Duration = Duration::from_secs(5);
 
 /// Returns the names directly below a prefix.
 async fn names_below(store: &dyn ObjectStore, prefix: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
     match prefix.scheme() {
-        Scheme::Http => linked(prefix, options).await,
-        _ => listed(store, prefix.key()).await,
+        Scheme::Http => linked_names(prefix, options).await,
+        _ => listed_names(store, prefix.key()).await,
     }
 }
 
-async fn listed(store: &dyn ObjectStore, prefix: &Path) -> io::Result<Vec<String>> {
+async fn listed_names(store: &dyn ObjectStore, prefix: &Path) -> io::Result<Vec<String>> {
     let found = store.list_with_delimiter(Some(prefix)).await.map_err(io_error)?;
     let keys = found.objects.into_iter().map(|meta| meta.location).chain(found.common_prefixes);
     Ok(keys.filter_map(|key| key.filename().map(str::to_owned)).collect())
 }
 
 /// Returns the names that the page of a folder has links to. A folder that does not exist has none.
-async fn linked(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
+async fn linked_names(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
     let base = Url::parse(&format!("{folder}/")).map_err(io::Error::other)?;
     set_tls_provider();
     let client = Client::builder().connect_timeout(CONNECT_TIMEOUT).read_timeout(options.stall_timeout).build();
@@ -287,7 +288,7 @@ async fn linked(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<Str
             Err(error) if error.kind() == io::ErrorKind::ConnectionAborted && retries < options.retries => {
                 retries += 1;
                 sleep(delay).await;
-                delay = (delay * 2).min(LONGEST_DELAY);
+                delay = (delay * 2).min(MAX_DELAY);
             }
             page => break page?,
         }
@@ -303,9 +304,9 @@ async fn linked(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<Str
 ///
 /// The client of `object_store` refuses pages that say no length, as those of folders do.
 async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
-    let may_pass = |error: reqwest::Error| io::Error::new(io::ErrorKind::ConnectionAborted, error);
-    let mut answer = client.get(url.clone()).send().await.map_err(may_pass)?;
-    let status = answer.status();
+    let transient_error = |error: reqwest::Error| io::Error::new(io::ErrorKind::ConnectionAborted, error);
+    let mut response = client.get(url.clone()).send().await.map_err(transient_error)?;
+    let status = response.status();
     let kind = match status {
         status if status.is_success() => None,
         StatusCode::NOT_FOUND => Some(io::ErrorKind::NotFound),
@@ -317,11 +318,11 @@ async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
         return Err(io::Error::new(kind, format!("the host has no page for this folder: {status}")));
     }
     let mut bytes = Vec::new();
-    while let Some(part) = answer.chunk().await.map_err(may_pass)? {
-        if bytes.len().saturating_add(part.len()) > MOST_PAGE_BYTES {
+    while let Some(received) = response.chunk().await.map_err(transient_error)? {
+        if bytes.len().saturating_add(received.len()) > MAX_PAGE_BYTES {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is too long"));
         }
-        bytes.extend_from_slice(&part);
+        bytes.extend_from_slice(&received);
     }
     Ok(bytes)
 }

@@ -2,7 +2,7 @@
 
 use crate::address::Address;
 use crate::error::{Result, io_error};
-use crate::runtime::{caught_later, gone, threads, wait};
+use crate::runtime::{catch_panic_async, thread_ended, threads, wait};
 use crate::storage::{ObjectStorage, failed};
 use bytes::Bytes;
 use object_store::path::Path;
@@ -85,7 +85,7 @@ impl ObjectUpload {
         let (sender, receiver) = sync_channel(1);
         let sent = upload.put_part(part);
         threads()?.spawn(async move {
-            let sent = caught_later(async { sent.await.map_err(io_error) });
+            let sent = catch_panic_async(async { sent.await.map_err(io_error) });
             let _ = sender.send(sent.await); // the upload was dropped
         });
         in_flight.push(receiver);
@@ -97,10 +97,10 @@ impl ObjectUpload {
     fn wait_for_parts(&mut self, count: usize) -> io::Result<()> {
         let State::Parts { in_flight, .. } = &mut self.state else { return Ok(()) };
         let mut sent = in_flight.drain(..count.min(in_flight.len()));
-        let result = sent.try_for_each(|part| part.recv().unwrap_or_else(|_| Err(gone())));
+        let result = sent.try_for_each(|part| part.recv().unwrap_or_else(|_| Err(thread_ended())));
         drop(sent);
         if result.is_err() {
-            self.give_up();
+            self.abort();
         }
         result
     }
@@ -132,7 +132,7 @@ impl ObjectUpload {
     }
 
     /// Removes the parts that were sent, as far as the store answers.
-    fn give_up(&mut self) {
+    fn abort(&mut self) {
         if let State::Parts { mut upload, .. } = std::mem::replace(&mut self.state, State::Failed) {
             let _ = wait(async move { upload.abort().await.map_err(io_error) });
         }
@@ -186,6 +186,6 @@ impl Sink for ObjectUpload {
 
 impl Drop for ObjectUpload {
     fn drop(&mut self) {
-        self.give_up();
+        self.abort();
     }
 }

@@ -28,7 +28,7 @@ mod unix {
         let server = HttpServer::start();
         server.put("/x", &bytes);
         let address = Address::parse(&server.url("/x")).unwrap();
-        let options = ObjectOptions::new().kept_bytes(1 << 20).cache(cache);
+        let options = ObjectOptions::new().memory_bytes(1 << 20).cache(cache);
         let file = ObjectStorage::new(&address, options).open(&address).unwrap();
         let (is_done, reads) = (AtomicBool::new(false), AtomicUsize::new(0));
         thread::scope(|scope| {
@@ -52,7 +52,7 @@ mod unix {
                 // test is about.
                 let child =
                     unsafe { Child::fork(|| (0..10).all(|i| is_right(&file, &bytes, &mut Random(seed * 100 + i)))) };
-                child.assert_ended_well(what);
+                child.assert_success(what);
             }
         });
     }

@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// The bytes that are read at once.
-const PIECE_BYTES: usize = 64 << 10;
+const BUFFER_BYTES: usize = 64 << 10;
 /// The pieces that are on their way in one direction at most.
-const PIECES: usize = 1024;
+const QUEUE_CAPACITY: usize = 1024;
 
 /// A proxy on the loopback address. It delays what clients send; answers go through at once, so
 /// that the delay is that of a round trip. It ends when it is dropped.
@@ -29,7 +29,7 @@ impl DelayProxy {
     /// Starts a proxy for a server. The answers of all connections have so many bytes a second
     /// together.
     pub fn start_limited(server: SocketAddr, delay: Duration, rate: u64) -> Self {
-        Self::start_on(server, delay, Some(Arc::new(Link { rate, free: Mutex::new(Instant::now()) })))
+        Self::start_on(server, delay, Some(Arc::new(Link { rate, free_at: Mutex::new(Instant::now()) })))
     }
 
     fn start_on(server: SocketAddr, delay: Duration, link: Option<Arc<Link>>) -> Self {
@@ -66,29 +66,29 @@ struct Link {
     /// Bytes a second.
     rate: u64,
     /// When it is free again.
-    free: Mutex<Instant>,
+    free_at: Mutex<Instant>,
 }
 
 impl Link {
     /// Waits until so many bytes have gone through.
-    fn pass(&self, bytes: usize) {
-        let due = {
-            let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
-            *free = (*free).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / self.rate as f64);
-            *free
+    fn throttle(&self, bytes: usize) {
+        let deliver_at = {
+            let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+            *free_at = (*free_at).max(Instant::now()) + Duration::from_secs_f64(bytes as f64 / self.rate as f64);
+            *free_at
         };
-        thread::sleep(due.saturating_duration_since(Instant::now()));
+        thread::sleep(deliver_at.saturating_duration_since(Instant::now()));
     }
 
     /// Copies all bytes.
     fn copy(&self, from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
-        let mut bytes = vec![0; PIECE_BYTES];
+        let mut bytes = vec![0; BUFFER_BYTES];
         loop {
             let count = from.read(&mut bytes)?;
             if count == 0 {
                 return Ok(());
             }
-            self.pass(count);
+            self.throttle(count);
             to.write_all(&bytes[..count])?;
         }
     }
@@ -107,11 +107,11 @@ fn connect(client: TcpStream, server: SocketAddr, delay: Duration, link: Option<
         }; // either has gone
         let _ = to_client.shutdown(Shutdown::Write);
     });
-    let (sender, receiver) = sync_channel::<(Instant, Vec<u8>)>(PIECES);
+    let (sender, receiver) = sync_channel::<(Instant, Vec<u8>)>(QUEUE_CAPACITY);
     thread::spawn(move || {
         let mut server = server;
-        for (due, bytes) in receiver {
-            thread::sleep(due.saturating_duration_since(Instant::now()));
+        for (deliver_at, bytes) in receiver {
+            thread::sleep(deliver_at.saturating_duration_since(Instant::now()));
             if server.write_all(&bytes).is_err() {
                 return;
             }
@@ -119,7 +119,7 @@ fn connect(client: TcpStream, server: SocketAddr, delay: Duration, link: Option<
         let _ = server.shutdown(Shutdown::Write);
     });
     thread::spawn(move || {
-        let (mut client, mut bytes) = (client, vec![0; PIECE_BYTES]);
+        let (mut client, mut bytes) = (client, vec![0; BUFFER_BYTES]);
         while let Ok(count) = client.read(&mut bytes) {
             let is_taken = count > 0 && sender.send((Instant::now() + delay, bytes[..count].to_vec())).is_ok();
             if !is_taken {

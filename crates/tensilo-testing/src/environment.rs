@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 /// Returns the number in an environment variable, or `default` if the variable is unset or holds no
 /// number.
-pub fn asked<T: FromStr>(name: &str, default: T) -> T {
+pub fn env_or<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
@@ -41,10 +41,10 @@ pub fn python() -> Option<Command> {
 /// If not, reports the test by name as not run, and the caller returns or skips that part. With
 /// `variable` set to 1, a missing requirement is a failure.
 pub fn available<T, E: Display>(need: &str, found: Result<T, E>, variable: &str) -> Option<T> {
-    let must = std::env::var(variable).is_ok_and(|value| value == "1");
+    let is_required = std::env::var(variable).is_ok_and(|value| value == "1");
     match found {
         Ok(found) => Some(found),
-        Err(problem) if must => panic!("{variable}=1, and {need} is missing: {problem}"),
+        Err(problem) if is_required => panic!("{variable}=1, and {need} is missing: {problem}"),
         Err(_) => {
             let test = std::thread::current().name().unwrap_or("a test").to_owned();
             // written directly: libtest hides what the macros print in a test that passes

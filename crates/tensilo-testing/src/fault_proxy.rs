@@ -12,10 +12,10 @@ use std::time::Duration;
 /// it is dropped.
 pub struct FaultProxy {
     address: SocketAddr,
-    shared: Arc<Proxied>,
+    shared: Arc<ProxyState>,
 }
 
-struct Proxied {
+struct ProxyState {
     server: SocketAddr,
     faults: Faults,
     is_ended: AtomicBool,
@@ -26,7 +26,7 @@ impl FaultProxy {
     pub fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Proxied { server, faults: Faults::default(), is_ended: AtomicBool::new(false) });
+        let shared = Arc::new(ProxyState { server, faults: Faults::default(), is_ended: AtomicBool::new(false) });
         let proxy = shared.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -63,7 +63,7 @@ impl Drop for FaultProxy {
     }
 }
 
-impl Proxied {
+impl ProxyState {
     fn serve(&self, mut client: TcpStream) -> io::Result<()> {
         client.set_nodelay(true)?;
         let Some(message) = read_message(&mut BufReader::new(client.try_clone()?))? else { return Ok(()) };
@@ -77,7 +77,7 @@ impl Proxied {
             Some(HttpFault::Late(milliseconds)) => thread::sleep(Duration::from_millis(milliseconds)),
             _ => {}
         }
-        let (head, body) = self.ask(&message, fault == Some(HttpFault::Whole))?;
+        let (head, body) = self.forward(&message, fault == Some(HttpFault::Whole))?;
         let has_body = !body.is_empty();
         let (head, sent) = match fault {
             Some(HttpFault::Cut(bytes)) => (head, bytes.min(body.len().saturating_sub(1))),
@@ -99,13 +99,13 @@ impl Proxied {
     }
 
     /// Returns the head and the body of the server's answer.
-    fn ask(&self, message: &Message, is_whole: bool) -> io::Result<(String, Vec<u8>)> {
+    fn forward(&self, message: &Message, is_whole: bool) -> io::Result<(String, Vec<u8>)> {
         let mut server = TcpStream::connect(self.server)?;
-        let is_kept = |line: &&String| {
+        let is_forwarded = |line: &&String| {
             let name = line.split(':').next().unwrap_or_default().to_ascii_lowercase();
             name != "connection" && !(is_whole && name == "range")
         };
-        let mut head: String = message.head.iter().filter(is_kept).map(String::as_str).collect();
+        let mut head: String = message.head.iter().filter(is_forwarded).map(String::as_str).collect();
         head += "Connection: close\r\n\r\n";
         server.write_all(head.as_bytes())?;
         server.write_all(&message.body)?;

@@ -42,7 +42,7 @@ pub enum HttpFault {
 }
 
 /// A fault of each kind.
-const EACH_FAULT: [HttpFault; 10] = [
+const ALL_FAULTS: [HttpFault; 10] = [
     HttpFault::Status(500),
     HttpFault::Status(503),
     HttpFault::Status(404),
@@ -61,33 +61,33 @@ pub fn random_faults(seed: u64, rate: u64) -> impl Fn(&HttpRequest) -> Option<Ht
     let count = AtomicU64::new(0);
     move |_| {
         let mut random = Random(mix(seed, count.fetch_add(1, Ordering::Relaxed)));
-        random.one_in(rate).then(|| random.pick(&EACH_FAULT))
+        random.one_in(rate).then(|| random.pick(&ALL_FAULTS))
     }
 }
 
-type FaultOf = dyn Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync;
+type FaultFn = dyn Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync;
 
 /// The requests that have come, and the faults of the next ones.
 #[derive(Default)]
 pub(crate) struct Faults {
     requests: Mutex<Vec<HttpRequest>>,
-    fault_of: Mutex<Option<Arc<FaultOf>>>,
+    fault_of: Mutex<Option<Arc<FaultFn>>>,
 }
 
 impl Faults {
     pub(crate) fn set(&self, fault_of: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
-        *locked(&self.fault_of) = Some(Arc::new(fault_of));
+        *lock(&self.fault_of) = Some(Arc::new(fault_of));
     }
 
     /// Records a request, and returns its fault.
     pub(crate) fn of(&self, request: &HttpRequest) -> Option<HttpFault> {
-        locked(&self.requests).push(request.clone());
-        let fault_of = locked(&self.fault_of).clone();
+        lock(&self.requests).push(request.clone());
+        let fault_of = lock(&self.fault_of).clone();
         fault_of.and_then(|fault_of| fault_of(request))
     }
 
     pub(crate) fn take_requests(&self) -> Vec<HttpRequest> {
-        std::mem::take(&mut *locked(&self.requests))
+        std::mem::take(&mut *lock(&self.requests))
     }
 }
 
@@ -130,6 +130,6 @@ pub(crate) fn read_message(reader: &mut impl BufRead) -> io::Result<Option<Messa
     Ok(Some(Message { request, head, body }))
 }
 
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

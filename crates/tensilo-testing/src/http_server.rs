@@ -1,6 +1,6 @@
 //! A host of objects in memory, which answers late, wrong or not at all if a test asks for it.
 
-use crate::http::{Faults, HttpFault, HttpRequest, Message, locked, read_message};
+use crate::http::{Faults, HttpFault, HttpRequest, Message, lock, read_message};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
@@ -15,11 +15,11 @@ use std::time::Duration;
 /// for each folder. It ends when it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
-    shared: Arc<Hosted>,
+    shared: Arc<ServerState>,
 }
 
 #[derive(Default)]
-struct Hosted {
+struct ServerState {
     objects: Mutex<BTreeMap<String, Object>>,
     faults: Faults,
     connections: AtomicUsize,
@@ -44,7 +44,7 @@ impl HttpServer {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(Hosted::default());
+        let shared = Arc::new(ServerState::default());
         let server = shared.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -69,7 +69,7 @@ impl HttpServer {
 
     /// Adds an object, or replaces it: then it has another tag.
     pub fn put(&self, path: &str, bytes: &[u8]) {
-        let mut objects = locked(&self.shared.objects);
+        let mut objects = lock(&self.shared.objects);
         let version = objects.get(path).map_or(1, |object| object.version + 1);
         objects.insert(path.to_owned(), Object { bytes: bytes.into(), version });
     }
@@ -102,7 +102,7 @@ impl Drop for HttpServer {
     }
 }
 
-impl Hosted {
+impl ServerState {
     /// Answers the requests of a connection.
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
@@ -121,22 +121,22 @@ impl Hosted {
     /// Answers a request. Returns whether the connection can be used again.
     fn answer(&self, request: &HttpRequest, fault: Option<HttpFault>, stream: &mut TcpStream) -> io::Result<bool> {
         match fault {
-            Some(HttpFault::Status(status)) => return status_alone(stream, status).map(|()| true),
+            Some(HttpFault::Status(status)) => return write_status(stream, status).map(|()| true),
             Some(HttpFault::Reset) => return Ok(false),
             Some(HttpFault::Late(milliseconds)) => thread::sleep(Duration::from_millis(milliseconds)),
             _ => {}
         }
-        let found = locked(&self.objects).get(&request.path).cloned();
+        let found = lock(&self.objects).get(&request.path).cloned();
         let Some(object) = found.or_else(|| self.page(&request.path)) else {
-            return status_alone(stream, 404).map(|()| true);
+            return write_status(stream, 404).map(|()| true);
         };
         if request.if_match.as_ref().is_some_and(|tag| *tag != object.tag()) {
-            return status_alone(stream, 412).map(|()| true);
+            return write_status(stream, 412).map(|()| true);
         }
         let length = object.bytes.len() as u64;
-        let asked = request.range.as_deref().filter(|_| fault != Some(HttpFault::Whole));
-        let mut range = match asked.map(|range| parse_range(range, length)) {
-            Some(None) => return status_alone(stream, 416).map(|()| true),
+        let requested_range = request.range.as_deref().filter(|_| fault != Some(HttpFault::Whole));
+        let mut range = match requested_range.map(|range| parse_range(range, length)) {
+            Some(None) => return write_status(stream, 416).map(|()| true),
             Some(Some(range)) => range,
             None => 0..length,
         };
@@ -144,15 +144,15 @@ impl Hosted {
             range = (range.start + bytes).min(length)..(range.end + bytes).min(length);
         }
         let body = &object.bytes[range.start as usize..range.end as usize];
-        let (told, sent) = match fault {
+        let (content_length, sent) = match fault {
             Some(HttpFault::Short(bytes)) => (body.len().saturating_sub(bytes), body.len().saturating_sub(bytes)),
             Some(HttpFault::Cut(bytes)) => (body.len(), bytes.min(body.len())),
             Some(HttpFault::Stall(_)) => (body.len(), body.len() / 2),
             _ => (body.len(), body.len()),
         };
-        let status = if asked.is_some() { "206 Partial Content" } else { "200 OK" };
-        let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {told}\r\nETag: {}\r\n", object.tag());
-        if asked.is_some() {
+        let status = if requested_range.is_some() { "206 Partial Content" } else { "200 OK" };
+        let mut head = format!("HTTP/1.1 {status}\r\nContent-Length: {content_length}\r\nETag: {}\r\n", object.tag());
+        if requested_range.is_some() {
             head += &format!("Content-Range: bytes {}-{}/{length}\r\n", range.start, range.end.saturating_sub(1));
         }
         head += "Accept-Ranges: bytes\r\nLast-Modified: Wed, 25 Nov 2026 00:00:00 GMT\r\n\r\n";
@@ -169,13 +169,13 @@ impl Hosted {
         if let Some(HttpFault::Stall(milliseconds)) = fault {
             thread::sleep(Duration::from_millis(milliseconds));
         }
-        Ok(sent == told)
+        Ok(sent == content_length)
     }
 
     /// Returns the page of a folder: links to what is directly below it.
     fn page(&self, path: &str) -> Option<Object> {
         let folder = format!("{}/", path.trim_end_matches('/'));
-        let objects = locked(&self.objects);
+        let objects = lock(&self.objects);
         let below = objects.keys().filter_map(|path| path.strip_prefix(&folder));
         let mut names: Vec<String> = below
             .map(|path| match path.split_once('/') {
@@ -203,6 +203,6 @@ fn parse_range(text: &str, length: u64) -> Option<Range<u64>> {
     (!range.is_empty()).then_some(range)
 }
 
-fn status_alone(stream: &mut TcpStream, status: u16) -> io::Result<()> {
+fn write_status(stream: &mut TcpStream, status: u16) -> io::Result<()> {
     stream.write_all(format!("HTTP/1.1 {status} .\r\nContent-Length: 0\r\n\r\n").as_bytes())
 }

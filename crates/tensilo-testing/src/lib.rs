@@ -14,7 +14,7 @@ mod sys;
 
 pub use archive::{Files, archive, vector, vector_files};
 pub use delay_proxy::DelayProxy;
-pub use environment::{asked, available, python, repository};
+pub use environment::{available, env_or, python, repository};
 pub use fault_proxy::FaultProxy;
 pub use folder::Folder;
 pub use http::{HttpFault, HttpRequest, random_faults};
@@ -23,4 +23,4 @@ pub use patterns::Pattern;
 pub use random::{Random, mix};
 #[cfg(unix)]
 pub use sys::Child;
-pub use sys::{Allocations, Alone, CountingAllocator, allocations_of, alone};
+pub use sys::{Allocations, CountingAllocator, ExclusiveTest, allocations_of, exclusive_test};

@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn numbers_are_those_of_the_reference() {
         let mut random = Random(1_234_567);
-        let due = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
-        assert_eq!([0; 3].map(|_| random.bits()), due);
-        assert_eq!([1, 2, 3].map(|i| mix(1_234_567, i)), due);
+        let expected = [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423];
+        assert_eq!([0; 3].map(|_| random.bits()), expected);
+        assert_eq!([1, 2, 3].map(|i| mix(1_234_567, i)), expected);
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! What is exported owns its memory without an object of Python, so that any thread may free it.
 //! What is imported is taken out of its capsule, which is renamed as DLPack asks for, and given
-//! back when [`Imported`] is dropped.
+//! back when [`ImportedTensor`] is dropped.
 
 use crate::array::dtype::{from_dlpack, to_dlpack};
 use crate::array::memory::Memory;
@@ -23,10 +23,10 @@ use tensilo::DType;
 pub const CPU: (i32, i32) = (1, 0);
 
 /// Its own, and what CUDA and ROCm have pinned for it.
-const MEMORY_OF_THE_PROCESSOR: [i32; 3] = [1, 3, 11];
+const HOST_DEVICE_TYPES: [i32; 3] = [1, 3, 11];
 
-const PLAIN: &CStr = c"dltensor";
-const USED_PLAIN: &CStr = c"used_dltensor";
+const UNVERSIONED: &CStr = c"dltensor";
+const USED_UNVERSIONED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
@@ -50,32 +50,32 @@ struct DlTensor {
 }
 
 #[repr(C)]
-struct PlainTensor {
+struct DlManagedTensor {
     tensor: DlTensor,
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut PlainTensor)>,
+    manager_ctx: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut DlManagedTensor)>,
 }
 
 #[repr(C)]
-struct VersionedTensor {
+struct DlManagedTensorVersioned {
     major: u32,
     minor: u32,
-    context: *mut c_void,
-    deleter: Option<unsafe extern "C" fn(*mut VersionedTensor)>,
+    manager_ctx: *mut c_void,
+    deleter: Option<unsafe extern "C" fn(*mut DlManagedTensorVersioned)>,
     flags: u64,
     tensor: DlTensor,
 }
 
 /// What an exported tensor points to. Has no reference to an object of Python, so that any thread
 /// may free it.
-struct Context {
+struct ManagerContext {
     _owner: Box<dyn Any + Send + Sync>,
     shape: Vec<i64>,
     strides: Vec<i64>,
 }
 
 /// A tensor to export.
-pub struct Exported<'s> {
+pub struct ExportedTensor<'s> {
     pub data: *mut c_void,
     pub dtype: DType,
     pub shape: &'s [usize],
@@ -105,7 +105,7 @@ pub fn export<'py>(
         return Err(PyBufferError::new_err(message));
     }
     let memory = if copy == Some(true) { Memory::copied(&memory.to_vec()) } else { memory.clone() };
-    let exported = Exported {
+    let exported = ExportedTensor {
         data: memory.pointer().cast(),
         dtype,
         shape,
@@ -119,24 +119,24 @@ pub fn export<'py>(
 /// Returns a capsule of a tensor, whose memory can be written to.
 pub fn capsule<'py>(
     py: Python<'py>,
-    exported: Exported<'_>,
+    exported: ExportedTensor<'_>,
     max_version: Option<(u32, u32)>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let Exported { data, dtype, shape, device: (device_type, device_id), is_copied, owner } = exported;
+    let ExportedTensor { data, dtype, shape, device: (device_type, device_id), is_copied, owner } = exported;
     let is_versioned = max_version.is_some_and(|(major, _)| major >= 1);
     let (code, bits) = to_dlpack(dtype);
     let flags = if is_copied { IS_COPIED } else { 0 };
     let strides = compact(shape);
     let shape: Vec<i64> = shape.iter().map(|extent| i64::try_from(*extent)).collect::<Result<_, _>>()?;
     let ndim = i32::try_from(shape.len())?;
-    let context = Box::into_raw(Box::new(Context { _owner: owner, shape, strides }));
+    let manager_ctx = Box::into_raw(Box::new(ManagerContext { _owner: owner, shape, strides }));
     // SAFETY: just made, and not freed before the deleter runs.
-    let (shape, strides) = unsafe { ((*context).shape.as_mut_ptr(), (*context).strides.as_mut_ptr()) };
+    let (shape, strides) = unsafe { ((*manager_ctx).shape.as_mut_ptr(), (*manager_ctx).strides.as_mut_ptr()) };
     let tensor = DlTensor { data, device_type, device_id, ndim, code, bits, lanes: 1, shape, strides, byte_offset: 0 };
-    let context = context.cast();
+    let manager_ctx = manager_ctx.cast();
     let capsule = if is_versioned {
         let deleter = Some(free_versioned as unsafe extern "C" fn(_));
-        let tensor = VersionedTensor { major: 1, minor: 0, context, deleter, flags, tensor };
+        let tensor = DlManagedTensorVersioned { major: 1, minor: 0, manager_ctx, deleter, flags, tensor };
         let tensor = Box::into_raw(Box::new(tensor));
         // SAFETY: the name is static; the destructor frees the tensor unless it was taken, and
         // where no capsule was made, nobody else has it.
@@ -148,13 +148,13 @@ pub fn capsule<'py>(
             capsule
         }
     } else {
-        let deleter = Some(free_plain as unsafe extern "C" fn(_));
-        let tensor = Box::into_raw(Box::new(PlainTensor { tensor, context, deleter }));
+        let deleter = Some(free_unversioned as unsafe extern "C" fn(_));
+        let tensor = Box::into_raw(Box::new(DlManagedTensor { tensor, manager_ctx, deleter }));
         // SAFETY: as above.
         unsafe {
-            let capsule = ffi::PyCapsule_New(tensor.cast(), PLAIN.as_ptr(), Some(drop_capsule));
+            let capsule = ffi::PyCapsule_New(tensor.cast(), UNVERSIONED.as_ptr(), Some(drop_capsule));
             if capsule.is_null() {
-                free_plain(tensor);
+                free_unversioned(tensor);
             }
             capsule
         }
@@ -164,23 +164,23 @@ pub fn capsule<'py>(
 }
 
 /// Frees a tensor of [`export`]. Any thread may call it.
-unsafe extern "C" fn free_plain(tensor: *mut PlainTensor) {
+unsafe extern "C" fn free_unversioned(tensor: *mut DlManagedTensor) {
     if !tensor.is_null() {
         // SAFETY: both boxes are those of `export`, which the consumer frees once.
         unsafe {
             let tensor = Box::from_raw(tensor);
-            drop(Box::from_raw(tensor.context.cast::<Context>()));
+            drop(Box::from_raw(tensor.manager_ctx.cast::<ManagerContext>()));
         }
     }
 }
 
-/// As [`free_plain`].
-unsafe extern "C" fn free_versioned(tensor: *mut VersionedTensor) {
+/// As [`free_unversioned`].
+unsafe extern "C" fn free_versioned(tensor: *mut DlManagedTensorVersioned) {
     if !tensor.is_null() {
-        // SAFETY: as in `free_plain`.
+        // SAFETY: as in `free_unversioned`.
         unsafe {
             let tensor = Box::from_raw(tensor);
-            drop(Box::from_raw(tensor.context.cast::<Context>()));
+            drop(Box::from_raw(tensor.manager_ctx.cast::<ManagerContext>()));
         }
     }
 }
@@ -191,15 +191,15 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
             free_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());
-        } else if ffi::PyCapsule_IsValid(capsule, PLAIN.as_ptr()) == 1 {
-            free_plain(ffi::PyCapsule_GetPointer(capsule, PLAIN.as_ptr()).cast());
+        } else if ffi::PyCapsule_IsValid(capsule, UNVERSIONED.as_ptr()) == 1 {
+            free_unversioned(ffi::PyCapsule_GetPointer(capsule, UNVERSIONED.as_ptr()).cast());
         }
     }
 }
 
 /// A tensor of another library. It is given back when this is dropped.
-pub struct Imported {
-    tensor: TakenTensor,
+pub struct ImportedTensor {
+    tensor: OwnedTensor,
     pub dtype: DType,
     pub shape: Vec<usize>,
     /// In elements.
@@ -207,29 +207,29 @@ pub struct Imported {
     is_writable: bool,
 }
 
-enum TakenTensor {
-    Plain(*mut PlainTensor),
-    Versioned(*mut VersionedTensor),
+enum OwnedTensor {
+    Unversioned(*mut DlManagedTensor),
+    Versioned(*mut DlManagedTensorVersioned),
 }
 
-impl Drop for TakenTensor {
+impl Drop for OwnedTensor {
     fn drop(&mut self) {
         // SAFETY: the tensor was taken out of its capsule, so this is its only owner.
         unsafe {
             match *self {
-                Self::Plain(tensor) => (*tensor).deleter.into_iter().for_each(|deleter| deleter(tensor)),
+                Self::Unversioned(tensor) => (*tensor).deleter.into_iter().for_each(|deleter| deleter(tensor)),
                 Self::Versioned(tensor) => (*tensor).deleter.into_iter().for_each(|deleter| deleter(tensor)),
             }
         }
     }
 }
 
-impl TakenTensor {
+impl OwnedTensor {
     fn tensor(&self) -> &DlTensor {
         // SAFETY: alive until the deleter runs.
         unsafe {
             match *self {
-                Self::Plain(tensor) => &(*tensor).tensor,
+                Self::Unversioned(tensor) => &(*tensor).tensor,
                 Self::Versioned(tensor) => &(*tensor).tensor,
             }
         }
@@ -237,14 +237,14 @@ impl TakenTensor {
 
     fn flags(&self) -> u64 {
         match *self {
-            Self::Plain(_) => 0,
+            Self::Unversioned(_) => 0,
             // SAFETY: alive until the deleter runs.
             Self::Versioned(tensor) => unsafe { (*tensor).flags },
         }
     }
 }
 
-impl Imported {
+impl ImportedTensor {
     /// Takes the tensor that an object exports; `None` if it exports none.
     pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let export = match object.getattr("__dlpack__") {
@@ -253,7 +253,7 @@ impl Imported {
             Err(error) => return Err(error),
         };
         let device: (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
-        if !MEMORY_OF_THE_PROCESSOR.contains(&device.0) {
+        if !HOST_DEVICE_TYPES.contains(&device.0) {
             let message = "the tensor is not in memory of the processor: pass tensor.cpu()";
             return Err(PyBufferError::new_err(message));
         }
@@ -274,7 +274,7 @@ impl Imported {
         // is renamed, the tensor is ours.
         let tensor = unsafe {
             if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) == 1 {
-                let tensor = ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr()).cast::<VersionedTensor>();
+                let tensor = ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr()).cast::<DlManagedTensorVersioned>();
                 if (*tensor).major > 1 {
                     return Err(PyBufferError::new_err(format!(
                         "DLPack {}.{}, and 1 is known",
@@ -283,11 +283,11 @@ impl Imported {
                     )));
                 }
                 ffi::PyCapsule_SetName(pointer, USED_VERSIONED.as_ptr());
-                TakenTensor::Versioned(tensor)
-            } else if ffi::PyCapsule_IsValid(pointer, PLAIN.as_ptr()) == 1 {
-                let tensor = ffi::PyCapsule_GetPointer(pointer, PLAIN.as_ptr()).cast::<PlainTensor>();
-                ffi::PyCapsule_SetName(pointer, USED_PLAIN.as_ptr());
-                TakenTensor::Plain(tensor)
+                OwnedTensor::Versioned(tensor)
+            } else if ffi::PyCapsule_IsValid(pointer, UNVERSIONED.as_ptr()) == 1 {
+                let tensor = ffi::PyCapsule_GetPointer(pointer, UNVERSIONED.as_ptr()).cast::<DlManagedTensor>();
+                ffi::PyCapsule_SetName(pointer, USED_UNVERSIONED.as_ptr());
+                OwnedTensor::Unversioned(tensor)
             } else {
                 return Err(PyBufferError::new_err("__dlpack__ returned no capsule of a tensor"));
             }
@@ -295,7 +295,7 @@ impl Imported {
         let is_writable = tensor.flags() & READ_ONLY == 0;
         let (dtype, shape, strides) = {
             let found = tensor.tensor();
-            if !MEMORY_OF_THE_PROCESSOR.contains(&found.device_type) {
+            if !HOST_DEVICE_TYPES.contains(&found.device_type) {
                 return Err(PyBufferError::new_err("the tensor is not in memory of the processor: pass tensor.cpu()"));
             }
             let dtype = from_dlpack(found.code, found.bits).filter(|_| found.lanes == 1).ok_or_else(|| {
@@ -339,9 +339,9 @@ impl Imported {
 
     /// Returns whether the elements lie side by side, row-major.
     pub fn is_compact(&self) -> bool {
-        let due = compact(&self.shape);
-        let mut pairs = self.shape.iter().zip(self.strides.iter().zip(due));
-        self.byte_count() == 0 || pairs.all(|(extent, (stride, due))| *extent == 1 || *stride == due)
+        let expected = compact(&self.shape);
+        let mut pairs = self.shape.iter().zip(self.strides.iter().zip(expected));
+        self.byte_count() == 0 || pairs.all(|(extent, (stride, expected))| *extent == 1 || *stride == expected)
     }
 
     /// Returns the elements side by side, row-major: borrowed if they are, and copied otherwise.

@@ -146,7 +146,7 @@ pub fn buffer_format(dtype: DType) -> Option<&'static std::ffi::CStr> {
 }
 
 /// Returns the dtype of elements of the buffer protocol, in the byte order of this machine.
-pub fn of_buffer_format(format: &[u8], item_bytes: usize) -> Option<DType> {
+pub fn from_buffer_format(format: &[u8], item_bytes: usize) -> Option<DType> {
     if let (b"Zf" | b"@Zf" | b"=Zf", 8) = (format, item_bytes) {
         return Some(DType::Complex64);
     }

@@ -5,8 +5,8 @@
 //! meanwhile. Numbers of a narrower type are widened where that is exact; nothing is rounded here.
 
 use crate::array::Array;
-use crate::array::dlpack::Imported;
-use crate::array::dtype::{named, of_buffer_format};
+use crate::array::dlpack::ImportedTensor;
+use crate::array::dtype::{from_buffer_format, named};
 use half::{bf16, f16};
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
@@ -39,7 +39,7 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if let Some((dtype, bits)) = bits_of_numpy(object)? {
         return Ok(buffered(&bits)?.map(|elements| Elements { dtype, ..elements }));
     }
-    let Some(tensor) = Imported::from_object(object)? else { return Ok(None) };
+    let Some(tensor) = ImportedTensor::from_object(object)? else { return Ok(None) };
     let bytes = tensor.bytes()?.into_owned();
     Ok(Some(Elements { dtype: tensor.dtype, shape: tensor.shape.clone(), bytes }))
 }
@@ -58,7 +58,7 @@ pub fn bits_of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(DType,
 
 fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     let Ok(buffer) = PyUntypedBuffer::get(object) else { return Ok(None) };
-    let Some(dtype) = of_buffer_format(buffer.format().to_bytes(), buffer.item_size()) else { return Ok(None) };
+    let Some(dtype) = from_buffer_format(buffer.format().to_bytes(), buffer.item_size()) else { return Ok(None) };
     let shape = buffer.shape().to_vec();
     let bytes = if buffer.is_c_contiguous() {
         // SAFETY: a contiguous buffer has `len_bytes` bytes at its pointer, and is held meanwhile.

@@ -4,7 +4,7 @@
 //! number. Negative numbers count from the end, and a mask of bools has one for each sample, as in
 //! NumPy. Texts and bytes are refused, although Python can iterate over them.
 
-use crate::array::dlpack::Imported;
+use crate::array::dlpack::ImportedTensor;
 use pyo3::buffer::{Element, PyBuffer};
 use pyo3::exceptions::{PyIndexError, PyMemoryError, PyTypeError};
 use pyo3::prelude::*;
@@ -12,10 +12,10 @@ use pyo3::types::{PyBool, PyBytes, PyInt, PySlice, PyString};
 use tensilo::DType;
 
 /// Returns the number of a sample of `count`; a negative one counts from the end.
-pub fn wrapped(asked: i64, count: u64) -> Option<u64> {
-    let number = match u64::try_from(asked) {
+pub fn wrapped(index: i64, count: u64) -> Option<u64> {
+    let number = match u64::try_from(index) {
         Ok(number) => number,
-        Err(_) => count.checked_sub(asked.unsigned_abs())?,
+        Err(_) => count.checked_sub(index.unsigned_abs())?,
     };
     (number < count).then_some(number)
 }
@@ -24,42 +24,42 @@ pub fn wrapped(asked: i64, count: u64) -> Option<u64> {
 /// that has integers one after the other. Bools are a mask of all samples, as in NumPy.
 pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> {
     if let Ok(slice) = object.cast::<PySlice>() {
-        return of_slice(slice, count);
+        return from_slice(slice, count);
     }
-    if let Some(asked) = single(object)? {
-        return Ok(vec![checked(asked, count)?]);
+    if let Some(index) = single(object)? {
+        return Ok(vec![checked(index, count)?]);
     }
     if object.is_instance_of::<PyString>() || object.is_instance_of::<PyBytes>() {
-        return Err(no_indices(object));
+        return Err(invalid_indices(object));
     }
     match buffered(object)? {
-        Some(Buffered::Numbers(numbers)) => return numbers.into_iter().map(|asked| checked(asked, count)).collect(),
-        Some(Buffered::Mask(mask)) => return masked(&mask, count),
+        Some(IndexBuffer::Numbers(numbers)) => return numbers.into_iter().map(|index| checked(index, count)).collect(),
+        Some(IndexBuffer::Mask(mask)) => return masked(&mask, count),
         None => {}
     }
     let (mut samples, mut mask) = (Vec::new(), Vec::new());
-    let no_room = |_| PyMemoryError::new_err("the sample numbers do not fit in memory");
-    for (number, asked) in (1_u64..).zip(object.try_iter().map_err(|_| no_indices(object))?) {
-        let asked = asked?;
+    let out_of_memory = |_| PyMemoryError::new_err("the sample numbers do not fit in memory");
+    for (number, index) in (1_u64..).zip(object.try_iter().map_err(|_| invalid_indices(object))?) {
+        let index = index?;
         if number.is_multiple_of(1 << 16) {
             object.py().check_signals()?;
         }
         if samples.is_empty()
-            && let Ok(is_chosen) = asked.extract::<bool>()
+            && let Ok(is_chosen) = index.extract::<bool>()
         {
             if number > count {
                 return Err(PyIndexError::new_err(format!("a mask of more than {count} bools for {count} samples")));
             }
-            mask.try_reserve(1).map_err(no_room)?;
+            mask.try_reserve(1).map_err(out_of_memory)?;
             mask.push(is_chosen);
             continue;
         }
         if !mask.is_empty() {
-            return Err(no_indices(object));
+            return Err(invalid_indices(object));
         }
-        let asked = single(&asked)?.ok_or_else(|| no_indices(object))?;
-        samples.try_reserve(1).map_err(no_room)?;
-        samples.push(checked(asked, count)?);
+        let index = single(&index)?.ok_or_else(|| invalid_indices(object))?;
+        samples.try_reserve(1).map_err(out_of_memory)?;
+        samples.push(checked(index, count)?);
     }
     if mask.is_empty() { Ok(samples) } else { masked(&mask, count) }
 }
@@ -94,7 +94,7 @@ pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
 }
 
 /// Returns the samples of a slice, which is cut off at the ends.
-pub fn of_slice(slice: &Bound<'_, PySlice>, count: u64) -> PyResult<Vec<u64>> {
+pub fn from_slice(slice: &Bound<'_, PySlice>, count: u64) -> PyResult<Vec<u64>> {
     let range = slice.indices(isize::try_from(count)?)?;
     let sample = |i: usize| {
         let i = isize::try_from(i).unwrap_or(isize::MAX); // below the length of the slice
@@ -104,19 +104,19 @@ pub fn of_slice(slice: &Bound<'_, PySlice>, count: u64) -> PyResult<Vec<u64>> {
     Ok((0..range.slicelength).map(sample).collect())
 }
 
-fn checked(asked: i64, count: u64) -> PyResult<u64> {
-    let message = || format!("sample {asked} of {count} samples, counted from 0");
-    wrapped(asked, count).ok_or_else(|| PyIndexError::new_err(message()))
+fn checked(index: i64, count: u64) -> PyResult<u64> {
+    let message = || format!("sample {index} of {count} samples, counted from 0");
+    wrapped(index, count).ok_or_else(|| PyIndexError::new_err(message()))
 }
 
 /// The elements of a buffer or a tensor.
-enum Buffered {
+enum IndexBuffer {
     Numbers(Vec<i64>),
     Mask(Vec<bool>),
 }
 
 /// Returns the integers or bools of a buffer or a tensor; `None` if the object is neither.
-fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Buffered>> {
+fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<IndexBuffer>> {
     let found = of_type::<i64>(object)
         .or_else(|| of_type::<i32>(object))
         .or_else(|| of_type::<u32>(object))
@@ -126,15 +126,15 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Buffered>> {
         .or_else(|| of_type::<u16>(object))
         .or_else(|| of_type::<i8>(object));
     if let Some(numbers) = found {
-        return numbers.map(|numbers| Some(Buffered::Numbers(numbers)));
+        return numbers.map(|numbers| Some(IndexBuffer::Numbers(numbers)));
     }
-    let Some(tensor) = Imported::from_object(object)? else { return Ok(None) };
+    let Some(tensor) = ImportedTensor::from_object(object)? else { return Ok(None) };
     if tensor.shape.len() > 1 {
         return Err(dimensions(tensor.shape.len()));
     }
     let bytes = tensor.bytes()?;
     if tensor.dtype == DType::Bool {
-        return Ok(Some(Buffered::Mask(bytes.iter().map(|byte| *byte != 0).collect())));
+        return Ok(Some(IndexBuffer::Mask(bytes.iter().map(|byte| *byte != 0).collect())));
     }
     let numbers: Option<Vec<i64>> = match tensor.dtype {
         DType::I64 => Some(bytes.as_chunks().0.iter().map(|bytes| i64::from_ne_bytes(*bytes)).collect()),
@@ -147,7 +147,7 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Buffered>> {
         DType::U64 => bytes.as_chunks().0.iter().map(|bytes| u64::from_ne_bytes(*bytes).try_into().ok()).collect(),
         _ => None,
     };
-    numbers.map(|numbers| Some(Buffered::Numbers(numbers))).ok_or_else(|| no_indices(object))
+    numbers.map(|numbers| Some(IndexBuffer::Numbers(numbers))).ok_or_else(|| invalid_indices(object))
 }
 
 fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyResult<Vec<i64>>> {
@@ -159,7 +159,8 @@ fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyRes
         return Some(Err(PyMemoryError::new_err("the sample numbers do not fit in memory")));
     }
     let numbers = buffer.to_vec(object.py());
-    let whole = |numbers: Vec<T>| numbers.into_iter().map(|number| number.try_into().map_err(|_| no_indices(object)));
+    let whole =
+        |numbers: Vec<T>| numbers.into_iter().map(|number| number.try_into().map_err(|_| invalid_indices(object)));
     Some(numbers.and_then(|numbers| whole(numbers).collect()))
 }
 
@@ -173,7 +174,7 @@ fn no_sample(number: &Bound<'_, PyAny>) -> PyErr {
 }
 
 #[cold]
-fn no_indices(object: &Bound<'_, PyAny>) -> PyErr {
+fn invalid_indices(object: &Bound<'_, PyAny>) -> PyErr {
     let name = object.get_type().name().map_or("object".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!(
         "sample numbers are integers, a slice, a list or array of integers, or a mask of bools, not {name}"

@@ -24,14 +24,14 @@ pub struct Memory {
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
-const LINE: usize = 64;
+const CACHE_LINE_BYTES: usize = 64;
 
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct CacheLine([u8; LINE]);
+struct CacheLine([u8; CACHE_LINE_BYTES]);
 
 /// Keeps memory where it is.
-struct Owned(#[expect(dead_code, reason = "kept until the memory is freed")] Box<dyn BatchMemory>);
+struct MemoryOwner(#[expect(dead_code, reason = "kept until the memory is freed")] Box<dyn BatchMemory>);
 
 // SAFETY: the pointer is valid on every thread as long as the owner lives, which is `Send` and
 // `Sync`. Writes by several threads of Python are theirs to order, as with the memory of any array.
@@ -42,8 +42,8 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// Returns memory with a copy of bytes, aligned to a cache line.
     pub fn copied(bytes: &[u8]) -> Self {
-        let mut lines = vec![CacheLine([0; LINE]); bytes.len().div_ceil(LINE)];
-        for (line, bytes) in lines.iter_mut().zip(bytes.chunks(LINE)) {
+        let mut lines = vec![CacheLine([0; CACHE_LINE_BYTES]); bytes.len().div_ceil(CACHE_LINE_BYTES)];
+        for (line, bytes) in lines.iter_mut().zip(bytes.chunks(CACHE_LINE_BYTES)) {
             line.0.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
         }
         let pointer = NonNull::from(lines.as_mut_slice()).cast();
@@ -51,21 +51,21 @@ impl Memory {
     }
 
     /// Returns memory as the loader makes it.
-    pub fn of_batch_memory(mut memory: Box<dyn BatchMemory>) -> Self {
+    pub fn from_batch_memory(mut memory: Box<dyn BatchMemory>) -> Self {
         let bytes = memory.bytes_mut();
         let (byte_count, pointer) = (bytes.len(), NonNull::from(bytes).cast());
-        Self { pointer, byte_count, is_writable: true, _owner: Arc::new(Owned(memory)) }
+        Self { pointer, byte_count, is_writable: true, _owner: Arc::new(MemoryOwner(memory)) }
     }
 
     /// Returns the memory of numbers.
-    pub fn of_numbers(mut numbers: Vec<i64>) -> Self {
+    pub fn from_numbers(mut numbers: Vec<i64>) -> Self {
         let (pointer, byte_count) = (NonNull::from(numbers.as_mut_slice()).cast(), size_of_val(numbers.as_slice()));
         Self { pointer, byte_count, is_writable: true, _owner: Arc::new(numbers) }
     }
 
     /// Returns the memory of the values of each column of a batch, and the batch for everything
     /// but its values.
-    pub fn of_batch(mut batch: Batch) -> (Arc<Batch>, Vec<Self>) {
+    pub fn from_batch(mut batch: Batch) -> (Arc<Batch>, Vec<Self>) {
         let values = batch.columns_mut().iter_mut().map(|column| {
             let bytes = column.bytes_mut();
             (NonNull::from(&mut *bytes).cast(), bytes.len())
@@ -82,7 +82,7 @@ impl Memory {
     /// # Safety
     ///
     /// The bytes stay where they are, and as they are, as long as the owner lives.
-    pub unsafe fn of_owner(bytes: &[u8], owner: Arc<dyn Any + Send + Sync>) -> Self {
+    pub unsafe fn from_owner(bytes: &[u8], owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self { pointer: NonNull::from(bytes).cast(), byte_count: bytes.len(), is_writable: false, _owner: owner }
     }
 
@@ -100,7 +100,7 @@ impl Memory {
     }
 
     /// Returns a part of the memory; `None` if it is not inside.
-    pub fn part(&self, start: usize, byte_count: usize) -> Option<Self> {
+    pub fn slice(&self, start: usize, byte_count: usize) -> Option<Self> {
         let end = start.checked_add(byte_count)?;
         if end > self.byte_count {
             return None;

@@ -42,7 +42,7 @@ pub struct Array {
 }
 
 /// The dimensions of an array, at most: those of NumPy.
-const RANK: usize = 64;
+const MAX_RANK: usize = 64;
 
 impl Array {
     /// Returns the array, or a copy if its memory can only be read.
@@ -64,12 +64,12 @@ impl Array {
 
     /// Returns an array; fails if the memory does not have its bytes.
     pub fn new(memory: Memory, dtype: DType, shape: Vec<usize>) -> PyResult<Self> {
-        if shape.len() > RANK {
-            let message = format!("an array of {} dimensions; there are at most {RANK}", shape.len());
+        if shape.len() > MAX_RANK {
+            let message = format!("an array of {} dimensions; there are at most {MAX_RANK}", shape.len());
             return Err(PyValueError::new_err(message));
         }
-        let due = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
-        if due != Some(memory.byte_count()) {
+        let expected = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
+        if expected != Some(memory.byte_count()) {
             let found = memory.byte_count();
             return Err(PyValueError::new_err(format!(
                 "{found} bytes for an array of {dtype} with the shape {shape:?}"
@@ -79,9 +79,9 @@ impl Array {
     }
 
     /// Returns the array of numbers, of one dimension and of type i64.
-    pub fn of_numbers(numbers: Vec<i64>) -> Self {
+    pub fn from_numbers(numbers: Vec<i64>) -> Self {
         let shape = vec![numbers.len()];
-        Self { memory: Memory::of_numbers(numbers), dtype: DType::I64, shape }
+        Self { memory: Memory::from_numbers(numbers), dtype: DType::I64, shape }
     }
 
     /// Returns the bytes from one index of the first dimension to the next.
@@ -93,7 +93,7 @@ impl Array {
     fn range(&self, start: usize, end: usize) -> Option<Self> {
         let stride = self.stride();
         let count = end.checked_sub(start)?;
-        let memory = self.memory.part(start.checked_mul(stride)?, count.checked_mul(stride)?)?;
+        let memory = self.memory.slice(start.checked_mul(stride)?, count.checked_mul(stride)?)?;
         let mut shape = self.shape.clone();
         *shape.first_mut()? = count;
         Some(Self { memory, dtype: self.dtype, shape })
@@ -144,9 +144,9 @@ impl Array {
             DType::U64 => u64::from_ne_bytes(bytes).into_pyobject(py)?.into_any(),
             DType::Bool => (a != 0).into_pyobject(py)?.to_owned().into_any(),
             DType::Complex64 => {
-                let part = |bytes| f32::from_ne_bytes(bytes).into();
+                let float = |bytes| f32::from_ne_bytes(bytes).into();
                 let [_, _, _, _, e, f, g, h] = bytes;
-                PyComplex::from_doubles(py, part([a, b, c, d]), part([e, f, g, h])).into_any()
+                PyComplex::from_doubles(py, float([a, b, c, d]), float([e, f, g, h])).into_any()
             }
             // exact: the integers of 4 bits are among these values
             DType::I4 => (self.dtype.small_value(a).unwrap_or(0.0) as i8).into_pyobject(py)?.into_any(),
@@ -292,14 +292,14 @@ impl Array {
                 ));
             }
             let (start, length) = (usize::try_from(range.start)?, range.slicelength);
-            let part = this.range(start, start.saturating_add(length));
-            return part.ok_or_else(|| PyIndexError::new_err("the slice is not inside the array"));
+            let slice = this.range(start, start.saturating_add(length));
+            return slice.ok_or_else(|| PyIndexError::new_err("the slice is not inside the array"));
         }
-        let asked = indices::single(&index)?.ok_or_else(|| {
+        let index = indices::single(&index)?.ok_or_else(|| {
             PyTypeError::new_err("an array takes an integer or a slice; numpy() returns an array with more")
         })?;
-        let member = indices::wrapped(asked, count as u64).and_then(|i| this.member(usize::try_from(i).ok()?));
-        member.ok_or_else(|| PyIndexError::new_err(format!("index {asked} of an array with {count} members")))
+        let member = indices::wrapped(index, count as u64).and_then(|i| this.member(usize::try_from(i).ok()?));
+        member.ok_or_else(|| PyIndexError::new_err(format!("index {index} of an array with {count} members")))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -352,7 +352,7 @@ pub fn _array_of_bytes(bytes: &[u8], dtype: DTypeArgument, shape: Vec<usize>) ->
 }
 
 /// What a view points to besides the elements.
-struct ViewParts {
+struct ShapeAndStrides {
     shape: Vec<isize>,
     strides: Vec<isize>,
 }
@@ -389,13 +389,13 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
         *to = stride;
         stride = stride.saturating_mul(*extent);
     }
-    let parts = Box::new(ViewParts { shape, strides });
-    let dimensions = c_int::try_from(parts.shape.len())?;
+    let layout = Box::new(ShapeAndStrides { shape, strides });
+    let dimensions = c_int::try_from(layout.shape.len())?;
     let has = |flag: c_int| flags & flag == flag;
     // without dimensions there are no extents and strides
     let has_extents = dimensions > 0 && has(ffi::PyBUF_ND);
-    let parts = Box::into_raw(parts);
-    // SAFETY: `view` is Python's, `parts` was made above and lives until `release`. The array lives
+    let layout = Box::into_raw(layout);
+    // SAFETY: `view` is Python's, `layout` was made above and lives until `release`. The array lives
     // as long as the view, which has a reference to it.
     unsafe {
         (*view).buf = memory.pointer().cast();
@@ -405,11 +405,11 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
         (*view).readonly = c_int::from(!memory.is_writable());
         (*view).format = if has(ffi::PyBUF_FORMAT) { format.as_ptr().cast_mut() } else { std::ptr::null_mut() };
         (*view).ndim = if has(ffi::PyBUF_ND) { dimensions } else { 1 };
-        (*view).shape = if has_extents { (*parts).shape.as_mut_ptr() } else { std::ptr::null_mut() };
+        (*view).shape = if has_extents { (*layout).shape.as_mut_ptr() } else { std::ptr::null_mut() };
         (*view).strides =
-            if has_extents && has(ffi::PyBUF_STRIDES) { (*parts).strides.as_mut_ptr() } else { std::ptr::null_mut() };
+            if has_extents && has(ffi::PyBUF_STRIDES) { (*layout).strides.as_mut_ptr() } else { std::ptr::null_mut() };
         (*view).suboffsets = std::ptr::null_mut();
-        (*view).internal = parts.cast();
+        (*view).internal = layout.cast();
         (*view).obj = array.clone().into_ptr();
     }
     Ok(())
@@ -423,9 +423,9 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
 pub unsafe fn release(view: *mut ffi::Py_buffer) {
     // SAFETY: `internal` is the box that `fill` has made.
     unsafe {
-        let parts = (*view).internal.cast::<ViewParts>();
-        if !parts.is_null() {
-            drop(Box::from_raw(parts));
+        let layout = (*view).internal.cast::<ShapeAndStrides>();
+        if !layout.is_null() {
+            drop(Box::from_raw(layout));
             (*view).internal = std::ptr::null_mut();
         }
     }

@@ -6,8 +6,8 @@
 //! DLPack by its capsule.
 
 use crate::array::Array;
-use crate::array::dlpack::Imported;
-use crate::array::dtype::of_buffer_format;
+use crate::array::dlpack::ImportedTensor;
+use crate::array::dtype::from_buffer_format;
 use crate::array::elements::bits_of_numpy;
 use crate::error::Result;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -20,19 +20,19 @@ use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 
 /// Gives a reader the memory that its caller has passed.
 #[derive(Default)]
-pub struct OutAllocator(Mutex<Option<Room>>);
+pub struct OutAllocator(Mutex<Option<OutMemory>>);
 
 /// Memory of the caller, as long as the call lasts.
 #[derive(Clone, Copy)]
-pub struct Room {
+pub struct OutMemory {
     pointer: *mut u8,
     byte_count: usize,
 }
 
 // SAFETY: only the call that got the memory writes to it, from any thread.
-unsafe impl Send for Room {}
+unsafe impl Send for OutMemory {}
 // SAFETY: see `Send`.
-unsafe impl Sync for Room {}
+unsafe impl Sync for OutMemory {}
 
 impl OutAllocator {
     /// Sets the memory for the next batch.
@@ -40,8 +40,8 @@ impl OutAllocator {
     /// # Safety
     ///
     /// It is the caller's alone until [`OutAllocator::clear`] is called, and the batch is dropped.
-    pub unsafe fn set(&self, room: Room) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(room);
+    pub unsafe fn set(&self, memory: OutMemory) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }
 
     pub fn clear(&self) {
@@ -52,9 +52,9 @@ impl OutAllocator {
 impl BatchAllocator for OutAllocator {
     fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>> {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(room) if room.byte_count == byte_count => Ok(Box::new(room)),
-            Some(room) => {
-                let message = format!("the samples have {byte_count} bytes, and out has {}", room.byte_count);
+            Some(memory) if memory.byte_count == byte_count => Ok(Box::new(memory)),
+            Some(memory) => {
+                let message = format!("the samples have {byte_count} bytes, and out has {}", memory.byte_count);
                 Err(DataError::BadArgument(message))
             }
             None => Err(DataError::Internal("samples of more than one column for one out".to_owned())),
@@ -62,7 +62,7 @@ impl BatchAllocator for OutAllocator {
     }
 }
 
-impl BatchMemory for Room {
+impl BatchMemory for OutMemory {
     fn bytes(&self) -> &[u8] {
         if self.byte_count == 0 {
             return &[];
@@ -83,7 +83,7 @@ impl BatchMemory for Room {
 /// An object of Python with memory that can be written to.
 pub enum Out {
     Array(Array),
-    Tensor(Imported),
+    Tensor(ImportedTensor),
     Buffer(WritableBuffer),
 }
 
@@ -107,7 +107,7 @@ impl Out {
             buffer.dtype = Some(dtype);
             return Ok(Self::Buffer(buffer));
         }
-        match Imported::from_object(object)? {
+        match ImportedTensor::from_object(object)? {
             Some(tensor) if !tensor.is_writable() => Err(read_only()),
             Some(tensor) if tensor.is_compact() => Ok(Self::Tensor(tensor)),
             Some(_) => Err(PyValueError::new_err("out has gaps between its elements: pass a contiguous array")),
@@ -120,11 +120,11 @@ impl Out {
         }
     }
 
-    pub fn room(&self) -> Room {
+    pub fn memory(&self) -> OutMemory {
         match self {
-            Self::Array(array) => Room { pointer: array.memory.pointer(), byte_count: array.memory.byte_count() },
-            Self::Tensor(tensor) => Room { pointer: tensor.pointer(), byte_count: tensor.byte_count() },
-            Self::Buffer(buffer) => buffer.room(),
+            Self::Array(array) => OutMemory { pointer: array.memory.pointer(), byte_count: array.memory.byte_count() },
+            Self::Tensor(tensor) => OutMemory { pointer: tensor.pointer(), byte_count: tensor.byte_count() },
+            Self::Buffer(buffer) => buffer.memory(),
         }
     }
 
@@ -141,8 +141,8 @@ impl Out {
             let found = found.map_or("an unknown type", DType::name);
             return Err(PyTypeError::new_err(format!("out has elements of {found}, and the samples are {dtype}")));
         }
-        let due = shape.iter().fold(dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent));
-        let is_right = if found == Some(dtype) { extents == shape } else { self.room().byte_count == due };
+        let expected = shape.iter().fold(dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent));
+        let is_right = if found == Some(dtype) { extents == shape } else { self.memory().byte_count == expected };
         if is_right {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl WritableBuffer {
         // `shape` has `ndim` extents.
         unsafe {
             let format = if this.view.format.is_null() { c"B" } else { CStr::from_ptr(this.view.format) };
-            this.dtype = of_buffer_format(format.to_bytes(), item_bytes);
+            this.dtype = from_buffer_format(format.to_bytes(), item_bytes);
             let rank = usize::try_from(this.view.ndim).unwrap_or(0);
             if rank > 0 && !this.view.shape.is_null() {
                 let extents = std::slice::from_raw_parts(this.view.shape, rank);
@@ -189,8 +189,8 @@ impl WritableBuffer {
         Some(this)
     }
 
-    fn room(&self) -> Room {
-        Room { pointer: self.view.buf.cast(), byte_count: usize::try_from(self.view.len).unwrap_or(0) }
+    fn memory(&self) -> OutMemory {
+        OutMemory { pointer: self.view.buf.cast(), byte_count: usize::try_from(self.view.len).unwrap_or(0) }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::array::indices;
 use crate::array::memory::Memory;
 use crate::array::out::Out;
 use crate::batch::arrow;
-use crate::batch::parts::{self, ColumnState, Parts};
+use crate::batch::buffers::{self, ColumnBuffers, ColumnState};
 use crate::batch::samples::{ColumnSamples, shape_of};
 use crate::error::OrRaise;
 use crate::schema::logical_type;
@@ -33,17 +33,17 @@ pub struct BatchColumn(pub ColumnSamples);
 impl BatchColumn {
     /// Returns the column of a batch that has one.
     pub fn of(batch: tensilo_data::Batch) -> PyResult<Self> {
-        let (batch, memories) = Memory::of_batch(batch);
+        let (batch, memories) = Memory::from_batch(batch);
         let samples = memories.into_iter().next().and_then(|memory| ColumnSamples::new(&batch, 0, memory));
         samples.map(Self).ok_or_else(|| PyValueError::new_err("a batch without its column"))
     }
 
     /// Returns some of the samples, by their places in the batch.
-    fn select(&self, py: Python<'_>, places: &[u64]) -> PyResult<Self> {
-        let places = places.iter().map(|place| usize::try_from(*place)).collect::<Result<Vec<_>, _>>()?;
-        let samples = places.iter().filter_map(|place| self.0.numbers().get(*place).copied()).collect();
-        let parts = Parts::of(&self.0)?.select(&places)?;
-        Self::of(parts::batch(samples, &[parts]).or_raise(py)?)
+    fn select(&self, py: Python<'_>, indices: &[u64]) -> PyResult<Self> {
+        let indices = indices.iter().map(|index| usize::try_from(*index)).collect::<Result<Vec<_>, _>>()?;
+        let samples = indices.iter().filter_map(|index| self.0.numbers().get(*index).copied()).collect();
+        let buffers = ColumnBuffers::of(&self.0)?.select(&indices)?;
+        Self::of(buffers::batch(samples, &[buffers]).or_raise(py)?)
     }
 
     /// Returns the tensor of samples of a fixed shape, or an error that names the ways to others.
@@ -62,7 +62,7 @@ impl BatchColumn {
 }
 
 /// Where the bytes of a sample begin, and its shape.
-type Place<'py> = (usize, Bound<'py, PyTuple>);
+type Slot<'py> = (usize, Bound<'py, PyTuple>);
 
 /// Returns a sample without arrays: as numbers and lists.
 fn plain<'py>(sample: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
@@ -202,9 +202,9 @@ impl BatchColumn {
             let message = format!("column {:?}: samples have a fixed shape; use array()", self.0.name());
             return Err(PyTypeError::new_err(message));
         }
-        let mut parts = vec![self.0.values_array()?];
-        parts.extend(self.0.levels()?);
-        PyTuple::new(py, parts)
+        let mut buffers = vec![self.0.values_array()?];
+        buffers.extend(self.0.levels()?);
+        PyTuple::new(py, buffers)
     }
 
     /// Where the values are in the memory of a batch on a GPU, start and end; None if they are in
@@ -222,19 +222,19 @@ impl BatchColumn {
 
     /// Returns the offsets of samples whose first extent varies, among rows of values.
     fn _row_offsets(&self) -> PyResult<Array> {
-        Ok(Array::of_numbers(self.0.item_offsets()?))
+        Ok(Array::from_numbers(self.0.item_offsets()?))
     }
 
     /// Returns where the bytes of each sample begin among the values, and its shape; None for
     /// nulls.
-    fn _places<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Place<'py>>>> {
-        let place = |i: usize| {
+    fn _sample_slots<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Slot<'py>>>> {
+        let slot = |i: usize| {
             let start = self.0.column().offsets().get(i).copied().unwrap_or(0);
             let start = usize::try_from(start)?.saturating_mul(self.0.element().element_bytes());
             let shape = PyTuple::new(py, self.0.item_shape(i))?;
             Ok((!self.0.is_null_sample(i)).then_some((start, shape)))
         };
-        (0..self.0.sample_count()).map(place).collect()
+        (0..self.0.sample_count()).map(slot).collect()
     }
 
     /// Returns samples of different shapes as one tensor, as long as the longest of the batch.
@@ -259,17 +259,17 @@ impl BatchColumn {
         let values = unsafe { std::slice::from_raw_parts(self.0.memory.pointer(), self.0.memory.byte_count()) };
         let Some(object) = out else {
             let (extents, bytes) = py.detach(|| self.0.column().padded(padding, values)).or_raise(py)?;
-            let tensor = Array::new(Memory::of_batch_memory(bytes), self.0.element(), shape_of(extents)?)?;
+            let tensor = Array::new(Memory::from_batch_memory(bytes), self.0.element(), shape_of(extents)?)?;
             return Ok(tensor.into_pyobject(py)?.into_any());
         };
         let out = Out::from_object(&object)?;
         let shape = shape_of(self.0.column().padded_extents(padding).or_raise(py)?)?;
         out.check(self.0.element(), &shape)?;
-        let mut room = out.room();
-        if self.0.memory.overlaps(room.bytes().as_ptr(), room.bytes().len()) {
+        let mut memory = out.memory();
+        if self.0.memory.overlaps(memory.bytes().as_ptr(), memory.bytes().len()) {
             return Err(PyValueError::new_err("out is the memory of the samples: pass other memory"));
         }
-        py.detach(|| self.0.column().pad_into(padding, values, room.bytes_mut())).or_raise(py)?;
+        py.detach(|| self.0.column().pad_into(padding, values, memory.bytes_mut())).or_raise(py)?;
         Ok(object)
     }
 
@@ -336,13 +336,13 @@ impl BatchColumn {
             let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
             return self.0.sample(py, i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {count}")))?);
         }
-        let places = indices::from_object(&index, count as u64)?;
-        Ok(self.select(py, &places)?.into_pyobject(py)?.into_any())
+        let indices = indices::from_object(&index, count as u64)?;
+        Ok(self.select(py, &indices)?.into_pyobject(py)?.into_any())
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let make = py.import("tensilo._tensilo")?.getattr("_batch_column")?;
-        let column = Parts::of(&self.0)?.to_state(py)?;
+        let column = ColumnBuffers::of(&self.0)?.to_state(py)?;
         Ok((make, (self.0.numbers().to_vec(), column).into_pyobject(py)?))
     }
 
@@ -355,5 +355,5 @@ impl BatchColumn {
 /// Returns the column of a pickle.
 #[pyfunction]
 pub fn _batch_column(py: Python<'_>, samples: Vec<u64>, column: ColumnState<'_>) -> PyResult<BatchColumn> {
-    BatchColumn::of(parts::batch(samples, &[Parts::of_state(column)?]).or_raise(py)?)
+    BatchColumn::of(buffers::batch(samples, &[ColumnBuffers::from_state(column)?]).or_raise(py)?)
 }

@@ -6,15 +6,15 @@
 //! selections are made of.
 
 pub mod arrow;
+pub mod buffers;
 pub mod column;
-pub mod parts;
 pub mod samples;
 
 use crate::array::Array;
 use crate::array::indices;
 use crate::array::memory::Memory;
+use crate::batch::buffers::{ColumnBuffers, ColumnState};
 use crate::batch::column::BatchColumn;
-use crate::batch::parts::{ColumnState, Parts};
 use crate::batch::samples::ColumnSamples;
 use crate::error::OrRaise;
 use pyo3::exceptions::{PyIndexError, PyKeyError, PyTypeError};
@@ -37,7 +37,7 @@ pub struct Batch {
 
 impl Batch {
     pub fn new(batch: tensilo_data::Batch) -> Self {
-        let (batch, memories) = Memory::of_batch(batch);
+        let (batch, memories) = Memory::from_batch(batch);
         Self { batch, memories }
     }
 
@@ -70,14 +70,15 @@ impl Batch {
     }
 
     /// Returns some of the samples, by their places in the batch.
-    fn select(&self, py: Python<'_>, places: &[u64]) -> PyResult<Self> {
-        let places = places.iter().map(|place| usize::try_from(*place)).collect::<Result<Vec<_>, _>>()?;
-        let columns = self.columns().map(|column| Parts::of(&column)?.select(&places));
+    fn select(&self, py: Python<'_>, indices: &[u64]) -> PyResult<Self> {
+        let indices = indices.iter().map(|index| usize::try_from(*index)).collect::<Result<Vec<_>, _>>()?;
+        let columns = self.columns().map(|column| ColumnBuffers::of(&column)?.select(&indices));
         let columns = columns.collect::<PyResult<Vec<_>>>()?;
-        let samples = places.iter().filter_map(|place| self.batch.samples().get(*place).copied()).collect();
+        let samples = indices.iter().filter_map(|index| self.batch.samples().get(*index).copied()).collect();
         let substituted: HashSet<usize> = self.batch.substituted().iter().copied().collect();
-        let substituted = (0..).zip(&places).filter(|(_, place)| substituted.contains(place)).map(|(i, _)| i).collect();
-        let batch = parts::batch(samples, &columns).or_raise(py)?;
+        let substituted =
+            (0..).zip(&indices).filter(|(_, index)| substituted.contains(index)).map(|(i, _)| i).collect();
+        let batch = buffers::batch(samples, &columns).or_raise(py)?;
         Ok(Self::new(batch.at(self.batch.epoch(), self.batch.position(), substituted)))
     }
 
@@ -95,7 +96,7 @@ impl Batch {
     /// The numbers of the samples: an array of i64.
     #[getter]
     fn samples(&self) -> PyResult<Array> {
-        Ok(Array::of_numbers(
+        Ok(Array::from_numbers(
             self.batch.samples().iter().map(|sample| i64::try_from(*sample)).collect::<Result<_, _>>()?,
         ))
     }
@@ -184,9 +185,9 @@ impl Batch {
             return Ok(self.named(name.to_str()?)?.into_pyobject(py)?.into_any());
         }
         let count = self.sample_count();
-        if let Some(asked) = indices::single(&key)? {
-            let i = indices::wrapped(asked, count as u64).and_then(|i| usize::try_from(i).ok());
-            let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of a batch of {count}")))?;
+        if let Some(index) = indices::single(&key)? {
+            let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
+            let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of a batch of {count}")))?;
             return Ok(self.row(py, i)?.into_any());
         }
         let samples = indices::from_object(&key, count as u64)?;
@@ -195,9 +196,10 @@ impl Batch {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let make = py.import("tensilo._tensilo")?.getattr("_batch")?;
-        let columns = self.columns().map(|column| Parts::of(&column)?.to_state(py)).collect::<PyResult<Vec<_>>>()?;
-        let place = (self.batch.epoch(), self.batch.position(), self.batch.substituted().to_vec());
-        Ok((make, (self.batch.samples().to_vec(), place, columns).into_pyobject(py)?))
+        let columns =
+            self.columns().map(|column| ColumnBuffers::of(&column)?.to_state(py)).collect::<PyResult<Vec<_>>>()?;
+        let origin = (self.batch.epoch(), self.batch.position(), self.batch.substituted().to_vec());
+        Ok((make, (self.batch.samples().to_vec(), origin, columns).into_pyobject(py)?))
     }
 
     /// Raises, so that NumPy and pandas do not take the names of the columns for the values.
@@ -218,10 +220,10 @@ impl Batch {
 pub fn _batch(
     py: Python<'_>,
     samples: Vec<u64>,
-    place: (u64, u64, Vec<usize>),
+    origin: (u64, u64, Vec<usize>),
     columns: Vec<ColumnState<'_>>,
 ) -> PyResult<Batch> {
-    let columns = columns.into_iter().map(Parts::of_state).collect::<PyResult<Vec<_>>>()?;
-    let (epoch, position, substituted) = place;
-    Ok(Batch::new(parts::batch(samples, &columns).or_raise(py)?.at(epoch, position, substituted)))
+    let columns = columns.into_iter().map(ColumnBuffers::from_state).collect::<PyResult<Vec<_>>>()?;
+    let (epoch, position, substituted) = origin;
+    Ok(Batch::new(buffers::batch(samples, &columns).or_raise(py)?.at(epoch, position, substituted)))
 }

@@ -2,7 +2,7 @@
 //!
 //! A batch of the crates has for each column values, offsets, extents, lists and validity. Python
 //! may write to the values at any time, so they are taken out of the batch, see
-//! [`Memory::of_batch`]: a [`ColumnSamples`] is a column with its values beside it.
+//! [`Memory::from_batch`]: a [`ColumnSamples`] is a column with its values beside it.
 //!
 //! Everything that is made of samples starts here: the class `BatchColumn`, batches, Arrow's
 //! arrays, and pickles. This file knows none of them.
@@ -138,10 +138,10 @@ impl ColumnSamples {
         let mut levels = Vec::new();
         for lists in self.column().lists() {
             let offsets = lists.offsets().iter().map(|offset| i64::try_from(*offset));
-            levels.push(Array::of_numbers(offsets.collect::<Result<_, _>>()?));
+            levels.push(Array::from_numbers(offsets.collect::<Result<_, _>>()?));
         }
         if self.schema.shape.is_ragged() {
-            levels.push(Array::of_numbers(self.item_offsets()?));
+            levels.push(Array::from_numbers(self.item_offsets()?));
         }
         Ok(levels)
     }
@@ -215,11 +215,11 @@ impl ColumnSamples {
         let width = self.element().element_bytes();
         if !self.schema.shape.is_ragged() {
             let bytes = self.memory.byte_count().checked_div(self.item_count())?;
-            return self.memory.part(i.checked_mul(bytes)?, bytes);
+            return self.memory.slice(i.checked_mul(bytes)?, bytes);
         }
         let at = |i: usize| usize::try_from(*self.column().offsets().get(i)?).ok()?.checked_mul(width);
         let start = at(i)?;
-        self.memory.part(start, at(i.checked_add(1)?)?.checked_sub(start)?)
+        self.memory.slice(start, at(i.checked_add(1)?)?.checked_sub(start)?)
     }
 
     pub fn item_shape(&self, i: usize) -> Vec<usize> {

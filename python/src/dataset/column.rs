@@ -10,7 +10,7 @@ use crate::array::indices;
 use crate::array::memory::Memory;
 use crate::array::out::{Out, OutAllocator};
 use crate::batch::column::BatchColumn;
-use crate::dataset::opened::{OpenedDataset, Selection, find_column};
+use crate::dataset::opened::{OpenDataset, Selection, find_column};
 use crate::error::OrRaise;
 use crate::schema::{ColumnType, check_values, logical_type, shape_tuple};
 use pyo3::exceptions::{PyIndexError, PyTypeError, PyValueError};
@@ -27,13 +27,13 @@ use tensilo::{ColumnSchema, DType, Extent};
 pub struct Column {
     /// The object of Python, for pickles.
     dataset: Py<PyAny>,
-    opened: Arc<OpenedDataset>,
+    opened: Arc<OpenDataset>,
     number: usize,
     name: String,
 }
 
 impl Column {
-    pub fn new(dataset: &Bound<'_, PyAny>, opened: Arc<OpenedDataset>, name: &str) -> PyResult<Self> {
+    pub fn new(dataset: &Bound<'_, PyAny>, opened: Arc<OpenDataset>, name: &str) -> PyResult<Self> {
         let number = find_column(&opened, name)?;
         Ok(Self { dataset: dataset.clone().unbind(), opened, number, name: name.to_owned() })
     }
@@ -56,7 +56,7 @@ impl Column {
     fn read_slice(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
         let schema = self.schema()?;
         check_values(schema)?;
-        let due = dtype.as_ref().map_or(schema.dtype, |dtype| dtype.0);
+        let expected = dtype.as_ref().map_or(schema.dtype, |dtype| dtype.0);
         let fixed: Option<Vec<usize>> = schema
             .shape
             .extents()
@@ -73,12 +73,12 @@ impl Column {
         };
         let mut shape = vec![samples.len()];
         shape.extend(fixed);
-        out.check(due, &shape)?;
+        out.check(expected, &shape)?;
         let selection = self.selection(dtype, true);
-        let room = out.room();
+        let memory = out.memory();
         // SAFETY: the memory belongs to `out`, which the caller lends to this call; the batch is
         // dropped before it ends.
-        let prepare = |allocator: &OutAllocator| unsafe { allocator.set(room) };
+        let prepare = |allocator: &OutAllocator| unsafe { allocator.set(memory) };
         self.opened.take_prepared(py, &selection, samples, prepare).map(drop)
     }
 }
@@ -162,7 +162,7 @@ impl Column {
         let no_view = |message: &str| PyValueError::new_err(format!("column {:?}: {message}", self.name));
         let sample = indices::wrapped(index, n)
             .ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {n} samples, counted from 0")))?;
-        let view = self.opened.view.here();
+        let view = self.opened.view.for_this_process();
         let (_, sample) = view.sample(sample, 0).unwrap_or((0, sample)); // of the one dataset
         let dataset = view.datasets().first().unwrap_or(&self.opened.dataset);
         let found = py.detach(|| dataset.find(self.number, sample)).or_raise(py)?;
@@ -179,7 +179,7 @@ impl Column {
             if view.shape().is_empty() || !self.schema()?.dtype.is_string() { self.schema()?.dtype } else { DType::U8 };
         // SAFETY: the sample is in the map of the file, which the column keeps as it is: a mapped
         // file does not change, as `open` asks for.
-        let memory = unsafe { Memory::of_owner(view.bytes(), column.clone()) };
+        let memory = unsafe { Memory::from_owner(view.bytes(), column.clone()) };
         Array::new(memory, dtype, shape)
     }
 

@@ -15,8 +15,8 @@ use crate::array::indices;
 use crate::batch::Batch;
 use crate::batch::arrow;
 use crate::dataset::column::Column;
-use crate::dataset::opened::{OpenedDataset, Selection, find_column, named_columns};
-use crate::dataset::source::{Part, Source, Uri};
+use crate::dataset::opened::{OpenDataset, Selection, find_column, named_columns};
+use crate::dataset::source::{Source, Subset, Uri};
 use crate::error::OrRaise;
 use crate::schema::{Schema, hex};
 use crate::work::wait_for;
@@ -26,7 +26,7 @@ use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The members of a list that are looked at for names of columns.
-const MOST_NAMES: usize = 64;
+const MAX_NAMES: usize = 64;
 
 /// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
 /// files.
@@ -40,24 +40,24 @@ const MOST_NAMES: usize = 64;
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Dataset {
     source: Source,
-    part: Part,
+    subset: Subset,
     /// The id that the dataset had where it was pickled.
-    expected: Option<String>,
+    expected_id: Option<String>,
     state: Mutex<State>,
 }
 
 /// Whether a dataset is open.
 enum State {
     /// It is opened when it is first used.
-    Pickled,
-    Open(Arc<OpenedDataset>),
+    Unopened,
+    Open(Arc<OpenDataset>),
     Closed,
 }
 
 impl Dataset {
     /// Opens a source.
     pub fn open(py: Python<'_>, source: Source) -> PyResult<Self> {
-        let this = Self { source, part: Part::All, expected: None, state: Mutex::new(State::Pickled) };
+        let this = Self { source, subset: Subset::All, expected_id: None, state: Mutex::new(State::Unopened) };
         this.opened(py)?;
         Ok(this)
     }
@@ -72,41 +72,41 @@ impl Dataset {
     }
 
     /// Returns the dataset, which is opened now if it was not.
-    pub fn opened(&self, py: Python<'_>) -> PyResult<Arc<OpenedDataset>> {
+    pub fn opened(&self, py: Python<'_>) -> PyResult<Arc<OpenDataset>> {
         match &*self.state() {
             State::Open(opened) => return Ok(Arc::clone(opened)),
             State::Closed => return Err(closed()),
-            State::Pickled => {}
+            State::Unopened => {}
         }
         let source = self.source.clone();
         let dataset = wait_for(py, move || source.open())?;
-        if let Some(expected) = &self.expected {
+        if let Some(expected_id) = &self.expected_id {
             let found = hex(&dataset.id());
-            if found != *expected {
+            if found != *expected_id {
                 let path = self.source.uri.text();
                 return Err(PyValueError::new_err(format!(
-                    "{path}: another dataset is there than when this was pickled: the id is {found}, not {expected}"
+                    "{path}: another dataset is there than when this was pickled: the id is {found}, not {expected_id}"
                 )));
             }
         }
         // of two threads that open it, one keeps its own
-        let opened = py.detach(|| OpenedDataset::new(dataset, &self.part)).or_raise(py)?;
+        let opened = py.detach(|| OpenDataset::new(dataset, &self.subset)).or_raise(py)?;
         let mut state = self.state();
         match &*state {
             State::Open(other) => return Ok(Arc::clone(other)),
             State::Closed => return Err(closed()),
-            State::Pickled => *state = State::Open(Arc::clone(&opened)),
+            State::Unopened => *state = State::Open(Arc::clone(&opened)),
         }
         Ok(opened)
     }
 
     /// Returns a part of the whole dataset.
-    fn part(&self, py: Python<'_>, part: Part) -> PyResult<Self> {
+    fn subset(&self, py: Python<'_>, subset: Subset) -> PyResult<Self> {
         let dataset = self.opened(py)?.dataset.clone();
-        let opened = py.detach(|| OpenedDataset::new(dataset, &part)).or_raise(py)?;
+        let opened = py.detach(|| OpenDataset::new(dataset, &subset)).or_raise(py)?;
         let version = opened.dataset.version();
         let source = Source { version: (version > 0).then_some(version), ..self.source.clone() };
-        Ok(Self { source, part, expected: None, state: Mutex::new(State::Open(opened)) })
+        Ok(Self { source, subset, expected_id: None, state: Mutex::new(State::Open(opened)) })
     }
 }
 
@@ -116,11 +116,11 @@ fn closed() -> PyErr {
 }
 
 /// Returns the error about names of columns among the numbers of samples, if there is one.
-fn no_names(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
+fn column_name_error(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
     if !key.is_instance_of::<PyList>() && !key.is_instance_of::<PyTuple>() {
         return Ok(None);
     }
-    let members: Vec<Bound<'_, PyAny>> = key.try_iter()?.take(MOST_NAMES).collect::<PyResult<_>>()?;
+    let members: Vec<Bound<'_, PyAny>> = key.try_iter()?.take(MAX_NAMES).collect::<PyResult<_>>()?;
     let is_name = |member: &Bound<'_, PyAny>| member.is_instance_of::<PyString>();
     let message = match members.as_slice() {
         [number, name] | [name, number] if is_name(name) && !is_name(number) => {
@@ -232,10 +232,10 @@ impl Dataset {
     /// Cost: 10 ns and 1.1 bits for each sample of the dataset.
     #[pyo3(signature = (fractions, *, seed=Natural(0)), text_signature = "($self, fractions, *, seed=0)")]
     fn split(&self, py: Python<'_>, fractions: Vec<f64>, seed: Natural<u64>) -> PyResult<Vec<Self>> {
-        if !self.part.is_all() {
+        if !self.subset.is_all() {
             return Err(PyValueError::new_err("this is a part already: split the whole dataset"));
         }
-        Part::of_fractions(&fractions, seed.0)?.into_iter().map(|part| self.part(py, part)).collect()
+        Subset::from_fractions(&fractions, seed.0)?.into_iter().map(|subset| self.subset(py, subset)).collect()
     }
 
     /// Returns the samples with these numbers as a dataset, in this order. Of a part, too.
@@ -244,7 +244,7 @@ impl Dataset {
         let view = &opened.view;
         let samples = indices::from_object(&indices, view.n())?;
         let samples: Vec<u64> = py.detach(|| samples.into_iter().filter_map(|i| view.sample(i)).collect());
-        self.part(py, Part::List(samples.into()))
+        self.subset(py, Subset::List(samples.into()))
     }
 
     /// Returns a column.
@@ -261,10 +261,10 @@ impl Dataset {
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let _ = requested_schema; // a wish, and the consumer casts
-        if !self.part.is_all() {
+        if !self.subset.is_all() {
             return Err(PyTypeError::new_err("a part of a dataset is no stream of Arrow: take its samples as batches"));
         }
-        arrow::dataset_stream(py, self.opened(py)?.here(), None)
+        arrow::dataset_stream(py, self.opened(py)?.for_this_process(), None)
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
@@ -283,10 +283,10 @@ impl Dataset {
         }
         let opened = this.opened(py)?;
         let selection = Selection { columns: None, casts: Vec::new(), has_out: false };
-        if let Some(asked) = indices::single(&key)? {
+        if let Some(index) = indices::single(&key)? {
             let n = opened.view.n();
-            let sample = indices::wrapped(asked, n)
-                .ok_or_else(|| PyIndexError::new_err(format!("sample {asked} of {n} samples, counted from 0")))?;
+            let sample = indices::wrapped(index, n)
+                .ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {n} samples, counted from 0")))?;
             let batch = Batch::new(opened.take(py, &selection, &[sample])?);
             return Ok(batch.row(py, 0)?.into_any());
         }
@@ -297,7 +297,7 @@ impl Dataset {
                 "a dataset takes the number of a sample, a slice, a list of numbers, or the name of a column, not {name}"
             )));
         }
-        if let Some(error) = no_names(&key)? {
+        if let Some(error) = column_name_error(&key)? {
             return Err(error);
         }
         let samples = indices::from_object(&key, opened.view.n())?;
@@ -341,7 +341,7 @@ impl Dataset {
         let make = py.import("tensilo._tensilo")?.getattr("_reopened")?;
         let opened = self.opened(py)?;
         let (uri, options) = self.source.arguments(py)?;
-        let (split, list) = self.part.to_pickle();
+        let (split, list) = self.subset.to_pickle();
         options.set_item("split", split)?;
         options.set_item("list", list.map(|list| PyBytes::new(py, &list)))?;
         if opened.dataset.version() > 0 {
@@ -352,7 +352,7 @@ impl Dataset {
 }
 
 /// Opens a dataset: a file, a folder with a manifest or with ``*.tsl`` files, a pattern such as
-/// ``"train/part-*.tsl"``, or a list of files, which are read as one sequence of samples.
+/// ``"train/shard-*.tsl"``, or a list of files, which are read as one sequence of samples.
 ///
 /// Args:
 ///     source: the path, the pattern, or the list of paths.
@@ -402,7 +402,9 @@ pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: Stri
     )?;
     let list = option("list")?;
     let list = list.as_ref().map(|list| list.cast::<PyBytes>()).transpose()?;
-    let part =
-        Part::from_pickle(option("split")?.map(|value| value.extract()).transpose()?, list.map(|list| list.as_bytes()));
-    Ok(Dataset { source, part, expected: Some(id), state: Mutex::new(State::Pickled) })
+    let subset = Subset::from_pickle(
+        option("split")?.map(|value| value.extract()).transpose()?,
+        list.map(|list| list.as_bytes()),
+    );
+    Ok(Dataset { source, subset, expected_id: Some(id), state: Mutex::new(State::Unopened) })
 }

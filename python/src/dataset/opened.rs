@@ -5,7 +5,7 @@
 //! forked process does not have could hold it. After a fork, the process opens the view again.
 
 use crate::array::out::OutAllocator;
-use crate::dataset::source::Part;
+use crate::dataset::source::Subset;
 use crate::error::{OrRaise, Result};
 use crate::work::Signals;
 use crossbeam_utils::atomic::AtomicCell;
@@ -18,15 +18,15 @@ use tensilo::DType;
 use tensilo_data::{Batch, Dataset, LoaderOptions, SampleReader, View};
 
 /// An open dataset.
-pub struct OpenedDataset {
+pub struct OpenDataset {
     pub dataset: Dataset,
     pub view: ProcessView,
     pool: ReaderPool,
 }
 
-impl OpenedDataset {
-    pub fn new(dataset: Dataset, part: &Part) -> Result<Arc<Self>> {
-        let view = ProcessView::new(part.view(&dataset)?);
+impl OpenDataset {
+    pub fn new(dataset: Dataset, subset: &Subset) -> Result<Arc<Self>> {
+        let view = ProcessView::new(subset.view(&dataset)?);
         Ok(Arc::new(Self { dataset, view, pool: ReaderPool::default() }))
     }
 
@@ -35,7 +35,7 @@ impl OpenedDataset {
         self.pool.take(py, &self.view, selection, samples, |_| ())
     }
 
-    /// Reads samples as [`OpenedDataset::take`] does. `prepare` sets the memory of the caller.
+    /// Reads samples as [`OpenDataset::take`] does. `prepare` sets the memory of the caller.
     pub fn take_prepared(
         &self,
         py: Python<'_>,
@@ -47,8 +47,8 @@ impl OpenedDataset {
     }
 
     /// Returns the dataset for this process, which may be forked from the one that has opened it.
-    pub fn here(&self) -> Dataset {
-        self.view.here().datasets().first().unwrap_or(&self.dataset).clone()
+    pub fn for_this_process(&self) -> Dataset {
+        self.view.for_this_process().datasets().first().unwrap_or(&self.dataset).clone()
     }
 }
 
@@ -65,16 +65,16 @@ pub struct Selection {
 /// Readers that wait for work. Each thread takes one of its own, without a lock: a lock could be
 /// held by a thread that a forked process does not have.
 #[derive(Default)]
-struct ReaderPool([AtomicCell<Option<Box<Idle>>>; SLOTS]);
+struct ReaderPool([AtomicCell<Option<Box<PooledReader>>>; SLOTS]);
 
 /// As many threads can read from one dataset without making readers anew.
 const SLOTS: usize = 8;
 
 /// The memory that a reader has used is kept for the next call, if a batch had at most so many
 /// bytes.
-const KEPT_BYTES: usize = 32 << 20;
+const MAX_POOLED_BYTES: usize = 32 << 20;
 
-struct Idle {
+struct PooledReader {
     process: u32,
     selection: Selection,
     reader: SampleReader,
@@ -96,7 +96,7 @@ impl ReaderPool {
         let (batch, raised) = py.detach(|| {
             let mut idle = match self.find(selection) {
                 Some(idle) => idle,
-                None => match Idle::new(&view.here(), selection) {
+                None => match PooledReader::new(&view.for_this_process(), selection) {
                     Ok(idle) => Box::new(idle),
                     Err(error) => return (Err(error), None),
                 },
@@ -118,7 +118,7 @@ impl ReaderPool {
     }
 
     /// Takes a reader of this process for the selection out of its slot.
-    fn find(&self, selection: &Selection) -> Option<Box<Idle>> {
+    fn find(&self, selection: &Selection) -> Option<Box<PooledReader>> {
         for slot in &self.0 {
             let Some(idle) = slot.take() else { continue };
             if idle.process != process::id() {
@@ -134,7 +134,7 @@ impl ReaderPool {
     }
 
     /// Puts a reader into an empty slot, or in the place of another.
-    fn put(&self, idle: Box<Idle>) {
+    fn put(&self, idle: Box<PooledReader>) {
         let mut idle = Some(idle);
         for slot in &self.0 {
             // whatever another thread has put there meanwhile moves on
@@ -168,12 +168,12 @@ impl ProcessView {
     }
 
     /// Returns the view for this process, which may be forked from the one that has opened it.
-    pub fn here(&self) -> View {
+    pub fn for_this_process(&self) -> View {
         if self.process == process::id() { self.view.clone() } else { self.view.reopened() }
     }
 }
 
-impl Idle {
+impl PooledReader {
     fn new(view: &View, selection: &Selection) -> Result<Self> {
         let (out, signals) = (Arc::new(OutAllocator::default()), Arc::new(Signals::new()));
         let interrupt = signals.clone();
@@ -181,7 +181,7 @@ impl Idle {
             .decode_threads(1)
             .prefetch(1)
             .stored_elements(true)
-            .interrupt(Arc::new(move || interrupt.look()));
+            .interrupt(Arc::new(move || interrupt.poll()));
         if let Some(columns) = &selection.columns {
             options = options.columns(columns);
         }
@@ -197,11 +197,11 @@ impl Idle {
 }
 
 fn is_small(batch: &Batch) -> bool {
-    batch.columns().iter().map(|column| column.bytes().len()).fold(0, usize::saturating_add) <= KEPT_BYTES
+    batch.columns().iter().map(|column| column.bytes().len()).fold(0, usize::saturating_add) <= MAX_POOLED_BYTES
 }
 
 /// Returns the columns that a caller names, or an error that lists all.
-pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenedDataset) -> PyResult<Option<Vec<String>>> {
+pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenDataset) -> PyResult<Option<Vec<String>>> {
     let Some(columns) = columns else { return Ok(None) };
     let names: Vec<String> = match columns.cast::<PyString>() {
         Ok(name) => vec![name.to_str()?.to_owned()],
@@ -217,7 +217,7 @@ pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenedDataset) 
 }
 
 /// Returns the number of a column.
-pub fn find_column(opened: &OpenedDataset, name: &str) -> PyResult<usize> {
+pub fn find_column(opened: &OpenDataset, name: &str) -> PyResult<usize> {
     let columns = &opened.dataset.schema().columns;
     columns.iter().position(|column| column.name == name).ok_or_else(|| {
         let all: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();

@@ -67,7 +67,7 @@ impl Uri {
 
 fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
     // an empty path is an error when it is opened, and an address has no folder
-    if path.as_os_str().is_empty() || Address::is_path(path) {
+    if path.as_os_str().is_empty() || Address::is_url_path(path) {
         Ok(path.clone())
     } else {
         Ok(std::path::absolute(path)?)
@@ -77,7 +77,7 @@ fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
 /// Returns whether a path that does not exist is a pattern.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.to_string_lossy();
-    text.contains(['*', '?', '[']) && !Address::is_path(path) && !path.exists()
+    text.contains(['*', '?', '[']) && !Address::is_url_path(path) && !path.exists()
 }
 
 impl Source {
@@ -138,11 +138,11 @@ impl Source {
 }
 
 /// Seed, first hash, and the hash after the last one.
-type SplitNumbers = (u64, u64, u64);
+type SplitState = (u64, u64, u64);
 
 /// The samples of a dataset that are read.
 #[derive(Clone, Debug, Default)]
-pub enum Part {
+pub enum Subset {
     #[default]
     All,
     /// Those whose hash is in a range.
@@ -151,7 +151,7 @@ pub enum Part {
     List(Arc<[u64]>),
 }
 
-impl Part {
+impl Subset {
     pub fn is_all(&self) -> bool {
         matches!(self, Self::All)
     }
@@ -168,7 +168,7 @@ impl Part {
     }
 
     /// Returns parts that have these fractions of the samples, and none in common.
-    pub fn of_fractions(fractions: &[f64], seed: u64) -> PyResult<Vec<Self>> {
+    pub fn from_fractions(fractions: &[f64], seed: u64) -> PyResult<Vec<Self>> {
         let sum: f64 = fractions.iter().sum();
         if fractions.is_empty()
             || fractions.iter().any(|fraction| fraction.is_nan() || *fraction <= 0.0)
@@ -176,7 +176,7 @@ impl Part {
         {
             return Err(PyValueError::new_err("fractions are above 0, and 1 at most together, such as [0.9, 0.1]"));
         }
-        let (mut parts, mut before, mut start) = (Vec::new(), 0.0, 0);
+        let (mut subsets, mut before, mut start) = (Vec::new(), 0.0, 0);
         for fraction in fractions {
             before += fraction;
             // below 2^33
@@ -184,14 +184,14 @@ impl Part {
             if end <= start {
                 return Err(PyValueError::new_err(format!("a fraction of {fraction} has no samples")));
             }
-            parts.push(Self::Split { seed, start, end });
+            subsets.push(Self::Split { seed, start, end });
             start = end;
         }
-        Ok(parts)
+        Ok(subsets)
     }
 
     /// Returns the part as numbers, for a pickle: none, the split, or the list.
-    pub fn to_pickle(&self) -> (Option<SplitNumbers>, Option<Vec<u8>>) {
+    pub fn to_pickle(&self) -> (Option<SplitState>, Option<Vec<u8>>) {
         match self {
             Self::All => (None, None),
             Self::Split { seed, start, end } => (Some((*seed, *start, *end)), None),
@@ -200,7 +200,7 @@ impl Part {
     }
 
     /// Returns the part of a pickle.
-    pub fn from_pickle(split: Option<SplitNumbers>, list: Option<&[u8]>) -> Self {
+    pub fn from_pickle(split: Option<SplitState>, list: Option<&[u8]>) -> Self {
         match (split, list) {
             (Some((seed, start, end)), _) => Self::Split { seed, start, end },
             (None, Some(samples)) => {

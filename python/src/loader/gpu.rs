@@ -6,7 +6,7 @@
 //! Tests use an emulated GPU, whose memory is on the host: see [`tensilo_cuda::Gpu::open`].
 
 use crate::arguments::Natural;
-use crate::array::dlpack::{self, CPU, Exported};
+use crate::array::dlpack::{self, CPU, ExportedTensor};
 use crate::array::dtype::DTypeArgument;
 use crate::error::exception;
 use pyo3::exceptions::{PyBufferError, PyValueError};
@@ -33,7 +33,7 @@ pub struct Gpu {
 impl Gpu {
     #[new]
     fn new(py: Python<'_>, number: Natural<usize>) -> PyResult<Self> {
-        let gpu = py.detach(|| tensilo_cuda::Gpu::open(number.0)).map_err(|error| raised(py, error))?;
+        let gpu = py.detach(|| tensilo_cuda::Gpu::open(number.0)).map_err(|error| gpu_exception(py, error))?;
         let pool = Arc::new(Pool { gpu: gpu.clone(), buffers: Mutex::default() });
         Ok(Self { gpu, number: i32::try_from(number.0)?, pool })
     }
@@ -52,9 +52,9 @@ impl Gpu {
 
     /// Returns memory, which is reused when nothing shares it any more.
     fn allocate(&self, py: Python<'_>, byte_count: usize) -> PyResult<DeviceMemory> {
-        let buffer = py.detach(|| self.pool.take(byte_count)).map_err(|error| raised(py, error))?;
+        let buffer = py.detach(|| self.pool.take(byte_count)).map_err(|error| gpu_exception(py, error))?;
         let device = if self.gpu.is_emulated() { CPU } else { (CUDA, self.number) };
-        let buffer = Arc::new(Pooled { buffer: Some(buffer), pool: self.pool.clone() });
+        let buffer = Arc::new(PooledBuffer { buffer: Some(buffer), pool: self.pool.clone() });
         Ok(DeviceMemory { buffer, byte_count, device })
     }
 
@@ -64,7 +64,7 @@ impl Gpu {
 }
 
 /// Returns the exception of an error of a GPU.
-pub fn raised(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
+pub fn gpu_exception(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
     exception(py, &error.into())
 }
 
@@ -84,7 +84,7 @@ struct Buffers {
 /// The pool waits for the GPU, and then reuses returned buffers, when it has this number.
 const MAX_RETURNED: usize = 4;
 /// Lengths are rounded up to pages of the GPU.
-const PAGE: usize = 2 << 20;
+const PAGE_BYTES: usize = 2 << 20;
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, Buffers> {
@@ -112,7 +112,7 @@ impl Pool {
                 return Ok(found);
             }
         }
-        self.gpu.new_buffer(bytes.max(1).checked_next_multiple_of(PAGE).unwrap_or(bytes))
+        self.gpu.new_buffer(bytes.max(1).checked_next_multiple_of(PAGE_BYTES).unwrap_or(bytes))
     }
 }
 
@@ -126,18 +126,18 @@ impl Buffers {
 }
 
 /// A buffer of a pool, to which it returns.
-struct Pooled {
+struct PooledBuffer {
     buffer: Option<DeviceBuffer>,
     pool: Arc<Pool>,
 }
 
-impl Pooled {
+impl PooledBuffer {
     fn address(&self) -> u64 {
         self.buffer.as_ref().map_or(0, DeviceBuffer::address)
     }
 }
 
-impl Drop for Pooled {
+impl Drop for PooledBuffer {
     fn drop(&mut self) {
         self.pool.lock().returned.extend(self.buffer.take());
     }
@@ -146,7 +146,7 @@ impl Drop for Pooled {
 /// Memory of a GPU.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceMemory {
-    buffer: Arc<Pooled>,
+    buffer: Arc<PooledBuffer>,
     byte_count: usize,
     device: (i32, i32),
 }
@@ -171,7 +171,7 @@ impl DeviceMemory {
 /// A tensor in memory of a GPU, which other libraries take by DLPack. Its values are complete.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceArray {
-    buffer: Arc<Pooled>,
+    buffer: Arc<PooledBuffer>,
     start: usize,
     dtype: DType,
     shape: Vec<usize>,
@@ -199,7 +199,7 @@ impl DeviceArray {
             return Err(PyBufferError::new_err("the array is in memory of a GPU: copy it after the import"));
         }
         let address = usize::try_from(self.buffer.address())?.saturating_add(self.start);
-        let exported = Exported {
+        let exported = ExportedTensor {
             data: std::ptr::with_exposed_provenance_mut(address),
             dtype: self.dtype,
             shape: &self.shape,
@@ -225,7 +225,7 @@ pub struct PythonAllocator {
 /// Memory of an allocator of Python.
 pub struct PythonMemory {
     pub object: Py<PyAny>,
-    place: BatchMemory,
+    location: BatchMemory,
 }
 
 // SAFETY: the callers in `tensilo/*.py` return tensors of PyTorch, or `DeviceMemory`, whose memory
@@ -238,12 +238,12 @@ unsafe impl DeviceAllocator for PythonAllocator {
         let allocated = Python::try_attach(|py| -> PyResult<PythonMemory> {
             let object = self.allocate.call1(py, (bytes,))?;
             let address = object.call_method0(py, "data_ptr")?.extract(py)?;
-            Ok(PythonMemory { object, place: BatchMemory { address, bytes, stream: self.stream } })
+            Ok(PythonMemory { object, location: BatchMemory { address, bytes, stream: self.stream } })
         });
         Ok(allocated.ok_or("the interpreter ends")??)
     }
 
     fn location(memory: &PythonMemory) -> BatchMemory {
-        memory.place
+        memory.location
     }
 }

@@ -11,7 +11,7 @@
 use crate::batch::Batch;
 use crate::error::exception;
 use crate::loader::gpu::{PythonAllocator, PythonMemory};
-use crate::work::PATIENCE;
+use crate::work::SIGNAL_POLL_INTERVAL;
 use pyo3::exceptions::{PyRuntimeError, PyStopIteration};
 use pyo3::prelude::*;
 use std::process;
@@ -21,11 +21,11 @@ use tensilo_data::{BatchIterator, DataError, LoaderMetrics, State};
 
 /// The batches of an epoch.
 #[pyclass(frozen, module = "tensilo")]
-pub struct LoaderIterator(pub Running<BatchIterator>);
+pub struct LoaderIterator(pub Iteration<BatchIterator>);
 
 /// The batches of an epoch on a GPU, each with its memory.
 #[pyclass(frozen, module = "tensilo")]
-pub struct DeviceIterator(pub Running<tensilo_data::DeviceIterator<PythonAllocator>>);
+pub struct DeviceIterator(pub Iteration<tensilo_data::DeviceIterator<PythonAllocator>>);
 
 /// Batches that threads read ahead.
 pub trait Batches: Iterator<Item = Result<Self::Batch, DataError>> + Send {
@@ -36,7 +36,7 @@ pub trait Batches: Iterator<Item = Result<Self::Batch, DataError>> + Send {
     fn wait(&self, timeout: Duration) -> bool;
 
     /// Returns the state and the metrics after the batches that were taken.
-    fn reached(&self) -> Reached;
+    fn reached(&self) -> StateAndMetrics;
 }
 
 impl Batches for BatchIterator {
@@ -47,7 +47,7 @@ impl Batches for BatchIterator {
         self.wait(timeout)
     }
 
-    fn reached(&self) -> Reached {
+    fn reached(&self) -> StateAndMetrics {
         (self.state(), self.metrics())
     }
 }
@@ -60,33 +60,33 @@ impl Batches for tensilo_data::DeviceIterator<PythonAllocator> {
         self.wait(timeout)
     }
 
-    fn reached(&self) -> Reached {
+    fn reached(&self) -> StateAndMetrics {
         (self.state(), self.metrics())
     }
 }
 
 /// Batches of an iteration of a loader, whose place they move.
-pub struct Running<B: Batches> {
+pub struct Iteration<B: Batches> {
     process: u32,
     batches: Mutex<Option<B>>,
-    place: Arc<Mutex<Place>>,
+    cursor: Arc<Mutex<Cursor>>,
     iteration: u64,
 }
 
 /// The state after a batch, and the metrics.
-type Reached = (State, LoaderMetrics);
+type StateAndMetrics = (State, LoaderMetrics);
 
 /// What waiting for a batch gave.
-enum Waited<T> {
+enum WaitOutcome<T> {
     Batch(T),
     Failed(DataError),
     End,
-    NotYet,
+    Pending,
 }
 
-impl<B: Batches> Running<B> {
-    pub fn new(batches: B, place: &Arc<Mutex<Place>>, iteration: u64) -> Self {
-        Self { process: process::id(), batches: Mutex::new(Some(batches)), place: place.clone(), iteration }
+impl<B: Batches> Iteration<B> {
+    pub fn new(batches: B, cursor: &Arc<Mutex<Cursor>>, iteration: u64) -> Self {
+        Self { process: process::id(), batches: Mutex::new(Some(batches)), cursor: cursor.clone(), iteration }
     }
 
     /// Locks the batches. A lock that another thread held when the process was forked is never
@@ -110,56 +110,56 @@ impl<B: Batches> Running<B> {
     }
 
     /// Moves the place of the loader. Of threads that share an iterator, the last is ahead.
-    fn note(&self, state: &State, metrics: LoaderMetrics, is_over: bool) {
-        let mut place = locked(&self.place);
+    fn advance(&self, state: &State, metrics: LoaderMetrics, is_over: bool) {
+        let mut cursor = lock(&self.cursor);
         let at = |state: &State| (state.epoch, state.position);
-        let is_ahead = place.reached.is_none_or(|reached| at(&reached) <= at(state));
-        if place.iteration != self.iteration || !is_ahead {
+        let is_newer = cursor.reached.is_none_or(|reached| at(&reached) <= at(state));
+        if cursor.iteration != self.iteration || !is_newer {
             return;
         }
-        (place.reached, place.metrics, place.has_taken) = (Some(*state), Some(metrics), true);
+        (cursor.reached, cursor.metrics, cursor.has_taken) = (Some(*state), Some(metrics), true);
         if is_over {
-            place.epoch = state.epoch; // that of the next iteration
+            cursor.epoch = state.epoch; // that of the next iteration
         }
     }
 
     /// Takes the next batch, if it is ready soon.
-    fn wait(&self) -> PyResult<(Waited<B::Batch>, Option<Reached>)> {
+    fn wait(&self) -> PyResult<(WaitOutcome<B::Batch>, Option<StateAndMetrics>)> {
         let mut batches = self.lock()?;
-        let Some(running) = batches.as_mut() else { return Ok((Waited::End, None)) };
-        if !running.wait(PATIENCE) {
-            return Ok((Waited::NotYet, None));
+        let Some(running) = batches.as_mut() else { return Ok((WaitOutcome::End, None)) };
+        if !running.wait(SIGNAL_POLL_INTERVAL) {
+            return Ok((WaitOutcome::Pending, None));
         }
-        let waited = match running.next() {
-            Some(Ok(batch)) => Waited::Batch(batch),
-            Some(Err(error)) => Waited::Failed(error),
-            None => Waited::End,
+        let outcome = match running.next() {
+            Some(Ok(batch)) => WaitOutcome::Batch(batch),
+            Some(Err(error)) => WaitOutcome::Failed(error),
+            None => WaitOutcome::End,
         };
         let reached = running.reached();
-        if matches!(waited, Waited::End) {
+        if matches!(outcome, WaitOutcome::End) {
             *batches = None; // its threads end
         }
-        Ok((waited, Some(reached)))
+        Ok((outcome, Some(reached)))
     }
 
     /// Returns the next batch. Waits without the GIL, and looks for signals.
     fn next(&self, py: Python<'_>) -> PyResult<B::Batch> {
         loop {
-            let (waited, reached) = py.detach(|| self.wait())?;
+            let (outcome, reached) = py.detach(|| self.wait())?;
             if let Some((state, metrics)) = reached {
-                self.note(&state, metrics, matches!(waited, Waited::End));
+                self.advance(&state, metrics, matches!(outcome, WaitOutcome::End));
             }
-            match waited {
-                Waited::Batch(batch) => return Ok(batch),
-                Waited::Failed(error) => return Err(exception(py, &error)),
-                Waited::End => return Err(PyStopIteration::new_err(())),
-                Waited::NotYet => py.check_signals()?,
+            match outcome {
+                WaitOutcome::Batch(batch) => return Ok(batch),
+                WaitOutcome::Failed(error) => return Err(exception(py, &error)),
+                WaitOutcome::End => return Err(PyStopIteration::new_err(())),
+                WaitOutcome::Pending => py.check_signals()?,
             }
         }
     }
 }
 
-impl<B: Batches> Drop for Running<B> {
+impl<B: Batches> Drop for Iteration<B> {
     /// Joins the threads without the GIL.
     fn drop(&mut self) {
         let batches = self.batches.get_mut().unwrap_or_else(PoisonError::into_inner).take();
@@ -195,7 +195,7 @@ impl DeviceIterator {
 /// Where a loader is. The lock is held only by a thread that has the GIL, so that no other holds it
 /// when a process is forked.
 #[derive(Default)]
-pub struct Place {
+pub struct Cursor {
     pub epoch: u64,
     /// A state that was loaded, at which the next iteration begins.
     pub loaded: Option<State>,
@@ -208,7 +208,7 @@ pub struct Place {
     pub metrics: Option<LoaderMetrics>,
 }
 
-impl Place {
+impl Cursor {
     /// Returns the position in its epoch at which the next iteration begins.
     pub fn next_position(&self) -> u64 {
         match self.reached {
@@ -232,6 +232,6 @@ impl Place {
 }
 
 /// Locks the place of a loader.
-pub fn locked(place: &Mutex<Place>) -> MutexGuard<'_, Place> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+pub fn lock(cursor: &Mutex<Cursor>) -> MutexGuard<'_, Cursor> {
+    cursor.lock().unwrap_or_else(PoisonError::into_inner)
 }

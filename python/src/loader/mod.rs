@@ -15,18 +15,20 @@ pub mod resident;
 use crate::arguments::{self, Dict, Natural, PaddingValue, Threads, members};
 use crate::array::{Array, indices};
 use crate::batch::Batch;
-use crate::dataset::opened::{OpenedDataset, named_columns};
+use crate::dataset::opened::{OpenDataset, named_columns};
 use crate::dataset::{self, Dataset};
 use crate::error::OrRaise;
 use crate::loader::gpu::{Gpu, PythonAllocator};
-use crate::loader::iterator::{DeviceIterator, LoaderIterator, Place, Running, locked};
+use crate::loader::iterator::{Cursor, DeviceIterator, Iteration, LoaderIterator, lock};
 use crate::schema::hex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
-use tensilo_data::{BatchIterator, LoaderOptions, Mode, OnDamage, Padding, RunsAndWindows, SampleReader, State, Tail};
+use tensilo_data::{
+    BatchIterator, LastBatch, LoaderOptions, OnDamage, Order, Padding, SampleReader, State, WindowSizes,
+};
 
 /// Batches of a dataset, which threads read before they are asked for.
 ///
@@ -47,8 +49,8 @@ use tensilo_data::{BatchIterator, LoaderOptions, Mode, OnDamage, Padding, RunsAn
 ///         or "sequential".
 ///     window: ``(samples of a run, runs of a window)``, of the order "windowed".
 ///     seed: that of the order; 0 by default.
-///     tail: how an epoch ends: "drop" leaves out what does not fill a batch of each rank, "pad"
-///         repeats samples from the beginning, "exact" delivers each sample once, in smaller
+///     last_batch: how an epoch ends: "drop" leaves out what does not fill a batch of each rank,
+///         "pad" repeats samples from the beginning, "exact" delivers each sample once, in smaller
 ///         batches.
 ///     rank, world_size: the number of this rank, counted from 0, and how many there are.
 ///     decode_threads: the maximum number of threads that decode at the same time. "auto" (the
@@ -63,27 +65,27 @@ use tensilo_data::{BatchIterator, LoaderOptions, Mode, OnDamage, Padding, RunsAn
 ///         ones on every rank.
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Loader {
-    opened: Arc<OpenedDataset>,
+    opened: Arc<OpenDataset>,
     pub options: LoaderOptions,
     loader: tensilo_data::Loader,
     batch_size: u32,
     world_size: u32,
-    place: Arc<Mutex<Place>>,
+    cursor: Arc<Mutex<Cursor>>,
 }
 
 impl Loader {
     /// Returns the samples that it delivers.
     pub fn view(&self) -> tensilo_data::View {
-        self.opened.view.here()
+        self.opened.view.for_this_process()
     }
 
     /// Begins an iteration. Returns its batches and its number.
     fn begin(&self, py: Python<'_>) -> PyResult<(BatchIterator, u64)> {
         let (epoch, loaded, iteration) = {
-            let mut place = locked(&self.place);
-            place.begin_again();
-            (place.has_taken, place.iteration) = (false, place.iteration.wrapping_add(1));
-            (place.epoch, place.loaded.take(), place.iteration)
+            let mut cursor = lock(&self.cursor);
+            cursor.begin_again();
+            (cursor.has_taken, cursor.iteration) = (false, cursor.iteration.wrapping_add(1));
+            (cursor.epoch, cursor.loaded.take(), cursor.iteration)
         };
         let batches = py
             .detach(|| match loaded {
@@ -91,16 +93,16 @@ impl Loader {
                 None => Ok(self.loader.epoch(epoch)),
             })
             .or_raise(py)?;
-        locked(&self.place).reached = Some(batches.state());
+        lock(&self.cursor).reached = Some(batches.state());
         Ok((batches, iteration))
     }
 
     /// Returns the state at which the next iteration begins, or the one that the last has reached.
     fn state(&self) -> State {
-        let place = locked(&self.place);
-        match place.reached.or(place.loaded) {
+        let cursor = lock(&self.cursor);
+        match cursor.reached.or(cursor.loaded) {
             Some(state) => state,
-            None => self.loader.state(place.epoch),
+            None => self.loader.state(cursor.epoch),
         }
     }
 }
@@ -119,11 +121,11 @@ impl Loader {
     #[pyo3(
         signature = (
             dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
-            tail=None, rank=Natural(0), world_size=Natural(1), decode_threads=Threads(0),
+            last_batch=None, rank=Natural(0), world_size=Natural(1), decode_threads=Threads(0),
             io_depth=Natural(0), prefetch=Natural(0), on_damage="error", _gpu=None, _min_device_bytes=None,
         ),
         text_signature = "(dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, \
-            window=None, seed=None, tail=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
+            window=None, seed=None, last_batch=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
             prefetch=0, on_damage='error', _gpu=None, _min_device_bytes=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "the options of Python")]
@@ -137,7 +139,7 @@ impl Loader {
         order: Option<&str>,
         window: Option<(Natural<u32>, Natural<u32>)>,
         seed: Option<Natural<u64>>,
-        tail: Option<&str>,
+        last_batch: Option<&str>,
         rank: Natural<u32>,
         world_size: Natural<u32>,
         decode_threads: Threads,
@@ -157,13 +159,14 @@ impl Loader {
             .on_damage(self::on_damage(on_damage)?);
         let window = window.map(|(run, window)| (run.0, window.0));
         if order.is_some() || window.is_some() {
-            options = options.mode(mode(order.unwrap_or("windowed"), window, opened.dataset.order(), py)?);
+            options =
+                options.order(parse_order(order.unwrap_or("windowed"), window, opened.dataset.window_sizes(), py)?);
         }
         if let Some(seed) = seed {
             options = options.seed(seed.0);
         }
-        if let Some(name) = tail {
-            options = options.tail(self::tail(name)?);
+        if let Some(name) = last_batch {
+            options = options.last_batch(self::last_batch(name)?);
         }
         if let Some(columns) = named_columns(columns, &opened)? {
             options = options.columns(columns);
@@ -180,9 +183,9 @@ impl Loader {
         if let Some(bytes) = _min_device_bytes {
             options = options.min_device_bytes(bytes.0);
         }
-        let view = opened.view.here();
+        let view = opened.view.for_this_process();
         let loader = py.detach(|| options.clone().loader(&view)).or_raise(py)?;
-        Ok(Self { opened, options, loader, batch_size, world_size, place: Arc::default() })
+        Ok(Self { opened, options, loader, batch_size, world_size, cursor: Arc::default() })
     }
 
     /// The epoch of the state, counted from 0: that of the batch which comes next if the loader
@@ -190,8 +193,8 @@ impl Loader {
     /// only if a state was loaded or all batches were taken; otherwise it begins the next epoch.
     #[getter]
     fn epoch(&self) -> u64 {
-        let place = locked(&self.place);
-        place.reached.or(place.loaded).map_or(place.epoch, |state| state.epoch)
+        let cursor = lock(&self.cursor);
+        cursor.reached.or(cursor.loaded).map_or(cursor.epoch, |state| state.epoch)
     }
 
     /// Makes the next iteration begin at the start of an epoch. After ``load_state_dict``, that is
@@ -199,9 +202,9 @@ impl Loader {
     fn set_epoch(&self, py: Python<'_>, epoch: Natural<u64>) -> PyResult<()> {
         let epoch = epoch.0;
         {
-            let mut place = locked(&self.place);
-            let is_left = place.loaded.is_some_and(|state| state.epoch == epoch && state.position > 0);
-            (place.epoch, place.loaded, place.reached, place.has_taken) = (epoch, None, None, false);
+            let mut cursor = lock(&self.cursor);
+            let is_left = cursor.loaded.is_some_and(|state| state.epoch == epoch && state.position > 0);
+            (cursor.epoch, cursor.loaded, cursor.reached, cursor.has_taken) = (epoch, None, None, false);
             if !is_left {
                 return Ok(());
             }
@@ -233,8 +236,8 @@ impl Loader {
         let bytes = unhex(&text).ok_or_else(wrong)?;
         let state = State::from_bytes(&bytes).or_raise(py)?;
         py.detach(|| self.loader.check(&state)).or_raise(py)?;
-        let mut place = locked(&self.place);
-        (place.epoch, place.loaded, place.reached, place.has_taken) = (state.epoch, Some(state), None, false);
+        let mut cursor = lock(&self.cursor);
+        (cursor.epoch, cursor.loaded, cursor.reached, cursor.has_taken) = (state.epoch, Some(state), None, false);
         Ok(())
     }
 
@@ -248,13 +251,13 @@ impl Loader {
         let position = position.saturating_add(steps);
         let samples = py.detach(|| self.loader.samples(epoch, position)).or_raise(py)?;
         let samples = samples.into_iter().map(i64::try_from).collect::<Result<_, _>>()?;
-        Ok(Array::of_numbers(samples))
+        Ok(Array::from_numbers(samples))
     }
 
     /// Returns what the loader did in the last iteration, and a sentence on what to do, "verdict".
     /// Times are in seconds.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metrics = locked(&self.place).metrics.unwrap_or_default();
+        let metrics = lock(&self.cursor).metrics.unwrap_or_default();
         let dict = PyDict::new(py);
         dict.set_item("batches", metrics.batches)?;
         dict.set_item("samples", metrics.samples)?;
@@ -290,7 +293,7 @@ impl Loader {
     /// inside of an epoch was loaded.
     #[getter]
     fn batches_left(&self) -> u64 {
-        self.loader.batches_from(locked(&self.place).next_position())
+        self.loader.batches_from(lock(&self.cursor).next_position())
     }
 
     /// The number of batches of a whole epoch.
@@ -300,7 +303,7 @@ impl Loader {
 
     fn __iter__(&self, py: Python<'_>) -> PyResult<LoaderIterator> {
         let (batches, iteration) = self.begin(py)?;
-        Ok(LoaderIterator(Running::new(batches, &self.place, iteration)))
+        Ok(LoaderIterator(Iteration::new(batches, &self.cursor, iteration)))
     }
 
     /// As ``iter``, with batches that the GPU of the loader decodes to memory that ``allocate``
@@ -311,7 +314,7 @@ impl Loader {
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {
         let (batches, iteration) = self.begin(py)?;
         let batches = batches.on_device(PythonAllocator { allocate, stream });
-        Ok(DeviceIterator(Running::new(batches, &self.place, iteration)))
+        Ok(DeviceIterator(Iteration::new(batches, &self.cursor, iteration)))
     }
 
     fn __repr__(&self) -> String {
@@ -388,25 +391,25 @@ fn paddings(pad: Option<&Dict<'_>>) -> PyResult<Vec<(String, Padding)>> {
     members(pad)?.into_iter().map(padding).collect()
 }
 
-fn mode(order: &str, window: Option<(u32, u32)>, of_dataset: RunsAndWindows, py: Python<'_>) -> PyResult<Mode> {
+fn parse_order(order: &str, window: Option<(u32, u32)>, of_dataset: WindowSizes, py: Python<'_>) -> PyResult<Order> {
     match (order, window) {
-        ("windowed", Some((run, window))) => RunsAndWindows::new(run, window).or_raise(py).map(Mode::Windowed),
-        ("windowed", None) => Ok(Mode::Windowed(of_dataset)),
+        ("windowed", Some((run, window))) => WindowSizes::new(run, window).or_raise(py).map(Order::Windowed),
+        ("windowed", None) => Ok(Order::Windowed(of_dataset)),
         (_, Some(_)) => Err(PyValueError::new_err("window is for order=\"windowed\"")),
-        ("shuffled", None) => Ok(Mode::Shuffled),
-        ("sequential", None) => Ok(Mode::Sequential),
+        ("shuffled", None) => Ok(Order::Shuffled),
+        ("sequential", None) => Ok(Order::Sequential),
         (other, None) => {
             Err(PyValueError::new_err(format!("{other:?} is no order; there are windowed, shuffled and sequential")))
         }
     }
 }
 
-fn tail(name: &str) -> PyResult<Tail> {
+fn last_batch(name: &str) -> PyResult<LastBatch> {
     match name {
-        "drop" => Ok(Tail::Drop),
-        "pad" => Ok(Tail::Pad),
-        "exact" => Ok(Tail::Exact),
-        other => Err(PyValueError::new_err(format!("{other:?} is no tail; there are drop, pad and exact"))),
+        "drop" => Ok(LastBatch::Drop),
+        "pad" => Ok(LastBatch::Pad),
+        "exact" => Ok(LastBatch::Exact),
+        other => Err(PyValueError::new_err(format!("last_batch={other:?}: pass \"drop\", \"pad\" or \"exact\""))),
     }
 }
 

@@ -7,31 +7,31 @@
 
 use crate::arguments::{ByteCount, Natural};
 use crate::loader::Loader;
-use crate::loader::gpu::raised;
+use crate::loader::gpu::gpu_exception;
 use crate::work;
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 use std::sync::{Mutex, PoisonError};
-use tensilo_cuda::{BatchMemory, Gathered};
+use tensilo_cuda::{BatchMemory, PendingGather};
 use tensilo_data::{ResidentColumn, ResidentSamples};
 
 /// Samples that stay in the memory of a GPU, column by column.
 #[pyclass(frozen, module = "tensilo._tensilo")]
-pub struct Resident(ResidentSamples);
+pub struct ResidentDataset(ResidentSamples);
 
 /// Gathers whose outcome is not known yet.
 #[pyclass(frozen, module = "tensilo._tensilo")]
-pub struct PendingGathers(Mutex<Vec<Gathered>>);
+pub struct PendingGathers(Mutex<Vec<PendingGather>>);
 
-impl Resident {
+impl ResidentDataset {
     fn column(&self, number: usize) -> PyResult<&ResidentColumn> {
         self.0.columns().get(number).ok_or_else(|| PyIndexError::new_err("no such column"))
     }
 }
 
 #[pymethods]
-impl Resident {
+impl ResidentDataset {
     /// Sends the samples of a loader from ``start`` to ``end``, as many as ``max_bytes`` of its GPU
     /// have room for.
     #[new]
@@ -46,9 +46,9 @@ impl Resident {
         let loader = loader.get();
         let view = loader.view();
         let max_bytes = max_bytes.map_or(usize::MAX, |bytes| usize::try_from(bytes.0).unwrap_or(usize::MAX));
-        work::run(py, progress.as_ref(), |told| {
-            let tell = |done, total| told.tell("sending", done, Some(total));
-            loader.options.clone().resident(&view, start.0..end.0, max_bytes, tell)
+        work::run(py, progress.as_ref(), |progress| {
+            let update = |done, total| progress.update("sending", done, Some(total));
+            loader.options.clone().resident(&view, start.0..end.0, max_bytes, update)
         })
         .map(Self)
     }
@@ -96,7 +96,7 @@ impl Resident {
         // SAFETY: the caller in `tensilo/cuda.py` passes tensors of this GPU, on their stream, and
         // keeps them until `pending` was waited for or the stream was used again.
         let gathered = unsafe { column.samples().gather(indices, count, rows, row_bytes) };
-        let gathered = gathered.map_err(|error| raised(py, error))?;
+        let gathered = gathered.map_err(|error| gpu_exception(py, error))?;
         let mut pending = pending.get().0.lock().unwrap_or_else(PoisonError::into_inner);
         pending.push(gathered);
         Ok(())
@@ -116,7 +116,7 @@ impl PendingGathers {
         let pending = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut first: Option<usize> = None;
         for gathered in pending {
-            let (refusal, _) = py.detach(|| gathered.finish()).map_err(|error| raised(py, error))?;
+            let (refusal, _) = py.detach(|| gathered.finish()).map_err(|error| gpu_exception(py, error))?;
             let row = refusal.map(|refusal| refusal.block);
             first = first.into_iter().chain(row).min();
         }

@@ -9,8 +9,8 @@ use crate::error::OrRaise;
 use crate::work::{self, Progress};
 use crate::write::inputs::Inputs;
 use crate::write::options::{
-    DEFAULT_SHARD_BYTES, Profiles, is_folder, null_elements, paths, publish, refuse_manifest, shapes, time_of_programs,
-    writer_options,
+    DEFAULT_SHARD_BYTES, Profiles, is_folder, null_elements, paths, publish, refuse_manifest, shapes,
+    source_date_epoch, writer_options,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -23,11 +23,11 @@ use tensilo_data::{DataFile, Dataset};
 use tensilo_object::Address;
 
 /// Tells the progress of a conversion.
-pub fn tell(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
+pub fn update(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
     match at {
-        import::Progress::Scanning { done, total } => progress.tell("scanning", done, total),
-        import::Progress::Converting { done, total } => progress.tell("converting", done, total),
-        _ => progress.tell("working", 0, None), // a phase newer than this package
+        import::Progress::Scanning { done, total } => progress.update("scanning", done, total),
+        import::Progress::Converting { done, total } => progress.update("converting", done, total),
+        _ => progress.update("working", 0, None), // a phase newer than this package
     }
 }
 
@@ -86,23 +86,23 @@ pub fn _convert(
     }
     let inputs = Inputs::from_object(&inputs, &output)?;
     let options = options.to_options(&inputs, &threads)?.overwrite(overwrite);
-    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let (inputs, unreadable) = (inputs.paths, inputs.unreadable);
     let converted = work::run(py, progress.as_ref(), move |progress| {
-        let mut tell = |at| tell(progress, at);
+        let mut update = |at| update(progress, at);
         if !is_folder {
-            let schema = if Address::is_path(&output) {
+            let schema = if Address::is_url_path(&output) {
                 let begin = &mut || DataFile::create(&output, overwrite);
-                import::convert_with(&inputs, begin, &options, &mut tell)?.schema
+                import::convert_with(&inputs, begin, &options, &mut update)?.schema
             } else {
                 let begin = &mut || AtomicFile::create(&output, overwrite);
-                import::convert_with(&inputs, begin, &options, &mut tell)?.schema
+                import::convert_with(&inputs, begin, &options, &mut update)?.schema
             };
             return Ok(import::dropped_metadata(&schema));
         }
-        let time = time_of_programs()?;
+        let time = source_date_epoch()?;
         let mut changes = Dataset::create(&output)?;
         let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
-        changes.import(&inputs, shard_bytes, &options, &mut tell)?;
+        changes.import(&inputs, shard_bytes, &options, &mut update)?;
         if changes.sample_count() == 0 {
             let message = "the inputs have no samples, of which a dataset could be made";
             return Err(tensilo_data::DataError::BadArgument(message.to_owned()));
@@ -111,18 +111,18 @@ pub fn _convert(
         publish(changes, "convert", time)?;
         Ok(dropped)
     });
-    passed_over.warned(py, converted)
+    unreadable.warned(py, converted)
 }
 
 /// Appends files to a file or a dataset: see `tensilo.append`.
 #[pyfunction]
-#[pyo3(signature = (target, inputs, *, skip_others, file_is_sample, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
+#[pyo3(signature = (target, inputs, *, skip_extra_columns, file_is_sample, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub fn _append(
     py: Python<'_>,
     target: PathBuf,
     inputs: Bound<'_, PyAny>,
-    skip_others: bool,
+    skip_extra_columns: bool,
     file_is_sample: bool,
     null_elements: &str,
     profile: Profiles,
@@ -133,10 +133,11 @@ pub fn _append(
 ) -> PyResult<u64> {
     let inputs = Inputs::from_object(&inputs, &target)?;
     let writer = writer_options(&profile, &threads)?.discard_tail(discard_tail);
-    let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
+    let options =
+        AppendOptions::new().skip_extra_columns(skip_extra_columns).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer).formats(inputs.formats(file_is_sample)).store(inputs.store());
-    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
-    if !Address::is_prefix(&target) && !target.is_dir() {
+    let (inputs, unreadable) = (inputs.paths, inputs.unreadable);
+    if !Address::is_dataset_prefix(&target) && !target.is_dir() {
         if shard_bytes.is_some() {
             return Err(PyValueError::new_err(format!(
                 "{}: a file has no shards; leave shard_bytes out",
@@ -144,23 +145,23 @@ pub fn _append(
             )));
         }
         let appended = work::run(py, progress.as_ref(), move |progress| {
-            Ok(import::append(&inputs, &target, &options, &mut |at| tell(progress, at))?)
+            Ok(import::append(&inputs, &target, &options, &mut |at| update(progress, at))?)
         });
-        return passed_over.warned(py, appended);
+        return unreadable.warned(py, appended);
     }
     let appended = work::run(py, progress.as_ref(), move |progress| {
-        let time = time_of_programs()?;
+        let time = source_date_epoch()?;
         let dataset = Dataset::open(&target)?;
         let mut changes = dataset.change()?;
         let shard_bytes = shard_bytes.map_or(u64::MAX, |count| count.0);
-        changes.import_rows(&inputs, shard_bytes, &options, &mut |at| tell(progress, at))?;
+        changes.import_rows(&inputs, shard_bytes, &options, &mut |at| update(progress, at))?;
         let appended = changes.sample_count().saturating_sub(dataset.sample_count());
         if appended > 0 {
             publish(changes, "append", time)?;
         }
         Ok(appended)
     });
-    passed_over.warned(py, appended)
+    unreadable.warned(py, appended)
 }
 
 /// Adds the columns of tensilo files to all samples of a dataset.
@@ -182,7 +183,7 @@ pub fn add_columns(py: Python<'_>, folder: PathBuf, files: Bound<'_, PyAny>) -> 
         files = found;
     }
     work::run(py, None, move |_| {
-        let time = time_of_programs()?;
+        let time = source_date_epoch()?;
         let mut changes = Dataset::open(&folder)?.change()?;
         changes.add_columns(&files)?;
         publish(changes, "add columns", time)

@@ -38,12 +38,12 @@ use tensilo_convert::FormatOptions;
 use tensilo_object::{Address, ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
 /// The bytes at the beginning and at the end of a table that the id of a file depends on, about.
-const OUTLINE_BYTES: usize = 64 << 10;
+const FINGERPRINT_BYTES: usize = 64 << 10;
 
 /// The inputs of a conversion.
 pub struct Inputs {
     pub paths: Vec<PathBuf>,
-    pub passed_over: PassedOver,
+    pub unreadable: UnreadableObjects,
     arrow: Option<Arc<ArrowInput>>,
 }
 
@@ -52,11 +52,11 @@ impl Inputs {
     /// an unnamed file beside `output`.
     pub fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
         if !object.hasattr("__arrow_c_stream__")? {
-            return Ok(Self { paths: paths(object)?, passed_over: PassedOver::default(), arrow: None });
+            return Ok(Self { paths: paths(object)?, unreadable: UnreadableObjects::default(), arrow: None });
         }
         let input = ArrowInput::from_object(object, output)?;
-        let (paths, passed_over) = (vec![input.path.clone()], PassedOver::default());
-        Ok(Self { paths, passed_over, arrow: Some(Arc::new(input)) })
+        let (paths, unreadable) = (vec![input.path.clone()], UnreadableObjects::default());
+        Ok(Self { paths, unreadable, arrow: Some(Arc::new(input)) })
     }
 
     /// Returns the formats that the inputs may have.
@@ -71,7 +71,7 @@ impl Inputs {
     pub fn store(&self) -> Arc<dyn InputStore> {
         match &self.arrow {
             Some(input) => Arc::<ArrowInput>::clone(input),
-            None => self.passed_over.store(),
+            None => self.unreadable.store(),
         }
     }
 }
@@ -83,9 +83,9 @@ pub fn formats(file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
 
 /// The addresses of objects that cannot be read, which a conversion passes over.
 #[derive(Clone, Default)]
-pub struct PassedOver(Arc<Mutex<BTreeSet<String>>>);
+pub struct UnreadableObjects(Arc<Mutex<BTreeSet<String>>>);
 
-impl PassedOver {
+impl UnreadableObjects {
     fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -96,7 +96,7 @@ impl PassedOver {
         let note = move |address: &str| {
             noted.lock().insert(address.to_owned());
         };
-        Arc::new(ObjectInputs::new(ObjectOptions::new()).pass_over(note))
+        Arc::new(ObjectInputs::new(ObjectOptions::new()).skip_unreadable(note))
     }
 
     /// Warns about them after a conversion, and returns its result: the error of the conversion
@@ -134,8 +134,8 @@ impl ArrowInput {
         let reader = stream_of(object, &path)?;
         if is_in_memory(object)? {
             let table = Table::new(object.py(), reader, &path)?;
-            let outline = table.outline().map_err(|error| refused(&path, &error))?;
-            return Ok(Self { path, bytes: Arc::new(InMemory(outline)), table: Some(table) });
+            let fingerprint = table.fingerprint().map_err(|error| refused(&path, &error))?;
+            return Ok(Self { path, bytes: Arc::new(InMemory(fingerprint)), table: Some(table) });
         }
         let folder = folder_beside(output);
         let file = copied(object.py(), reader, &path, &folder)?;
@@ -144,11 +144,11 @@ impl ArrowInput {
 }
 
 impl InputStore for ArrowInput {
-    fn has(&self, input: &Path) -> bool {
+    fn contains(&self, input: &Path) -> bool {
         input == self.path
     }
 
-    fn below(&self, _prefix: &Path) -> Result<Vec<PathBuf>> {
+    fn list_prefix(&self, _prefix: &Path) -> Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
@@ -185,7 +185,7 @@ impl RecordSource for Table {
         ))
     }
 
-    fn keeps_schema(&self) -> bool {
+    fn preserves_schema(&self) -> bool {
         true
     }
 }
@@ -209,13 +209,13 @@ impl Table {
 
     /// Returns schema, row count, and some rows of the beginning and the end, as bytes on which the
     /// id of a file depends.
-    fn outline(&self) -> std::result::Result<Vec<u8>, ArrowError> {
+    fn fingerprint(&self) -> std::result::Result<Vec<u8>, ArrowError> {
         let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
         if let (Some(first), Some(last)) = (self.batches.first(), self.batches.last()) {
             // about as many bytes for each row as the first has
             let mut one = StreamWriter::try_new(Vec::new(), &self.schema)?;
             one.write(&rows_of(first, 0..1)?)?;
-            let rows = OUTLINE_BYTES.checked_div(one.get_ref().len()).unwrap_or(0).max(1);
+            let rows = FINGERPRINT_BYTES.checked_div(one.get_ref().len()).unwrap_or(0).max(1);
             writer.write(&rows_of(first, 0..rows.min(first.num_rows()))?)?;
             writer.write(&rows_of(last, last.num_rows().saturating_sub(rows)..last.num_rows())?)?;
         }
@@ -289,7 +289,7 @@ fn type_name(class: &Bound<'_, PyType>) -> PyResult<String> {
 
 /// Returns the folder that an output is in, or one above if that does not exist yet.
 fn folder_beside(output: &Path) -> PathBuf {
-    if Address::is_path(output) {
+    if Address::is_url_path(output) {
         return std::env::temp_dir();
     }
     let named = |folder: &Path| if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder.to_path_buf() };

@@ -8,10 +8,10 @@ use crate::arguments::{ByteCount, Threads};
 use crate::error::{OrRaise, Result};
 use crate::schema::Schema;
 use crate::work;
-use crate::write::convert::{Conversion, tell};
-use crate::write::inputs::{Inputs, PassedOver, formats};
+use crate::write::convert::{Conversion, update};
+use crate::write::inputs::{Inputs, UnreadableObjects, formats};
 use crate::write::options::{
-    Profiles, has_manifest, null_elements, paths, refuse_manifest, time_of_programs, writer_options,
+    Profiles, has_manifest, null_elements, paths, refuse_manifest, source_date_epoch, writer_options,
 };
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -67,12 +67,12 @@ pub fn _plan(
     refuse_manifest(&output)?;
     let inputs = Inputs::from_object(&inputs, &output)?;
     let options = options.to_options(&inputs, &threads)?;
-    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let (inputs, unreadable) = (inputs.paths, inputs.unreadable);
     let planned = work::run(py, progress.as_ref(), move |progress| {
-        let plan = import::plan_shards(&inputs, shard_bytes.0, &options, &mut |at| tell(progress, at))?;
+        let plan = import::plan_shards(&inputs, shard_bytes.0, &options, &mut |at| update(progress, at))?;
         Ok(plan_of(plan))
     });
-    passed_over.warned(py, planned)
+    unreadable.warned(py, planned)
 }
 
 /// Plans the files of an append, and returns the version that it makes, too.
@@ -82,7 +82,7 @@ pub fn _plan_append(
     py: Python<'_>,
     target: PathBuf,
     inputs: Bound<'_, PyAny>,
-    skip_others: bool,
+    skip_extra_columns: bool,
     null_elements: &str,
     profile: Profiles,
     shard_bytes: ByteCount,
@@ -94,18 +94,19 @@ pub fn _plan_append(
         return Err(PyValueError::new_err(message));
     }
     let inputs = paths(&inputs)?;
-    let options = AppendOptions::new().skip_others(skip_others).writer(writer_options(&profile, &threads)?);
-    let passed_over = PassedOver::default();
+    let options =
+        AppendOptions::new().skip_extra_columns(skip_extra_columns).writer(writer_options(&profile, &threads)?);
+    let unreadable = UnreadableObjects::default();
     let options = options.null_elements(self::null_elements(null_elements)?).formats(formats(false));
-    let options = options.store(passed_over.store());
+    let options = options.store(unreadable.store());
     let planned = work::run(py, progress.as_ref(), move |progress| {
         let dataset = Dataset::open(&target)?;
-        let mut tell = |at| tell(progress, at);
+        let mut update = |at| update(progress, at);
         let (schema, table) = (dataset.schema(), target.as_path());
-        let plan = import::plan_appended_shards(&inputs, schema, table, shard_bytes.0, &options, &mut tell)?;
+        let plan = import::plan_appended_shards(&inputs, schema, table, shard_bytes.0, &options, &mut update)?;
         Ok((plan_of(plan), dataset.version().saturating_add(1)))
     });
-    passed_over.warned(py, planned)
+    unreadable.warned(py, planned)
 }
 
 /// Writes a file of a plan, unless it exists.
@@ -122,19 +123,20 @@ pub fn _run_task(
     null_elements: &str,
     profile: Profiles,
     threads: Threads,
-    skip_others: bool,
+    skip_extra_columns: bool,
 ) -> PyResult<File> {
     let id = FileId(file_id);
-    let options = AppendOptions::new().skip_others(skip_others).null_elements(self::null_elements(null_elements)?);
+    let options =
+        AppendOptions::new().skip_extra_columns(skip_extra_columns).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer_options(&profile, &threads)?.file_id(id)).formats(formats(false));
-    let options = options.store(PassedOver::default().store()); // the plan has warned
+    let options = options.store(UnreadableObjects::default().store()); // the plan has warned
     let input = |(path, rows, digest): Input| PlannedInput { path: path.into(), rows, digest };
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
     work::run(py, None, move |progress| {
         let write = |file| {
             let table = job.0.as_path();
-            let mut tell = |at| tell(progress, at);
-            import::convert_rows(&inputs, rows.0..rows.1, &schema.0, table, file, &options, &mut tell)?;
+            let mut update = |at| update(progress, at);
+            import::convert_rows(&inputs, rows.0..rows.1, &schema.0, table, file, &options, &mut update)?;
             Ok(())
         };
         Ok(file_of(&job.open()?.write(number, Some(id), write)?))
@@ -154,16 +156,16 @@ pub fn _write_task(
 ) -> PyResult<(File, Schema)> {
     let inputs = Inputs::from_object(&inputs, &std::env::temp_dir().join("input"))?;
     let options = options.to_options(&inputs, &threads)?;
-    let (inputs, passed_over) = (inputs.paths, inputs.passed_over);
+    let (inputs, unreadable) = (inputs.paths, inputs.unreadable);
     let written = work::run(py, None, move |progress| {
         let job = job.open()?;
         let file = job.write(number, None, |file| {
-            import::convert_into(&inputs, file, &options, &mut |at| tell(progress, at))?;
+            import::convert_into(&inputs, file, &options, &mut |at| update(progress, at))?;
             Ok(())
         })?;
         Ok((file_of(&file), Schema(job.schema_of(number)?)))
     });
-    passed_over.warned(py, written)
+    unreadable.warned(py, written)
 }
 
 /// Publishes the files of a job, unless they are, and returns the version.
@@ -175,7 +177,7 @@ pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, cha
     };
     let files: Vec<JobFile> = files.into_iter().map(file).collect();
     work::run(py, None, move |_| {
-        let time = time_of_programs()?;
+        let time = source_date_epoch()?;
         let dataset = job.open()?.publish(&schema.0, &files, change, |changes| {
             if let Some(time) = time {
                 changes.set_time(Some(time));
@@ -195,7 +197,7 @@ pub fn _has_manifest(py: Python<'_>, folder: PathBuf) -> bool {
 #[pyfunction]
 pub fn _object_version(py: Python<'_>, address: PathBuf) -> PyResult<Option<String>> {
     py.detach(|| {
-        let address = Address::of_path(&address)?;
+        let address = Address::from_path(&address)?;
         ObjectStorage::new(&address, ObjectOptions::new()).version(&address)
     })
     .map_err(|error| Error::io("looking at the object", error.into_io()))

@@ -20,14 +20,14 @@ use tensilo_object::Address;
 #[derive(FromPyObject)]
 pub enum Profiles {
     #[pyo3(annotation = "str")]
-    OfAll(String),
+    Uniform(String),
     #[pyo3(annotation = "dict")]
-    OfColumns(BTreeMap<String, String>),
+    PerColumn(BTreeMap<String, String>),
 }
 
 impl Default for Profiles {
     fn default() -> Self {
-        Self::OfAll(Profile::default().name().to_owned())
+        Self::Uniform(Profile::default().name().to_owned())
     }
 }
 
@@ -38,10 +38,10 @@ fn profile(name: &str) -> PyResult<Profile> {
 
 /// Returns the options of a writer.
 pub fn writer_options(profiles: &Profiles, threads: &Threads) -> PyResult<WriterOptions> {
-    let options = WriterOptions::new().threads(threads.of_writer());
+    let options = WriterOptions::new().threads(threads.or_all_cpus());
     match profiles {
-        Profiles::OfAll(name) => Ok(options.profile(profile(name)?)),
-        Profiles::OfColumns(columns) => columns
+        Profiles::Uniform(name) => Ok(options.profile(profile(name)?)),
+        Profiles::PerColumn(columns) => columns
             .iter()
             .try_fold(options, |options, (column, name)| Ok(options.column_profile(column, profile(name)?))),
     }
@@ -97,12 +97,13 @@ pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
 /// Returns whether a path without options names a folder: it ends in a slash, one is there, or it
 /// is an address that does not end in `.tsl`.
 pub fn is_folder(path: &Path) -> bool {
-    Address::is_prefix(path) || path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
+    Address::is_dataset_prefix(path) || path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
 /// Returns whether a folder has a dataset with a manifest.
 pub fn has_manifest(folder: &Path) -> bool {
-    (Address::is_prefix(folder) || folder.is_dir()) && matches!(Dataset::files_without_manifest(folder), Ok(None))
+    (Address::is_dataset_prefix(folder) || folder.is_dir())
+        && matches!(Dataset::files_without_manifest(folder), Ok(None))
 }
 
 /// Publishes changes, with the time to record in place of now.
@@ -115,7 +116,7 @@ pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> Result<
 
 /// Returns the time that programs are to record in place of now, in seconds. An empty variable
 /// counts as unset. Call it before the work: a malformed one is an error.
-pub fn time_of_programs() -> Result<Option<u64>> {
+pub fn source_date_epoch() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
     let time = text.to_str().and_then(|text| text.parse().ok());
     time.map(Some).ok_or_else(|| {

@@ -19,10 +19,10 @@ use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 
 /// The samples that one call writes, at most: also those that have no bytes take time.
-const MOST_SAMPLES: usize = 1 << 30;
+const MAX_SAMPLES: usize = 1 << 30;
 
 /// The characters of an object's text in a message, at most.
-const LONGEST_TEXT: usize = 80;
+const MAX_TEXT_CHARS: usize = 80;
 
 /// Samples of one column.
 #[derive(Default)]
@@ -44,7 +44,7 @@ struct Level {
 }
 
 /// Notes whether entry `count` of a bitmap is present; a bitmap begins with the first null.
-fn note(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool) {
+fn push_validity(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool) {
     if is_present && validity.is_none() {
         return;
     }
@@ -87,7 +87,7 @@ impl Input {
             this.add_tensor(column, elements)?;
             return Ok(this);
         }
-        if is_no_list(object) {
+        if is_non_list_iterable(object) {
             let name = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!("one {name} is no list of samples: put it in a list")));
         }
@@ -137,14 +137,12 @@ impl Input {
         let Some((&count, sample)) = elements.shape.split_first() else {
             return Err(PyValueError::new_err("an array without dimensions is no list of samples"));
         };
-        if count > MOST_SAMPLES {
-            return Err(PyValueError::new_err(format!(
-                "{count} samples in one call; there are at most {MOST_SAMPLES}"
-            )));
+        if count > MAX_SAMPLES {
+            return Err(PyValueError::new_err(format!("{count} samples in one call; there are at most {MAX_SAMPLES}")));
         }
         let extents = own_extents(column, sample)?;
         let dtype = column.pushed_dtype();
-        self.values = fitting(column, elements)?;
+        self.values = coerce(column, elements)?;
         self.dtype = Some(dtype);
         self.item_count = count;
         self.extents.extend((0..count).flat_map(|_| extents.iter().copied()));
@@ -159,7 +157,7 @@ impl Input {
         let length = if sample.is_none() {
             0
         } else {
-            if is_no_list(sample) {
+            if is_non_list_iterable(sample) {
                 return Err(PyTypeError::new_err("a sample of this column is a list"));
             }
             let members = sample.try_iter().map_err(|_| PyTypeError::new_err("a sample of this column is a list"))?;
@@ -171,27 +169,27 @@ impl Input {
             length
         };
         if let Some(lists) = self.levels.get_mut(level) {
-            note(&mut lists.validity, lists.lengths.len(), !sample.is_none());
+            push_validity(&mut lists.validity, lists.lengths.len(), !sample.is_none());
             lists.lengths.push(length);
         }
         Ok(())
     }
 
     fn add_item(&mut self, column: &ColumnSchema, sample: &Bound<'_, PyAny>) -> PyResult<()> {
-        note(&mut self.validity, self.item_count, !sample.is_none());
+        push_validity(&mut self.validity, self.item_count, !sample.is_none());
         if sample.is_none() {
             self.add_null(column);
         } else {
             match column.dtype {
                 DType::Utf8 => {
-                    let text = sample.cast::<PyString>().map_err(|_| no_sample(sample, "a str"))?;
+                    let text = sample.cast::<PyString>().map_err(|_| wrong_sample_type(sample, "a str"))?;
                     self.add_string(text.to_str()?.as_bytes())?;
                 }
                 DType::Bytes => match sample.cast::<PyBytes>() {
                     Ok(bytes) => self.add_string(bytes.as_bytes())?,
                     Err(_) => match elements(sample)? {
                         Some(elements) if elements.dtype == DType::U8 => self.add_string(&elements.bytes)?,
-                        _ => return Err(no_sample(sample, "bytes")),
+                        _ => return Err(wrong_sample_type(sample, "bytes")),
                     },
                 },
                 _ => self.add_array(column, sample)?,
@@ -221,7 +219,7 @@ impl Input {
     fn add_array(&mut self, column: &ColumnSchema, sample: &Bound<'_, PyAny>) -> PyResult<()> {
         if let Some(elements) = elements(sample)? {
             self.extents.extend(own_extents(column, &elements.shape)?);
-            self.values.extend_from_slice(&fitting(column, elements)?);
+            self.values.extend_from_slice(&coerce(column, elements)?);
             return Ok(());
         }
         let mut shape = Vec::new();
@@ -271,7 +269,7 @@ impl Input {
         macro_rules! add {
             ($number:ty) => {
                 self.values.extend_from_slice(
-                    &number.extract::<$number>().map_err(|_| no_number(number, dtype))?.to_ne_bytes(),
+                    &number.extract::<$number>().map_err(|_| invalid_element(number, dtype))?.to_ne_bytes(),
                 )
             };
         }
@@ -298,7 +296,9 @@ impl Input {
             DType::U16 => add!(u16),
             DType::U32 => add!(u32),
             DType::U64 => add!(u64),
-            DType::Bool => self.values.push(number.extract::<bool>().map_err(|_| no_number(number, dtype))?.into()),
+            DType::Bool => {
+                self.values.push(number.extract::<bool>().map_err(|_| invalid_element(number, dtype))?.into())
+            }
             DType::Complex64 => {
                 let complex = number.cast::<PyComplex>();
                 let (real, imaginary) = match complex {
@@ -306,20 +306,20 @@ impl Input {
                     Err(_) => (float(number, dtype, f64::from(f32::MAX))?, 0.0),
                 };
                 // rounded, as the literal of a float is
-                for part in [real as f32, imaginary as f32] {
-                    self.values.extend_from_slice(&part.to_ne_bytes());
+                for component in [real as f32, imaginary as f32] {
+                    self.values.extend_from_slice(&component.to_ne_bytes());
                 }
             }
             small if small.is_small() => {
-                let value = number.extract::<f64>().map_err(|_| no_number(number, dtype))?;
+                let value = number.extract::<f64>().map_err(|_| invalid_element(number, dtype))?;
                 // nothing is rounded: casts to these types have rules of their own
                 let is_value = |element: &u8| {
                     small.small_value(*element).is_some_and(|own| f64::from(own).to_bits() == value.to_bits())
                 };
                 let element = (0..=u8::MAX >> (8 - small.value_bits())).find(is_value);
-                self.values.push(element.ok_or_else(|| no_number(number, dtype))?);
+                self.values.push(element.ok_or_else(|| invalid_element(number, dtype))?);
             }
-            _ => return Err(no_number(number, dtype)),
+            _ => return Err(invalid_element(number, dtype)),
         }
         Ok(())
     }
@@ -332,7 +332,7 @@ fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
 }
 
 /// Returns whether an object has parts one after the other, but is no list.
-fn is_no_list(object: &Bound<'_, PyAny>) -> bool {
+fn is_non_list_iterable(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
         || object.is_instance_of::<PyBytes>()
         || object.is_instance_of::<PyByteArray>()
@@ -341,18 +341,18 @@ fn is_no_list(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyFrozenSet>()
 }
 
-/// Returns the number of Python for a float that is at most `most`. An integer that floats do not
+/// Returns the number of Python for a float that is at most `max`. An integer that floats do not
 /// have is refused, and so is what would become infinite.
-fn float(number: &Bound<'_, PyAny>, dtype: DType, most: f64) -> PyResult<f64> {
-    let wide: f64 = number.extract().map_err(|_| no_number(number, dtype))?;
+fn float(number: &Bound<'_, PyAny>, dtype: DType, max: f64) -> PyResult<f64> {
+    let wide: f64 = number.extract().map_err(|_| invalid_element(number, dtype))?;
     let is_whole = !number.is_instance_of::<PyInt>() || number.eq(wide)?;
-    if (wide.is_finite() && wide.abs() > most) || !is_whole { Err(no_number(number, dtype)) } else { Ok(wide) }
+    if (wide.is_finite() && wide.abs() > max) || !is_whole { Err(invalid_element(number, dtype)) } else { Ok(wide) }
 }
 
 /// Says in an error where it occurred.
-fn prefixed(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
+fn prefixed(py: Python<'_>, error: PyErr, location: &str) -> PyErr {
     let text = error.value(py).str().map_or_else(|_| error.to_string(), |text| text.to_string());
-    let message = format!("{place}: {text}");
+    let message = format!("{location}: {text}");
     if error.is_instance_of::<PyTypeError>(py) || error.is_instance_of::<PyBufferError>(py) {
         PyTypeError::new_err(message)
     } else if error.is_instance_of::<PyValueError>(py) {
@@ -364,42 +364,45 @@ fn prefixed(py: Python<'_>, error: PyErr, place: &str) -> PyErr {
 
 /// Returns the extents of a sample that vary in the column. Fails if others are not the column's.
 fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
-    let due = column.shape.extents();
-    let fits = |(extent, due): (&usize, &Extent)| match due {
-        Extent::Fixed(due) => usize::try_from(*due) == Ok(*extent),
+    let expected = column.shape.extents();
+    let fits = |(extent, expected): (&usize, &Extent)| match expected {
+        Extent::Fixed(expected) => usize::try_from(*expected) == Ok(*extent),
         Extent::Varying => true,
     };
     // an empty list tells nothing of the dimensions inside it
-    let is_empty = shape.len() < due.len() && shape.last() == Some(&0);
-    if !(shape.len() == due.len() || is_empty) || !shape.iter().zip(due).all(fits) {
+    let is_empty = shape.len() < expected.len() && shape.last() == Some(&0);
+    if !(shape.len() == expected.len() || is_empty) || !shape.iter().zip(expected).all(fits) {
         return Err(PyValueError::new_err(format!("a sample of shape {shape:?} in a column of {}", column.shape)));
     }
-    let extent = |(i, due): (usize, &Extent)| match due {
+    let extent = |(i, expected): (usize, &Extent)| match expected {
         Extent::Fixed(_) => None,
         Extent::Varying => Some(u32::try_from(shape.get(i).copied().unwrap_or(0))),
     };
-    Ok(due.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
+    Ok(expected.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
 }
 
 /// Returns the bytes of elements as those of the column: integers may be narrower, and of a column
 /// that is rounded, elements may be rounded already.
-fn fitting(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
-    let (found, due) = (elements.dtype, column.pushed_dtype());
-    if found == due || (due == DType::Bool && found == DType::U8) {
+fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
+    let (found, expected) = (elements.dtype, column.pushed_dtype());
+    if found == expected || (expected == DType::Bool && found == DType::U8) {
         return Ok(elements.bytes);
     }
-    if let Some(bytes) = widened(&elements, due) {
+    if let Some(bytes) = widened(&elements, expected) {
         return Ok(bytes);
     }
     // exact, and so is the rounding that follows
     if found == column.dtype
-        && let Some(bytes) = widened_floats(&elements, due)
+        && let Some(bytes) = widened_floats(&elements, expected)
     {
         return Ok(bytes);
     }
-    let own =
-        if due == column.dtype { due.to_string() } else { format!("{}, which is rounded from {due}", column.dtype) };
-    let way = match found.is_float() && due.is_float() && due == column.dtype {
+    let own = if expected == column.dtype {
+        expected.to_string()
+    } else {
+        format!("{}, which is rounded from {expected}", column.dtype)
+    };
+    let way = match found.is_float() && expected.is_float() && expected == column.dtype {
         true => format!(": declare the column with cast_from={:?}, or convert the values", found.name()),
         false => ": convert the values".to_owned(),
     };
@@ -407,15 +410,15 @@ fn fitting(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
 }
 
 #[cold]
-fn no_sample(found: &Bound<'_, PyAny>, due: &str) -> PyErr {
+fn wrong_sample_type(found: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let name = found.get_type().name().map_or(String::new(), |name| name.to_string());
-    PyTypeError::new_err(format!("a sample is {due}, not {name}"))
+    PyTypeError::new_err(format!("a sample is {expected}, not {name}"))
 }
 
 #[cold]
-fn no_number(found: &Bound<'_, PyAny>, dtype: DType) -> PyErr {
+fn invalid_element(found: &Bound<'_, PyAny>, dtype: DType) -> PyErr {
     let text = found.repr().map_or(String::new(), |text| text.to_string());
-    let start: String = text.chars().take(LONGEST_TEXT).collect();
+    let start: String = text.chars().take(MAX_TEXT_CHARS).collect();
     let rest = if start.len() == text.len() { "" } else { "..." };
     PyTypeError::new_err(format!("{start}{rest} is no element of {dtype}"))
 }

@@ -11,7 +11,7 @@ use crate::arguments::{ByteCount, Threads};
 use crate::error::{OrRaise, Result};
 use crate::schema::schema_of;
 use crate::write::options::{
-    DEFAULT_SHARD_BYTES, Profiles, has_manifest, is_folder, publish, time_of_programs, writer_options,
+    DEFAULT_SHARD_BYTES, Profiles, has_manifest, is_folder, publish, source_date_epoch, writer_options,
 };
 use crate::write::samples::Input;
 use pyo3::exceptions::{PyResourceWarning, PyTypeError, PyValueError};
@@ -103,7 +103,7 @@ struct Shard {
 
 impl FolderState {
     fn new(folder: &Path, schema: Schema, options: WriterOptions, shard_bytes: u64) -> Result<Self> {
-        let time = time_of_programs()?;
+        let time = source_date_epoch()?;
         let has_manifest = has_manifest(folder);
         let mut changes = if has_manifest { Dataset::open(folder)?.change()? } else { Dataset::create(folder)? };
         if has_manifest {
@@ -158,8 +158,8 @@ impl FolderState {
 }
 
 /// Refuses metadata that the dataset does not have: samples that are appended change none.
-fn check_metadata(folder: &Path, schema: &Schema, due: &Schema) -> Result<()> {
-    match schema.metadata.iter().find(|(key, value)| due.metadata.get(*key) != Some(value)) {
+fn check_metadata(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
+    match schema.metadata.iter().find(|(key, value)| expected.metadata.get(*key) != Some(value)) {
         Some((key, _)) => Err(DataError::BadArgument(format!(
             "{}: the metadata {key:?} is not that of the dataset that is there, which cannot be changed",
             folder.display()
@@ -169,19 +169,26 @@ fn check_metadata(folder: &Path, schema: &Schema, due: &Schema) -> Result<()> {
 }
 
 /// Refuses to append samples whose columns are not those of the dataset, before any is written.
-fn check_schema(folder: &Path, schema: &Schema, due: &Schema) -> Result<()> {
+fn check_schema(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
     let folder = folder.display();
     let refused = |message: String| Err(DataError::BadArgument(format!("{folder}: {message}")));
     for column in &schema.columns {
-        let Some(due) = due.columns.iter().find(|due| due.name == column.name) else {
+        let Some(expected) = expected.columns.iter().find(|expected| expected.name == column.name) else {
             return refused(format!("the dataset that is there has no column {:?}", column.name));
         };
-        if (column.dtype, &column.shape, &column.levels) != (due.dtype, &due.shape, &due.levels) {
-            let (due, found) = (due.type_name(), column.type_name());
-            return refused(format!("column {:?} of the dataset that is there is {due}, not {found}", column.name));
+        if (column.dtype, &column.shape, &column.levels) != (expected.dtype, &expected.shape, &expected.levels) {
+            let (expected, found) = (expected.type_name(), column.type_name());
+            return refused(format!(
+                "column {:?} of the dataset that is there is {expected}, not {found}",
+                column.name
+            ));
         }
     }
-    match due.columns.iter().find(|due| !due.nullable && !schema.columns.iter().any(|own| own.name == due.name)) {
+    match expected
+        .columns
+        .iter()
+        .find(|expected| !expected.nullable && !schema.columns.iter().any(|own| own.name == expected.name))
+    {
         Some(missing) => refused(format!("the dataset that is there has a column {:?}, too", missing.name)),
         None => Ok(()),
     }

@@ -56,10 +56,10 @@ def _check_alike(first: Fragment, other: Fragment) -> None:
     if other.schema == first.schema:
         return
     for name in {**dict(first.schema.items()), **dict(other.schema.items())}:
-        due, found = first.schema.get(name), other.schema.get(name)
-        if due != found:
+        expected, found = first.schema.get(name), other.schema.get(name)
+        if expected != found:
             raise ValueError(
-                f"column {name!r} is {due} in file {first.number}, and {found} in file {other.number}; "
+                f"column {name!r} is {expected} in file {first.number}, and {found} in file {other.number}; "
                 "declare its type, or its shape with shapes={...}"
             )
     raise ValueError(f"the metadata of file {other.number} are not those of file {first.number}")

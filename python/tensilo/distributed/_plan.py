@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from .. import _tensilo
 from .._convert import conversion
-from .._progress import shown
+from .._progress import progress_callback
 from ._paths import absolute, all_absolute
 from ._task import Job, Task
 
@@ -60,11 +60,11 @@ def plan(
     """
     options = conversion(bf16, casts, columns, skip, shapes, null_elements, profile)
     folder = absolute(out)
-    with shown(progress) as show:
+    with progress_callback(progress) as show:
         planned = _tensilo._plan(all_absolute(inputs), folder, options, shard_bytes, threads, show)
     if not planned[2]:
         raise ValueError("the inputs have no samples, of which a dataset could be made")
-    return _tasks(planned, folder, 1, "convert", profile, null_elements, skip_others=True)
+    return _tasks(planned, folder, 1, "convert", profile, null_elements, skip_extra_columns=True)
 
 
 def plan_append(
@@ -72,7 +72,7 @@ def plan_append(
     inputs: Any,
     *,
     shard_bytes: int | str = "1GiB",
-    skip_others: bool = False,
+    skip_extra_columns: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
     profile: str | Mapping[str, str] = "balanced",
     threads: int | Literal["auto"] = "auto",
@@ -84,11 +84,11 @@ def plan_append(
     If another writer publishes a version meanwhile, ``commit`` raises ``ConflictError``: plan again.
     """
     folder = absolute(out)
-    with shown(progress) as show:
+    with progress_callback(progress) as show:
         planned, version = _tensilo._plan_append(
-            folder, all_absolute(inputs), skip_others, null_elements, profile, shard_bytes, threads, show
+            folder, all_absolute(inputs), skip_extra_columns, null_elements, profile, shard_bytes, threads, show
         )
-    return _tasks(planned, folder, version, "append", profile, null_elements, skip_others)
+    return _tasks(planned, folder, version, "append", profile, null_elements, skip_extra_columns)
 
 
 def _tasks(
@@ -98,7 +98,7 @@ def _tasks(
     change: str,
     profile: str | Mapping[str, str],
     null_elements: str,
-    skip_others: bool,
+    skip_extra_columns: bool,
 ) -> list[Task]:
     """Returns the tasks of a plan, each with the inputs that it reads."""
     inputs, schema, shards = planned
@@ -112,7 +112,7 @@ def _tasks(
         before = ends[first - 1] if first else 0
         own = tuple(inputs[first : last + 1])
         rows = (start - before, end - before)
-        tasks.append(Task(folder, job, i, own, rows, file_id, schema, profile, null_elements, skip_others))
+        tasks.append(Task(folder, job, i, own, rows, file_id, schema, profile, null_elements, skip_extra_columns))
     return tasks
 
 

@@ -31,6 +31,6 @@ def run(task: Task, *, threads: int | Literal["auto"] = 1) -> Fragment:
         task.null_elements,
         task.profile,
         threads,
-        task.skip_others,
+        task.skip_extra_columns,
     )
     return Fragment(task.job, file, task.schema)

@@ -10,7 +10,7 @@ from .. import _tensilo
 # path, rows and digest
 PlannedInput = tuple[str, int, bytes]
 # number, samples, raw bytes, bytes, offset of the footer, content id
-WrittenFile = tuple[int, int, int, int, int, bytes]
+JobFile = tuple[int, int, int, int, int, bytes]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Task:
     schema: _tensilo.Schema = field(repr=False)
     profile: str | Mapping[str, str] = field(hash=False)
     null_elements: str
-    skip_others: bool
+    skip_extra_columns: bool
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Fragment:
     """A file that was written, and is in no version yet: all that the manifest will say of it."""
 
     job: Job
-    file: WrittenFile
+    file: JobFile
     schema: _tensilo.Schema = field(repr=False)
 
     @property

@@ -16,8 +16,8 @@ class Column:
         is_text = h5py.check_string_dtype(dtype) is not None
         vlen = None if is_text else h5py.check_vlen_dtype(dtype)
         self._view = numpy_dtype(views[name]) if name in views else None
-        asked = known.get(name)
-        self._is_text = is_text and (asked is None or asked.dtype != "bytes")
+        declared = known.get(name)
+        self._is_text = is_text and (declared is None or declared.dtype != "bytes")
         self._is_list = is_text or vlen is not None or dtype.kind == "V"
         self.is_ragged = is_text or vlen is not None
         self.row_bytes = dtype.itemsize
@@ -27,8 +27,8 @@ class Column:
             viewed = dtype if vlen is None else vlen
             if self._view and (is_text or self._view.itemsize != viewed.itemsize):
                 raise TypeError(f"its bits are no {self._view}")
-            if asked is not None:
-                self.type = asked
+            if declared is not None:
+                self.type = declared
             elif not self._is_list:
                 self.type = _tensilo.tensor(self._view or dtype.newbyteorder("="), shape)
             elif dtype.names:

@@ -96,9 +96,9 @@ def _check_extent(h5py, found, source, path, where):
     kind = mapped.get_select_type()
     if kind == h5s.SEL_ALL:
         # the file does not state the shape that the source had
-        due = source.vspace.get_select_npoints()
-        if found.size != due:
-            text = f"the virtual dataset takes {due:,} values from {where}, which has {found.size:,}"
+        expected = source.vspace.get_select_npoints()
+        if found.size != expected:
+            text = f"the virtual dataset takes {expected:,} values from {where}, which has {found.size:,}"
             raise refused(f"{text}; {_WAYS}", column=path)
         return
     if kind == h5s.SEL_HYPERSLABS and mapped.is_regular_hyperslab():
@@ -128,13 +128,13 @@ def _opened(h5py, name, dataset):
     prefix = ""
     with suppress(AttributeError):
         prefix = os.fsdecode(dataset.id.get_access_plist().get_virtual_prefix())
-    for path in _places(name.replace("%%", "%"), dataset.file.filename, "HDF5_VDS_PREFIX", prefix):
+    for path in _search_paths(name.replace("%%", "%"), dataset.file.filename, "HDF5_VDS_PREFIX", prefix):
         with suppress(OSError):
             return h5py.File(path, "r")
     return None
 
 
-def _places(name, parent, variable, prefix):
+def _search_paths(name, parent, variable, prefix):
     """Yields the paths under which HDF5 looks for a file, in its order."""
     folder = os.path.dirname(os.path.abspath(parent))
     if os.path.isabs(name):
@@ -151,22 +151,23 @@ def _places(name, parent, variable, prefix):
 def _check_external(dataset, path):
     left = dataset.size * dataset.dtype.itemsize
     for name, offset, size in dataset.external:
-        due = min(left, size)
-        left -= due
-        if not due:
+        expected = min(left, size)
+        left -= expected
+        if not expected:
             continue
-        places = [name]
+        candidates = [name]
         prefix = os.environ.get("HDF5_EXTFILE_PREFIX", "")
         if prefix and not os.path.isabs(name):
             folder = os.path.dirname(os.path.abspath(dataset.file.filename))
-            places = [os.path.join(prefix.replace("${ORIGIN}", folder), name)]
+            candidates = [os.path.join(prefix.replace("${ORIGIN}", folder), name)]
         with suppress(AttributeError):
             prefix = os.fsdecode(dataset.id.get_access_plist().get_efile_prefix())
             if prefix and not os.path.isabs(name):
-                places.append(os.path.join(prefix, name))
-        sizes = [os.path.getsize(place) for place in places if os.path.exists(place)]
+                candidates.append(os.path.join(prefix, name))
+        sizes = [os.path.getsize(candidate) for candidate in candidates if os.path.exists(candidate)]
         if not sizes:
             raise refused(f"the values are in the external file {name!r}, which does not exist; {_WAYS}", column=path)
-        if sizes[0] < offset + due:
-            text = f"the values are in the external file {name!r}, which has {sizes[0]:,} bytes, not {offset + due:,}"
+        end = offset + expected
+        if sizes[0] < end:
+            text = f"the values are in the external file {name!r}, which has {sizes[0]:,} bytes, not {end:,}"
             raise refused(f"{text}; {_WAYS}", column=path)

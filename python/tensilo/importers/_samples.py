@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from itertools import chain, islice
 
 from .. import _tensilo
-from .._progress import shown
+from .._progress import progress_callback
 from ._columns import check, columns_of
 from ._schema import plain, refused
 
 BATCH_BYTES = 16 << 20
 _BATCH_SAMPLES = 1024
-_EXAMINED_BYTES = 64 << 20
+_MAX_INFER_BYTES = 64 << 20
 
 
 def check_output(output, options):
@@ -25,7 +25,7 @@ def check_output(output, options):
         raise FileExistsError(errno.EEXIST, "pass overwrite=True to replace it", path)
 
 
-def write_samples(samples, output, *, schema, columns, examined, total, progress, options):
+def write_samples(samples, output, *, schema, columns, infer_samples, total, progress, options):
     """Writes an iterable of dicts, and opens the result.
 
     Args:
@@ -33,7 +33,7 @@ def write_samples(samples, output, *, schema, columns, examined, total, progress
         output: the file or folder.
         schema: types of columns; those of others are found from the first samples.
         columns: the keys to store, or None for those of the schema and of the first samples.
-        examined: the number of the first samples that types are found from.
+        infer_samples: the number of the first samples that types are found from.
         total: the number of samples, or None if it is not known.
         progress: see ``tensilo.convert``.
         options: those of ``tensilo.Writer``.
@@ -41,17 +41,17 @@ def write_samples(samples, output, *, schema, columns, examined, total, progress
     check_output(output, options)
     known, columns = dict(schema.items()) if schema is not None else {}, as_names(columns)
     samples = _numbered(samples)
-    head, head_bytes = [], 0
-    for sample in islice(samples, max(examined, 1)):
-        head.append(sample)
-        head_bytes += size_of(list(sample.values()))
-        if head_bytes >= _EXAMINED_BYTES:
+    first_samples, first_sample_bytes = [], 0
+    for sample in islice(samples, max(infer_samples, 1)):
+        first_samples.append(sample)
+        first_sample_bytes += size_of(list(sample.values()))
+        if first_sample_bytes >= _MAX_INFER_BYTES:
             break
-    if not head:
+    if not first_samples:
         raise refused("there are no samples")
-    leaves, structures = _columns(known, head, columns)
+    leaves, structures = _columns(known, first_samples, columns)
     types = {leaf.name: leaf.type for leaf in leaves}
-    batches = _batches(chain(head, samples), leaves, structures, is_strict=columns is None)
+    batches = _batches(chain(first_samples, samples), leaves, structures, is_strict=columns is None)
     return write_batches(batches, output, types, total=total, progress=progress, options=options)
 
 
@@ -63,7 +63,7 @@ def write_batches(batches, output, schema, *, total, progress, options):
         schema: a dict from names to types.
     """
     done = 0
-    with shown(progress) as show, _tensilo.Writer(output, schema, **options) as writer:
+    with progress_callback(progress) as show, _tensilo.Writer(output, schema, **options) as writer:
         for count, batch in batches:
             _write(writer, batch, count, done)
             done += count
@@ -112,18 +112,18 @@ def _numbered(samples):
         number += 1
 
 
-def _columns(known, head, columns):
+def _columns(known, first_samples, columns):
     """Returns the columns of samples, and for each key the structure of its dicts."""
-    keys = dict.fromkeys(chain(*head))
+    keys = dict.fromkeys(chain(*first_samples))
     # a schema may name a member of a dict, which is no key
     keys = dict.fromkeys([*(name for name in known if not any(_is_member(name, key) for key in keys)), *keys])
     if columns is not None:
         # a key that has dots is not the member of another one
-        wanted = [name if name in keys else next((key for key in keys if _is_in(name, key)), name) for name in columns]
-        keys = dict.fromkeys(wanted)
+        requested = [name if name in keys else next((key for key in keys if _is_in(name, key)), name) for name in columns]
+        keys = dict.fromkeys(requested)
     leaves, structures = [], {}
     for key in keys:
-        found, structures[key] = columns_of(key, [sample.get(key) for sample in head], known)
+        found, structures[key] = columns_of(key, [sample.get(key) for sample in first_samples], known)
         leaves += found
     if columns is not None:
         leaves = _chosen(leaves, columns)
@@ -132,7 +132,7 @@ def _columns(known, head, columns):
         for name in known:
             if name not in stored:
                 text = "the schema has this column, and the first samples have no values of it"
-                raise refused(f"{text}; examine more samples by examined=, or leave it out", column=name)
+                raise refused(f"{text}; examine more samples by infer_samples=, or leave it out", column=name)
     names = set()
     for leaf in leaves:
         if leaf.name in names:
@@ -176,7 +176,7 @@ def _batches(samples, leaves, structures, is_strict):
             for key, structure in nested.items():
                 check(structure, sample.get(key), key)
         except ValueError as error:
-            raise refused(f"sample {number}: {error}; examine more samples by examined=") from None
+            raise refused(f"sample {number}: {error}; examine more samples by infer_samples=") from None
         for leaf, column in zip(leaves, batch.values(), strict=True):
             value = leaf.value(sample)
             column.append(value)

@@ -10,8 +10,8 @@ from .. import _tensilo
 from .._errors import InputError
 
 _PLAIN = {bool, int, float, str, bytes, type(None)}
-_MOST_SIGNED = 2**63 - 1
-_MOST_EXACT = 2**53
+_MAX_I64 = 2**63 - 1
+_MAX_EXACT_F64 = 2**53
 # the errors of functions that decode other bytes than they expect
 _MALFORMED = (
     ArithmeticError,
@@ -124,9 +124,9 @@ def _number_type(kinds, numbers):
     if kinds == {"bool"}:
         return "bool"
     if kinds == {"int"}:
-        return "u64" if max(numbers) > _MOST_SIGNED else "i64"
+        return "u64" if max(numbers) > _MAX_I64 else "i64"
     if kinds <= {"int", "float"}:
-        if any(abs(number) > _MOST_EXACT for number in numbers if isinstance(number, int)):
+        if any(abs(number) > _MAX_EXACT_F64 for number in numbers if isinstance(number, int)):
             raise TypeError("int and float, with integers that f64 does not hold exactly")
         return "f64"
     raise TypeError(f"values of different types: {', '.join(sorted(kinds))}")
@@ -160,8 +160,8 @@ def _tensor(dtype, shapes, nullable):
     """Returns the type of tensors of these shapes; a shape may end at an extent of 0."""
     whole = {shape for shape in shapes if shape != (0,)} or shapes
     if len({len(shape) for shape in whole}) > 1:
-        least, most = min(whole, key=len), max(whole, key=len)
-        raise ValueError(f"arrays of different ranks, such as {least} and {most}")
+        shortest, longest = min(whole, key=len), max(whole, key=len)
+        raise ValueError(f"arrays of different ranks, such as {shortest} and {longest}")
     first = {shape[0] for shape in shapes if shape}
     others = [set(extents) for extents in zip(*whole, strict=True)][1:]
     extents = [first, *others] if first else []

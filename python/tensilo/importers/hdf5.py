@@ -109,12 +109,12 @@ def _batches(columns, total):
     if rows * row_bytes > 4 * BATCH_BYTES:
         rows = max(BATCH_BYTES // row_bytes, 1)
     is_ragged = any(column.is_ragged for column in columns)
-    most, rows, start = min(rows, _RAGGED_SAMPLES), min(rows, 16) if is_ragged else rows, 0
+    max_rows, rows, start = min(rows, _RAGGED_SAMPLES), min(rows, 16) if is_ragged else rows, 0
     while start < total:
         end = min(start + rows, total)
         read = {dataset: dataset[start:end] for dataset in datasets}
         batch = {column.name: column.samples(read[column.dataset], start) for column in columns}
         yield end - start, batch
         if is_ragged:
-            rows = max(min(4 * rows, most, rows * BATCH_BYTES // max(size_of(list(batch.values())), 1)), 1)
+            rows = max(min(4 * rows, max_rows, rows * BATCH_BYTES // max(size_of(list(batch.values())), 1)), 1)
         start = end

@@ -3,7 +3,7 @@
 from itertools import chain
 
 from .._convert import convert
-from .._progress import shown
+from .._progress import progress_callback
 from ._samples import check_output
 from ._schema import refused
 
@@ -59,7 +59,7 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
     if first is None:
         raise refused("there are no samples")
     failed: list[BaseException] = []
-    with shown(progress) as show:
+    with progress_callback(progress) as show:
 
         def read():
             done = 0

@@ -3,7 +3,7 @@
 from ._samples import write_samples
 
 
-def from_iterable(samples, output, schema=None, *, columns=None, examined=1024, progress=False, **options):
+def from_iterable(samples, output, schema=None, *, columns=None, infer_samples=1024, progress=False, **options):
     """Writes the samples that an iterable yields, and opens the result.
 
     Samples are taken one by one and written in batches, so that memory holds a batch of at most 1024
@@ -30,7 +30,7 @@ def from_iterable(samples, output, schema=None, *, columns=None, examined=1024, 
             those of others are found.
         columns: the keys to store, or members such as "box.x"; by default those of the schema and of the
             first samples, and a sample with another is an error.
-        examined: the number of the first samples that types are found from.
+        infer_samples: the number of the first samples that types are found from.
         progress: True for a line on the standard error, or a function of phase, done and total.
         options: those of ``tensilo.Writer``: ``shard_bytes``, ``profile``, ``metadata``, ``threads``,
             ``overwrite``.
@@ -49,7 +49,7 @@ def from_iterable(samples, output, schema=None, *, columns=None, examined=1024, 
         output,
         schema=schema,
         columns=columns,
-        examined=examined,
+        infer_samples=infer_samples,
         total=total,
         progress=progress,
         options=options,

@@ -21,7 +21,7 @@ def from_lmdb(
     db=None,
     schema=None,
     columns=None,
-    examined=1024,
+    infer_samples=1024,
     progress=False,
     **options,
 ):
@@ -42,7 +42,7 @@ def from_lmdb(
         db: the name of a database in the environment, or None for the unnamed one.
         schema: types of columns; those of others are found as in ``from_iterable``.
         columns: the columns to store; all by default.
-        examined: the number of the first samples that types are found from.
+        infer_samples: the number of the first samples that types are found from.
         progress: True for a line on the standard error, or a function of phase, done and total.
         options: those of ``tensilo.Writer``.
 
@@ -62,8 +62,8 @@ def from_lmdb(
     # with its lock file, pages that this reads are not used again by a process that writes
     lock = os.access(os.path.join(path, "lock.mdb") if is_folder else path + "-lock", os.W_OK)
     skip = {text.encode() if isinstance(text, str) else bytes(text) for text in skip}
-    most = int(db is not None)
-    with lmdb.open(path, subdir=is_folder, readonly=True, lock=lock, create=False, max_dbs=most) as env:
+    max_dbs = int(db is not None)
+    with lmdb.open(path, subdir=is_folder, readonly=True, lock=lock, create=False, max_dbs=max_dbs) as env:
         _check_length(env, os.path.join(path, "data.mdb") if is_folder else path)
         opened = env.open_db(db.encode() if isinstance(db, str) else db, create=False)
         with env.begin(db=opened) as transaction:
@@ -74,7 +74,7 @@ def from_lmdb(
                 output,
                 schema=schema,
                 columns=columns,
-                examined=examined,
+                infer_samples=infer_samples,
                 total=total,
                 progress=progress,
                 options=options,
@@ -84,15 +84,15 @@ def from_lmdb(
 def _check_length(env, path):
     """Refuses a file that was cut off: LMDB maps it, and the system ends a process that reads what is gone."""
     page_bytes, page_count = env.stat()["psize"], env.info()["last_pgno"] + 1
-    due, found = page_bytes * page_count, os.path.getsize(path)
-    if found >= due:
+    expected, found = page_bytes * page_count, os.path.getsize(path)
+    if found >= expected:
         return
     # pages that nothing reads may never have been written
     free = set()
     with suppress(ValueError, struct.error), open(path, "rb") as file:
         free = free_pages(file, page_bytes)
     if not all(page in free for page in range(found // page_bytes, page_count)):
-        raise refused(f"the file is cut off: it has {found:,} bytes, not {due:,}", path=path)
+        raise refused(f"the file is cut off: it has {found:,} bytes, not {expected:,}", path=path)
 
 
 def _as_is(value):

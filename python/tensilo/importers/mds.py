@@ -17,7 +17,7 @@ def from_mds(
     allow_pickle=False,
     schema=None,
     columns=None,
-    examined=1024,
+    infer_samples=1024,
     progress=False,
     **options,
 ):
@@ -35,7 +35,7 @@ def from_mds(
             have. They must be of data that you trust.
         schema: types of columns; those of others are found as in ``from_iterable``.
         columns: the columns to store; all by default.
-        examined: the number of the first samples that types are found from.
+        infer_samples: the number of the first samples that types are found from.
         progress: True for a line on the standard error, or a function of phase, done and total.
         options: those of ``tensilo.Writer``.
 
@@ -63,7 +63,7 @@ def from_mds(
         output,
         schema=schema,
         columns=columns,
-        examined=examined,
+        infer_samples=infer_samples,
         total=total,
         progress=progress,
         options=options,
@@ -80,8 +80,8 @@ def _samples(folder, shard, columns, allow_pickle):
     with malformed("the index", os.path.join(folder, "index.json")):
         names, sizes = shard["column_names"], shard["column_sizes"]
         for name, encoding in zip(names, shard["column_encodings"], strict=True):
-            is_wanted = columns is None or name in columns
-            decoders.append(decoder(name, encoding, allow_pickle) if is_wanted else None)
+            is_requested = columns is None or name in columns
+            decoders.append(decoder(name, encoding, allow_pickle) if is_requested else None)
         path = os.path.join(folder, shard["raw_data"]["basename"])
     with ShardBytes(path, folder, shard) as data:
         count = shard["samples"]

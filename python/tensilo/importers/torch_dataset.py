@@ -14,7 +14,7 @@ def from_torch_dataset(
     columns=None,
     transform=None,
     num_workers=0,
-    examined=1024,
+    infer_samples=1024,
     progress=False,
     **options,
 ):
@@ -30,7 +30,7 @@ def from_torch_dataset(
         transform: a function of a sample of the dataset, which returns the dict or tuple to store: such as
             images as arrays or bytes.
         num_workers: processes that read samples and transform them, of a map-style dataset.
-        examined: the number of the first samples that types are found from.
+        infer_samples: the number of the first samples that types are found from.
         progress: True for a line on the standard error, or a function of phase, done and total.
         options: those of ``tensilo.Writer``.
 
@@ -63,7 +63,7 @@ def from_torch_dataset(
         output,
         schema=schema,
         columns=columns,
-        examined=examined,
+        infer_samples=infer_samples,
         total=total,
         progress=progress,
         options=options,

@@ -7,16 +7,16 @@
 //! What is enumerated: gaps or none; then each mapping, or none; then each prediction of its
 //! numbers, or none; and filters in place of a prediction, for numbers of two bytes.
 
+use super::dictionaries::{DictionaryOrder, DictionaryPlan, DictionaryRequest, find_dictionaries};
 use super::mapping::{Bases, Mapping, Numbers};
-use super::multiples::{find_multiple, find_quotients, find_upper_bits};
+use super::multiples::{find_float_multiples, find_int_multiple, find_upper_bits};
 use super::options::Present;
-use super::palettes::{FoundPalettes, PaletteOrder, WantedPalettes, find_palettes};
-use super::plan::{BinChoice, Combination, Numbering, Palettes};
+use super::plan::{BinChoice, Combination, Dictionaries, Numbering};
 use crate::Result;
 use crate::codec::{
     bits::split,
     choice::{
-        Coded, Idea, SampledPart, Search, best_weights, bin_predictions, drop_first_rows, refine, transform_blocks,
+        CostModel, Idea, SampledPart, Search, best_weights, bin_predictions, drop_first_rows, refine, transform_blocks,
     },
     part::Geometry,
     scratch::EncodeScratch,
@@ -29,39 +29,39 @@ use crate::kernel::{
 
 /// Combinations are encoded if their estimate is greater than the least by at most one in this
 /// many; at most that many of them.
-const CLOSE_ONE_IN: f64 = 8.0;
-const MOST_FINALISTS: usize = 2;
-const MOST_FINALISTS_FOR_SIZE: usize = 4;
+const FINALIST_MARGIN_DIVISOR: f64 = 8.0;
+const MAX_FINALISTS: usize = 2;
+const MAX_FINALISTS_FOR_SIZE: usize = 4;
 /// Further predictions of a mapping are looked at if the first of them is greater than the least by
 /// at most one in this many.
-const PROMISING_ONE_IN: f64 = 2.0;
+const PREDICTION_MARGIN_DIVISOR: f64 = 2.0;
 /// The predictions that are tried for numbers of a mapping: the best predictions of the elements,
 /// and differences, which suit numbers even if elements have noise.
-const MOST_LIKELY: usize = 2;
-const MOST_LIKELY_FOR_SIZE: usize = 6;
+const MAX_PREDICTIONS: usize = 2;
+const MAX_PREDICTIONS_FOR_SIZE: usize = 6;
 /// Filters and weights are looked at if what they may replace is greater than the least by at most
 /// one in this many: fitting them takes time.
-const LIKELY_ONE_IN: f64 = 8.0;
+const FIT_MARGIN_DIVISOR: f64 = 8.0;
 /// The elements that weights are fitted to, at least.
-const WEIGHED: usize = 1024;
+const MIN_WEIGHT_FIT_ELEMENTS: usize = 1024;
 /// The most elements of the innermost dimension that have palettes of their own.
-const MOST_CHANNELS: u32 = 16;
+const MAX_CHANNELS: u32 = 16;
 
 /// What bins of a profile may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Means {
+pub(crate) struct BinSettings {
     /// Whether details below numbers may be used, which are slow to decode.
     pub for_size: bool,
     pub width: Width,
 }
 
-impl Means {
-    fn most_finalists(&self) -> usize {
-        if self.for_size { MOST_FINALISTS_FOR_SIZE } else { MOST_FINALISTS }
+impl BinSettings {
+    fn max_finalists(&self) -> usize {
+        if self.for_size { MAX_FINALISTS_FOR_SIZE } else { MAX_FINALISTS }
     }
 
-    fn most_likely(&self) -> usize {
-        if self.for_size { MOST_LIKELY_FOR_SIZE } else { MOST_LIKELY }
+    fn max_predictions(&self) -> usize {
+        if self.for_size { MAX_PREDICTIONS_FOR_SIZE } else { MAX_PREDICTIONS }
     }
 }
 
@@ -73,7 +73,7 @@ struct Elements<'a> {
     /// The stored bytes of the gaps between them.
     mark_bytes: usize,
     /// The elements of the part for each of these.
-    one_in: f64,
+    sample_scale: f64,
 }
 
 /// A visitor of combinations for all elements.
@@ -83,7 +83,7 @@ type VisitWhole<'v> = dyn FnMut(Combination, &mut EncodeScratch) -> Result<()> +
 /// filters are in the scratch.
 pub(crate) fn each_finalist(
     choice: &BinChoice,
-    means: Means,
+    settings: BinSettings,
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
@@ -93,7 +93,7 @@ pub(crate) fn each_finalist(
     let mut present = std::mem::take(&mut scratch.present);
     present.gaps = None;
     if choice.finalists.iter().any(|combination| combination.has_gaps) {
-        present.find(means.width, geometry, raw);
+        present.find(settings.width, geometry, raw);
     }
     for combination in &choice.finalists {
         let has_gaps = combination.has_gaps;
@@ -103,11 +103,11 @@ pub(crate) fn each_finalist(
         let elements = if has_gaps { whole.between(&present) } else { whole };
         let numbering = match choice.is_fitted {
             true => Some(combination.numbering),
-            false => fitted(means, combination.numbering, elements, &mut scratch.palettes),
+            false => fit_numbering(settings, combination.numbering, elements, &mut scratch.dictionaries),
         };
         let Some(numbering) = numbering else { continue };
         let combination = Combination { numbering, ..*combination };
-        if !set(means, &combination, elements, scratch) {
+        if !set(settings, &combination, elements, scratch) {
             continue;
         }
         if has_gaps {
@@ -124,55 +124,60 @@ pub(crate) fn each_finalist(
 }
 
 /// Fits a numbering, which other elements have, to these. `None` if they cannot have it.
-fn fitted(
-    means: Means,
+fn fit_numbering(
+    settings: BinSettings,
     numbering: Numbering,
     elements: Elements<'_>,
-    palettes: &mut Vec<FoundPalettes>,
+    dictionaries: &mut Vec<DictionaryPlan>,
 ) -> Option<Numbering> {
     let Elements { geometry, bytes, .. } = elements;
     match numbering {
-        Numbering::None | Numbering::Quotient(..) => Some(numbering),
-        Numbering::Palettes(of) => {
-            let wanted =
-                WantedPalettes { order: of.order, count: of.count, geometry: &geometry, elements: bytes, sample: None };
-            palettes.clear();
-            palettes.push(find_palettes(means.width, wanted)?);
-            Some(Numbering::Palettes(Palettes { place: 0, ..of }))
+        Numbering::None | Numbering::FloatMultiple(..) => Some(numbering),
+        Numbering::Dictionaries(candidate) => {
+            let request = DictionaryRequest {
+                order: candidate.order,
+                count: candidate.count,
+                geometry: &geometry,
+                elements: bytes,
+                sample: None,
+            };
+            dictionaries.clear();
+            dictionaries.push(find_dictionaries(settings.width, request)?);
+            Some(Numbering::Dictionaries(Dictionaries { index: 0, ..candidate }))
         }
-        Numbering::Multiple(_, Bases::Zero) => {
-            find_upper_bits(means.width, bytes).map(|multiple| Numbering::Multiple(multiple, Bases::Zero))
+        Numbering::IntMultiple(_, Bases::Zero) => {
+            find_upper_bits(settings.width, bytes).map(|int_multiple| Numbering::IntMultiple(int_multiple, Bases::Zero))
         }
-        Numbering::Multiple(_, bases) => {
-            find_multiple(means.width, &geometry, bytes).map(|multiple| Numbering::Multiple(multiple, bases))
-        }
+        Numbering::IntMultiple(_, bases) => find_int_multiple(settings.width, &geometry, bytes)
+            .map(|int_multiple| Numbering::IntMultiple(int_multiple, bases)),
     }
 }
 
 /// Chooses the combinations that are worth encoding.
-pub(crate) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> BinChoice {
+pub(crate) fn choose(settings: BinSettings, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> BinChoice {
     let SampledPart { geometry, raw, .. } = *part;
     let sample = std::mem::take(&mut part.sample);
     let whole = Elements::whole(geometry, raw);
-    let pieces = &sample.pieces;
-    let of_pieces = whole.some(geometry.in_blocks(&pieces.ends), &pieces.bytes);
-    scratch.palettes.clear();
+    let segments = &sample.segments;
+    let sampled = whole.subset(geometry.in_blocks(&segments.ends), &segments.bytes);
+    scratch.dictionaries.clear();
     let mut found = Vec::new();
-    let estimated = each_combination(means, whole, of_pieces, scratch, &mut |combination, some, scratch| {
-        let bytes = bytes_of(means, &combination, some, scratch);
+    let estimated = each_combination(settings, whole, sampled, scratch, &mut |combination, subset, scratch| {
+        let bytes = estimate_bytes(settings, &combination, subset, scratch);
         found.push(Combination { bytes, ..combination });
         Ok(bytes)
     });
     debug_assert!(estimated.is_ok(), "estimates do not fail");
     found.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
-    let least = found.first().map_or(0.0, |first| first.bytes);
-    found.retain(|combination| combination.bytes <= least + least / CLOSE_ONE_IN);
-    let mut finalists = finalists(means, found);
+    let min_bytes = found.first().map_or(0.0, |first| first.bytes);
+    found.retain(|combination| combination.bytes <= min_bytes + min_bytes / FINALIST_MARGIN_DIVISOR);
+    let mut finalists = finalists(settings, found);
     if let Some(best) = finalists.first_mut()
         && scratch.search.has(Idea::PartBase)
-        && let Some(other) = best.of_part().filter(|other| !other.has_gaps && set(means, other, of_pieces, scratch))
+        && let Some(other) =
+            best.with_part_base().filter(|other| !other.has_gaps && set(settings, other, sampled, scratch))
     {
-        let bytes = bytes_of(means, &other, of_pieces, scratch);
+        let bytes = estimate_bytes(settings, &other, sampled, scratch);
         if bytes < best.bytes {
             *best = Combination { bytes, ..other };
         }
@@ -183,20 +188,20 @@ pub(crate) fn choose(means: Means, part: &mut SampledPart<'_>, scratch: &mut Enc
 
 /// Returns the best combinations, the best one first. For the smallest profile, also returns the
 /// best one with another kind of mapping and the best one with another prediction.
-fn finalists(means: Means, mut sorted: Vec<Combination>) -> Vec<Combination> {
+fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();
-    let take = |place: Option<usize>, sorted: &mut Vec<Combination>| place.map(|place| sorted.remove(place));
+    let take = |index: Option<usize>, sorted: &mut Vec<Combination>| index.map(|index| sorted.remove(index));
     let Some(best) = take((!sorted.is_empty()).then_some(0), &mut sorted) else { return finalists };
     finalists.push(best);
-    if means.for_size {
+    if settings.for_size {
         let numbering = std::mem::discriminant(&best.numbering);
         let other = sorted.iter().position(|other| std::mem::discriminant(&other.numbering) != numbering);
         finalists.extend(take(other, &mut sorted));
-        let prediction = |of: &Combination| (of.has_gaps, of.transform, of.has_filters);
+        let prediction = |candidate: &Combination| (candidate.has_gaps, candidate.transform, candidate.has_filters);
         let other = sorted.iter().position(|other| prediction(other) != prediction(&best));
         finalists.extend(take(other, &mut sorted));
     }
-    let rest = means.most_finalists().saturating_sub(finalists.len());
+    let rest = settings.max_finalists().saturating_sub(finalists.len());
     finalists.extend(sorted.into_iter().take(rest));
     finalists
 }
@@ -204,15 +209,15 @@ fn finalists(means: Means, mut sorted: Vec<Combination>) -> Vec<Combination> {
 /// Calls `visit` for each combination of all elements. Gaps, numbers and filters are in the
 /// scratch.
 pub(crate) fn each_choice(
-    means: Means,
+    settings: BinSettings,
     geometry: &Geometry<'_>,
     raw: &[u8],
     scratch: &mut EncodeScratch,
     visit: &mut VisitWhole<'_>,
 ) -> Result<()> {
     let whole = Elements::whole(*geometry, raw);
-    scratch.palettes.clear();
-    each_combination(means, whole, whole, scratch, &mut |combination, _, scratch| {
+    scratch.dictionaries.clear();
+    each_combination(settings, whole, whole, scratch, &mut |combination, _, scratch| {
         visit(combination, scratch).map(|()| 0.0)
     })
 }
@@ -224,40 +229,42 @@ type Visit<'v> = dyn FnMut(Combination, Elements<'_>, &mut EncodeScratch) -> Res
 /// Calls `visit` for each combination, on some elements of all. Numbers and filters are in the
 /// scratch, and, if these are all elements, gaps.
 fn each_combination(
-    means: Means,
+    settings: BinSettings,
     whole: Elements<'_>,
-    some: Elements<'_>,
+    subset: Elements<'_>,
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     scratch.present.gaps = None;
-    each_numbering(means, false, whole, some, scratch, visit)?;
+    each_numbering(settings, false, whole, subset, scratch, visit)?;
     if !scratch.search.has(Idea::Gaps) {
         return Ok(());
     }
-    let (mut of_all, mut of_some) = (Present::default(), Present::default());
-    let Elements { geometry, bytes, .. } = some;
-    if !of_some.find(means.width, &geometry, bytes) || !of_all.find(means.width, &whole.geometry, whole.bytes) {
+    let (mut whole_present, mut subset_present) = (Present::default(), Present::default());
+    let Elements { geometry, bytes, .. } = subset;
+    if !subset_present.find(settings.width, &geometry, bytes)
+        || !whole_present.find(settings.width, &whole.geometry, whole.bytes)
+    {
         return Ok(());
     }
     if bytes.len() == whole.bytes.len() {
         // what is visited may be encoded
-        scratch.present.find(means.width, &whole.geometry, whole.bytes);
+        scratch.present.find(settings.width, &whole.geometry, whole.bytes);
     }
-    let whole = whole.between(&of_all);
-    let between = some.between(&of_some);
-    let some = Elements { mark_bytes: between.mark_bytes, ..whole.some(between.geometry, between.bytes) };
-    each_numbering(means, true, whole, some, scratch, visit)
+    let whole = whole.between(&whole_present);
+    let between = subset.between(&subset_present);
+    let subset = Elements { mark_bytes: between.mark_bytes, ..whole.subset(between.geometry, between.bytes) };
+    each_numbering(settings, true, whole, subset, scratch, visit)
 }
 
 impl<'a> Elements<'a> {
     fn whole(geometry: Geometry<'a>, bytes: &'a [u8]) -> Self {
-        Self { geometry, bytes, mark_bytes: 0, one_in: 1.0 }
+        Self { geometry, bytes, mark_bytes: 0, sample_scale: 1.0 }
     }
 
-    fn some<'s>(&self, geometry: Geometry<'s>, bytes: &'s [u8]) -> Elements<'s> {
-        let one_in = self.bytes.len().max(1) as f64 / bytes.len().max(1) as f64;
-        Elements { geometry, bytes, mark_bytes: 0, one_in }
+    fn subset<'s>(&self, geometry: Geometry<'s>, bytes: &'s [u8]) -> Elements<'s> {
+        let sample_scale = self.bytes.len().max(1) as f64 / bytes.len().max(1) as f64;
+        Elements { geometry, bytes, mark_bytes: 0, sample_scale }
     }
 
     /// Returns the start of the first block, of `count` elements or two rows.
@@ -277,26 +284,26 @@ impl<'a> Elements<'a> {
 }
 
 fn each_numbering(
-    means: Means,
+    settings: BinSettings,
     has_gaps: bool,
     whole: Elements<'_>,
-    some: Elements<'_>,
+    subset: Elements<'_>,
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let search = scratch.search;
-    let mut least = f64::INFINITY;
+    let mut min_bytes = f64::INFINITY;
     // the best prediction from the row above for each stride, and combinations that filters may
     // predict
     let mut planar: Vec<(u32, Combination)> = Vec::new();
     let mut lines = Vec::new();
     let mut likely: Option<Vec<Prediction>> = None;
-    for numbering in numberings(means, whole, some, search, &mut scratch.palettes) {
-        if !set_numbers(numbering, some, scratch) {
+    for numbering in numberings(settings, whole, subset, search, &mut scratch.dictionaries) {
+        if !set_numbers(numbering, subset, scratch) {
             continue;
         }
         scratch.filters.filters = None;
-        let (width, geometry) = of_numbers(means.width, numbering, &scratch.numbers, &some.geometry);
+        let (width, geometry) = number_geometry(settings.width, numbering, &scratch.numbers, &subset.geometry);
         let predictions = match &likely {
             Some(likely) if !search.is_exhaustive => likely.clone(),
             _ => bin_predictions(&geometry, search),
@@ -304,16 +311,16 @@ fn each_numbering(
         let transforms = std::iter::once(Transform::None).chain(predictions.iter().copied().map(Transform::Predict));
         let mut estimates = Vec::new();
         let may_be_filtered = width == Width::W2 && search.has(Idea::Filters);
-        let mut own = f64::INFINITY;
+        let mut numbering_min_bytes = f64::INFINITY;
         let mut line: Option<Combination> = None;
-        let of = |transform| Combination { has_gaps, numbering, transform, has_filters: false, bytes: 0.0 };
+        let candidate = |transform| Combination { has_gaps, numbering, transform, has_filters: false, bytes: 0.0 };
         for (i, transform) in transforms.enumerate() {
-            if i == 2 && own > least + least / PROMISING_ONE_IN {
+            if i == 2 && numbering_min_bytes > min_bytes + min_bytes / PREDICTION_MARGIN_DIVISOR {
                 break;
             }
-            let bytes = visit(of(transform), some, scratch)?;
-            own = own.min(bytes);
-            let combination = Combination { bytes, ..of(transform) };
+            let bytes = visit(candidate(transform), subset, scratch)?;
+            numbering_min_bytes = numbering_min_bytes.min(bytes);
+            let combination = Combination { bytes, ..candidate(transform) };
             if let Transform::Predict(prediction) = transform {
                 estimates.push((bytes, prediction));
             }
@@ -329,42 +336,44 @@ fn each_numbering(
                 _ => {}
             }
         }
-        least = least.min(own);
+        min_bytes = min_bytes.min(numbering_min_bytes);
         lines.extend(line);
         if likely.is_none() {
             estimates.sort_by(|(a, _), (b, _)| a.total_cmp(b));
             let mut best: Vec<_> =
-                estimates.into_iter().map(|(_, prediction)| prediction).take(means.most_likely()).collect();
+                estimates.into_iter().map(|(_, prediction)| prediction).take(settings.max_predictions()).collect();
             best.extend(predictions.first().filter(|delta| !best.contains(delta)));
             likely = Some(best);
         }
         if search.is_exhaustive {
-            let planar = predictions.into_iter().filter(|of| of.stride > 1 && of.predictor == Predictor::Delta);
+            let planar = predictions
+                .into_iter()
+                .filter(|candidate| candidate.stride > 1 && candidate.predictor == Predictor::Delta);
             for prediction in planar {
-                visit_weighted(means, of(Transform::Predict(prediction)), some, scratch, visit)?;
+                visit_weighted(settings, candidate(Transform::Predict(prediction)), subset, scratch, visit)?;
             }
             if may_be_filtered {
-                visit_filtered(means, of(Transform::None), some, scratch, visit)?;
+                visit_filtered(settings, candidate(Transform::None), subset, scratch, visit)?;
             }
         }
     }
     if search.is_exhaustive {
         return Ok(());
     }
-    let is_likely = |best: &Combination| best.bytes <= least + least / LIKELY_ONE_IN;
+    let is_likely = |best: &Combination| best.bytes <= min_bytes + min_bytes / FIT_MARGIN_DIVISOR;
     let mut planar: Vec<Combination> = planar.into_iter().map(|(_, best)| best).filter(is_likely).collect();
     planar.sort_by(|a, b| a.bytes.total_cmp(&b.bytes));
-    for best in planar.into_iter().take(if means.for_size { usize::MAX } else { 1 }) {
-        set_numbers(best.numbering, some, scratch);
+    for best in planar.into_iter().take(if settings.for_size { usize::MAX } else { 1 }) {
+        set_numbers(best.numbering, subset, scratch);
         scratch.filters.filters = None;
-        visit_weighted(means, best, some, scratch, visit)?;
+        visit_weighted(settings, best, subset, scratch, visit)?;
     }
     for best in lines.into_iter().filter(is_likely) {
         // filters count from one number for all blocks
-        let of_part = best.of_part().filter(|_| search.has(Idea::PartBase));
-        for of in [Some(best), of_part].into_iter().flatten() {
-            if set_numbers(of.numbering, some, scratch) {
-                visit_filtered(means, of, some, scratch, visit)?;
+        let with_part_base = best.with_part_base().filter(|_| search.has(Idea::PartBase));
+        for candidate in [Some(best), with_part_base].into_iter().flatten() {
+            if set_numbers(candidate.numbering, subset, scratch) {
+                visit_filtered(settings, candidate, subset, scratch, visit)?;
             }
         }
     }
@@ -373,9 +382,9 @@ fn each_numbering(
 
 /// Visits the best separable prediction in place of another from the row above.
 fn visit_weighted(
-    means: Means,
+    settings: BinSettings,
     combination: Combination,
-    some: Elements<'_>,
+    subset: Elements<'_>,
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
@@ -387,108 +396,116 @@ fn visit_weighted(
         let prediction = Prediction { predictor: Predictor::Separable(weights), ..prediction };
         Combination { transform: Transform::Predict(prediction), ..combination }
     };
-    let (start, start_bytes) = some.start(if means.for_size { 4 * WEIGHED } else { WEIGHED });
+    let (start, start_bytes) =
+        subset.start(if settings.for_size { 4 * MIN_WEIGHT_FIT_ELEMENTS } else { MIN_WEIGHT_FIT_ELEMENTS });
     // tables count as much as in an estimate of all
-    let start = Elements { geometry: some.geometry.in_blocks(&start), bytes: start_bytes, ..some };
+    let start = Elements { geometry: subset.geometry.in_blocks(&start), bytes: start_bytes, ..subset };
     if !set_numbers(combination.numbering, start, scratch) {
         return Ok(());
     }
-    let weights = best_weights(|weights| bytes_of(means, &weighted(weights), start, scratch));
-    set_numbers(combination.numbering, some, scratch);
-    visit(weighted(weights), some, scratch).map(drop)
+    let weights = best_weights(|weights| estimate_bytes(settings, &weighted(weights), start, scratch));
+    set_numbers(combination.numbering, subset, scratch);
+    visit(weighted(weights), subset, scratch).map(drop)
 }
 
 /// Visits filters in place of a prediction.
 fn visit_filtered(
-    means: Means,
+    settings: BinSettings,
     combination: Combination,
-    some: Elements<'_>,
+    subset: Elements<'_>,
     scratch: &mut EncodeScratch,
     visit: &mut Visit<'_>,
 ) -> Result<()> {
-    if set_filters(means, combination.numbering, some, !scratch.search.is_exhaustive, scratch) {
-        visit(Combination { transform: Transform::None, has_filters: true, ..combination }, some, scratch)?;
+    if set_filters(settings, combination.numbering, subset, !scratch.search.is_exhaustive, scratch) {
+        visit(Combination { transform: Transform::None, has_filters: true, ..combination }, subset, scratch)?;
     }
     scratch.filters.filters = None;
     Ok(())
 }
 
 fn numberings(
-    means: Means,
+    settings: BinSettings,
     whole: Elements<'_>,
-    some: Elements<'_>,
+    subset: Elements<'_>,
     search: Search,
-    palettes: &mut Vec<FoundPalettes>,
+    dictionaries: &mut Vec<DictionaryPlan>,
 ) -> Vec<Numbering> {
     let mut all = vec![Numbering::None];
     let Elements { geometry, bytes, .. } = whole;
-    let width = means.width;
-    let mut add_palettes = |order, count: u32| {
+    let width = settings.width;
+    let mut add_dictionary = |order, count: u32| {
         let count = count as usize; // exact: at most 16
-        let sample = (!search.is_exhaustive).then_some(some.bytes);
-        let wanted = WantedPalettes { order, count, geometry: &geometry, elements: bytes, sample };
-        if let Some(found) = find_palettes(width, wanted) {
-            all.push(Numbering::Palettes(Palettes { order, count, place: palettes.len() }));
-            palettes.push(found);
+        let sample = (!search.is_exhaustive).then_some(subset.bytes);
+        let request = DictionaryRequest { order, count, geometry: &geometry, elements: bytes, sample };
+        if let Some(found) = find_dictionaries(width, request) {
+            all.push(Numbering::Dictionaries(Dictionaries { order, count, index: dictionaries.len() }));
+            dictionaries.push(found);
         }
     };
-    if search.has(Idea::Palettes) && width != Width::W1 {
-        add_palettes(PaletteOrder::ByValue, 1);
-        let channels = geometry.strides.into_iter().find(|&stride| (2..=MOST_CHANNELS).contains(&stride));
-        if let Some(channels) = channels.filter(|_| search.has(Idea::ChannelPalettes)) {
-            add_palettes(PaletteOrder::ByValue, channels);
+    if search.has(Idea::Dictionaries) && width != Width::W1 {
+        add_dictionary(DictionaryOrder::ByValue, 1);
+        let channels = geometry.strides.into_iter().find(|&stride| (2..=MAX_CHANNELS).contains(&stride));
+        if let Some(channels) = channels.filter(|_| search.has(Idea::ChannelDictionaries)) {
+            add_dictionary(DictionaryOrder::ByValue, channels);
         }
     }
     // numbers would be as long, and floats have few bits besides noise
-    let may_be_names = width.bytes() > 2 || width == Width::W2 && !geometry.float;
-    if search.has(Idea::FrequencyPalettes) && may_be_names {
-        add_palettes(PaletteOrder::ByFrequency, 1);
+    let may_be_categorical = width.bytes() > 2 || width == Width::W2 && !geometry.float;
+    if search.has(Idea::FrequencyDictionaries) && may_be_categorical {
+        add_dictionary(DictionaryOrder::ByFrequency, 1);
     }
     // else the base of the part is tried for the best combinations
     let both = search.is_exhaustive && search.has(Idea::PartBase);
-    let bases = [Bases::OfBlocks, Bases::OfPart].into_iter().take(if both { 2 } else { 1 });
+    let bases = [Bases::PerBlock, Bases::PerPart].into_iter().take(if both { 2 } else { 1 });
     if geometry.float {
         if search.has(Idea::UpperBits)
-            && let Some(multiple) = find_upper_bits(width, bytes)
+            && let Some(int_multiple) = find_upper_bits(width, bytes)
         {
-            all.push(Numbering::Multiple(multiple, Bases::Zero));
+            all.push(Numbering::IntMultiple(int_multiple, Bases::Zero));
         }
-    } else if search.has(Idea::Multiples)
-        && let Some(multiple) = find_multiple(width, &geometry, bytes)
+    } else if search.has(Idea::IntMultiples)
+        && let Some(int_multiple) = find_int_multiple(width, &geometry, bytes)
     {
-        all.extend(bases.clone().map(|bases| Numbering::Multiple(multiple, bases)));
+        all.extend(bases.clone().map(|bases| Numbering::IntMultiple(int_multiple, bases)));
     }
-    if search.has(Idea::Quotients)
+    if search.has(Idea::FloatMultiples)
         && let Some(float_type) = geometry.float_type
     {
-        let quotients = find_quotients(float_type, bytes, means.for_size && search.has(Idea::Details));
-        let quotients = quotients.into_iter().filter(|quotient| quotient.divisor == 1 || search.has(Idea::Divisors));
-        all.extend(quotients.flat_map(|quotient| bases.clone().map(move |bases| Numbering::Quotient(quotient, bases))));
+        let float_multiples = find_float_multiples(float_type, bytes, settings.for_size && search.has(Idea::Details));
+        let float_multiples = float_multiples
+            .into_iter()
+            .filter(|float_multiple| float_multiple.divisor == 1 || search.has(Idea::Divisors));
+        all.extend(float_multiples.flat_map(|float_multiple| {
+            bases.clone().map(move |bases| Numbering::FloatMultiple(float_multiple, bases))
+        }));
     }
     all
 }
 
 /// Sets the numbers of some elements. Returns whether that is possible.
-fn set_numbers(numbering: Numbering, some: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
-    let EncodeScratch { numbers, palettes, .. } = scratch;
+fn set_numbers(numbering: Numbering, subset: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
+    let EncodeScratch { numbers, dictionaries, .. } = scratch;
     match numbering {
         Numbering::None => {
             numbers.mapping = Mapping::None;
             true
         }
-        Numbering::Palettes(Palettes { place, .. }) => {
-            palettes.get(place).map(|found| numbers.set_palettes(found, &some.geometry, some.bytes)).is_some()
+        Numbering::Dictionaries(Dictionaries { index, .. }) => dictionaries
+            .get(index)
+            .map(|found| numbers.set_dictionaries(found, &subset.geometry, subset.bytes))
+            .is_some(),
+        Numbering::IntMultiple(int_multiple, bases) => {
+            numbers.set_int_multiple(int_multiple, bases, &subset.geometry, subset.bytes)
         }
-        Numbering::Multiple(multiple, bases) => numbers.set_multiple(multiple, bases, &some.geometry, some.bytes),
-        Numbering::Quotient(quotient, bases) => {
-            numbers.set_quotient(quotient, bases, &some.geometry, some.bytes);
+        Numbering::FloatMultiple(float_multiple, bases) => {
+            numbers.set_float_multiple(float_multiple, bases, &subset.geometry, subset.bytes);
             true
         }
     }
 }
 
 /// Returns the width and the geometry of the numbers of elements with this geometry.
-fn of_numbers<'a>(
+fn number_geometry<'a>(
     width: Width,
     numbering: Numbering,
     numbers: &Numbers,
@@ -499,7 +516,7 @@ fn of_numbers<'a>(
     }
     let number = numbers.mapping.widths(width).number;
     // the upper bits of floats are floats, too, if the sign is the highest of them
-    let is_upper = matches!(numbering, Numbering::Multiple(_, Bases::Zero));
+    let is_upper = matches!(numbering, Numbering::IntMultiple(_, Bases::Zero));
     let float = is_upper && numbers.mapping.keeps_sign(width);
     (number, Geometry { element_bytes: number.bytes(), float, float_type: None, ..*geometry })
 }
@@ -508,30 +525,35 @@ fn of_numbers<'a>(
 /// pay. Filters need numbers of two bytes, and a palette that is fitted to fewer values may have
 /// numbers of one.
 fn set_filters(
-    means: Means,
+    settings: BinSettings,
     numbering: Numbering,
     elements: Elements<'_>,
     is_sample: bool,
     scratch: &mut EncodeScratch,
 ) -> bool {
     let EncodeScratch { numbers, filters, .. } = scratch;
-    let (width, geometry) = of_numbers(means.width, numbering, numbers, &elements.geometry);
+    let (width, geometry) = number_geometry(settings.width, numbering, numbers, &elements.geometry);
     let integers = if let Numbering::None = numbering { elements.bytes } else { &numbers.bytes };
-    width == Width::W2 && filters.find(if means.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
+    width == Width::W2 && filters.find(if settings.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
 }
 
 /// Sets the numbers and filters that a combination has for these elements. Returns whether that is
 /// possible.
-fn set(means: Means, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
+fn set(settings: BinSettings, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
     scratch.filters.filters = None;
     set_numbers(combination.numbering, elements, scratch)
-        && (!combination.has_filters || set_filters(means, combination.numbering, elements, false, scratch))
+        && (!combination.has_filters || set_filters(settings, combination.numbering, elements, false, scratch))
 }
 
 /// Returns an estimate of the bytes of all elements, from those whose numbers are in the scratch.
-fn bytes_of(means: Means, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> f64 {
+fn estimate_bytes(
+    settings: BinSettings,
+    combination: &Combination,
+    elements: Elements<'_>,
+    scratch: &mut EncodeScratch,
+) -> f64 {
     let EncodeScratch { numbers, filters, coded, symbols, low_bytes, search, .. } = scratch;
-    let (width, geometry) = of_numbers(means.width, combination.numbering, numbers, &elements.geometry);
+    let (width, geometry) = number_geometry(settings.width, combination.numbering, numbers, &elements.geometry);
     let is_mapped = !matches!(combination.numbering, Numbering::None);
     let integers = if is_mapped { numbers.bytes.as_slice() } else { elements.bytes };
     match filters.filters {
@@ -541,15 +563,15 @@ fn bytes_of(means: Means, combination: &Combination, elements: Elements<'_>, scr
     symbols.resize(coded.len() / width.bytes(), 0);
     extra_bits::best().lengths(width, coded, symbols);
     refine(width, coded, symbols);
-    let one_in_left = drop_first_rows(&geometry, symbols);
-    let coded = Coded { may_have_classes: search.has(Idea::Classes), one_in: elements.one_in };
-    let mut bits = coded.residual_bits(symbols) * one_in_left;
+    let row_scale = drop_first_rows(&geometry, symbols);
+    let coded = CostModel { may_have_classes: search.has(Idea::Classes), sample_scale: elements.sample_scale };
+    let mut bits = coded.residual_bits(symbols) * row_scale;
     if combination.transform == Transform::None && filters.filters.is_none() {
         split(width, false, integers, symbols, low_bytes);
         bits = bits.min(coded.plain_bits(symbols, low_bytes, geometry.float));
     }
-    let shared = elements.one_in as usize; // saturating, and at least 1
-    let mut other = if is_mapped { numbers.other_bytes(means.width.bytes(), shared) } else { 0 };
+    let shared = elements.sample_scale as usize; // saturating, and at least 1
+    let mut other = if is_mapped { numbers.other_bytes(settings.width.bytes(), shared) } else { 0 };
     other += elements.mark_bytes;
-    (bits / 8.0 + other as f64 + filters.other_bytes(elements.one_in)) * elements.one_in
+    (bits / 8.0 + other as f64 + filters.other_bytes(elements.sample_scale)) * elements.sample_scale
 }

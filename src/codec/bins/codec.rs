@@ -11,17 +11,17 @@
 //!
 //! Encoding a part encodes each finalist of `choice.rs` and keeps the smallest.
 
-use super::choice::{Means, choose, each_choice, each_finalist};
+use super::choice::{BinSettings, choose, each_choice, each_finalist};
 use super::mapping::{MappedBlock, Mapping, Widths};
 use super::options::{Gaps, Marks, OutlierBlock};
-use super::plan::{BinChoice, Combination, PlannedPart};
+use super::plan::{BinChoice, Combination, PlanInput};
 use super::tables::{BinTables, StoredBins, table_bytes, write_device_tables};
 use crate::bytes::memory;
 use crate::codec::{
     bits::{planes, split},
-    blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORDS},
-    choice::{Pieces, SampledPart, transform_blocks},
-    part::{Anatomy, Geometry, PartSpec, RawPart},
+    blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORD_LIMITS},
+    choice::{SampledPart, SampledRanges, transform_blocks},
+    part::{Description, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
 };
@@ -42,12 +42,12 @@ impl BlockCodec for BinBlocks {
 
     const ID: u16 = 6;
     const NAME: &'static str = "bins";
-    const LIMITS: BlockLimits = WORDS;
-    const IS_FOR_DEVICES: bool = true;
+    const LIMITS: BlockLimits = WORD_LIMITS;
+    const IS_DEVICE_DECODABLE: bool = true;
     const TABLES_RULE: &'static str = "R-5.18";
 
-    fn table_bytes(&self, front: &[u8]) -> Option<usize> {
-        table_bytes(front)
+    fn table_bytes(&self, block_index: &[u8]) -> Option<usize> {
+        table_bytes(block_index)
     }
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Arc<BinTables>> {
@@ -63,7 +63,7 @@ impl BlockCodec for BinBlocks {
         write_device_tables(spec, tables, out)
     }
 
-    fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {
+    fn cached_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<Arc<BinTables>> {
         scratch.bin_tables.get(spec, tables)
     }
 
@@ -113,28 +113,28 @@ impl BlockCodec for BinBlocks {
         Some(format!("{}{mapping}{transform}", tables.options.describe()))
     }
 
-    fn describe(&self, block: &BinBlock<'_>, anatomy: &mut Anatomy) -> Result<()> {
+    fn describe(&self, block: &BinBlock<'_>, description: &mut Description) -> Result<()> {
         let (tables, (width, mut count)) = (block.tables, block.spec.width_and_count()?);
         let (mut stored, mut marks) = (block.stored, Marks::default());
         if let Some(gaps) = tables.options.gaps {
             let rest = gaps.read(count, stored, &mut marks)?;
-            anatomy.add("gaps", "which elements are gaps", before(stored, rest));
-            (count, stored) = (marks.others, rest);
+            description.add("gaps", "which elements are gaps", bytes_before(stored, rest));
+            (count, stored) = (marks.unmarked_count, rest);
         }
         let layers = Layers::split(tables, width, count, stored, &mut marks)?;
-        layers.mapped.describe(anatomy);
+        layers.mapped.describe(description);
         if let Some(outliers) = &layers.outliers {
-            let own = before(layers.mapped.numbers, outliers.bins);
-            anatomy.add("outliers", "the bits above windows, and where they are", own);
+            let outlier_bytes = bytes_before(layers.mapped.numbers, outliers.bins);
+            description.add("outliers", "the bits above windows, and where they are", outlier_bytes);
         }
-        anatomy.add("filters", "the filter of each segment of 128", layers.filter_codes);
-        layers.bins.describe(anatomy);
+        description.add("filters", "the filter of each segment of 128", layers.filter_codes);
+        layers.bins.describe(description);
         Ok(())
     }
 }
 
 /// Returns the bytes before `rest`, with which `all` ends.
-fn before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
+fn bytes_before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
     all.get(..all.len().saturating_sub(rest.len())).unwrap_or(&[])
 }
 
@@ -182,11 +182,11 @@ impl<'a> Layers<'a> {
     }
 
     /// Sets `out` to the elements of a range. `numbers` has the coded integers up to the end of
-    /// `wanted`, which is [`Layers::numbers_for`] the range.
+    /// `requested`, which is [`Layers::numbers_for`] the range.
     fn finish(
         &self,
         numbers: &mut [u8],
-        wanted: &Range<usize>,
+        requested: &Range<usize>,
         range: &Range<usize>,
         out: &mut [u8],
         scratch: &mut DecodeScratch,
@@ -196,15 +196,15 @@ impl<'a> Layers<'a> {
             outliers.add(widths.number, tables.low_bytes, numbers);
         }
         let v = widths.number.bytes();
-        let numbers = numbers.get_mut(wanted.start * v..wanted.end * v).unwrap_or(&mut []);
+        let numbers = numbers.get_mut(requested.start * v..requested.end * v).unwrap_or(&mut []);
         match &tables.options.filters {
-            Some(filters) => filters.undo(self.filter_codes, wanted.start, numbers, &mut scratch.filter_codes),
+            Some(filters) => filters.undo(self.filter_codes, requested.start, numbers, &mut scratch.filter_codes),
             None => tables.transform.undo(widths.number, numbers),
         }
         if !matches!(tables.mapping, Mapping::None) {
-            return self.mapped.elements(widths, numbers, wanted.start, range, out, &mut scratch.mapped);
+            return self.mapped.elements(widths, numbers, requested.start, range, out, &mut scratch.mapped);
         }
-        let found = numbers.get((range.start - wanted.start) * v..).and_then(|elements| elements.get(..out.len()));
+        let found = numbers.get((range.start - requested.start) * v..).and_then(|elements| elements.get(..out.len()));
         // equal lengths
         out.copy_from_slice(found.ok_or_else(|| Error::internal("a range lies outside its block"))?);
         Ok(())
@@ -232,9 +232,9 @@ fn decode_between_gaps(
     let (mut marks, mut present) = (std::mem::take(&mut scratch.gaps), std::mem::take(&mut scratch.present));
     let mut decode = || {
         let stored = gaps.read(count, stored, &mut marks)?;
-        let wanted = marks.others_before(range.start)..marks.others_before(range.end);
-        memory::resize(&mut present, wanted.len() * width.bytes(), 0)?; // at most the range
-        decode_present(tables, (width, marks.others, stored), &wanted, &mut present, scratch)?;
+        let requested = marks.unmarked_before(range.start)..marks.unmarked_before(range.end);
+        memory::resize(&mut present, requested.len() * width.bytes(), 0)?; // at most the range
+        decode_present(tables, (width, marks.unmarked_count, stored), &requested, &mut present, scratch)?;
         gaps.spread(width, &marks, range, &present, out);
         Ok(())
     };
@@ -253,11 +253,11 @@ fn decode_present(
 ) -> Result<()> {
     let (mut marks, mut numbers) = (std::mem::take(&mut scratch.outliers), std::mem::take(&mut scratch.coded));
     let decoded = Layers::split(tables, width, count, stored, &mut marks).and_then(|layers| {
-        let wanted = layers.numbers_for(range);
+        let requested = layers.numbers_for(range);
         // at most the block
-        memory::resize(&mut numbers, wanted.end * layers.widths.number.bytes(), 0)?;
+        memory::resize(&mut numbers, requested.end * layers.widths.number.bytes(), 0)?;
         layers.bins.decode(&mut numbers, &mut scratch.windows)?;
-        layers.finish(&mut numbers, &wanted, range, out, scratch)
+        layers.finish(&mut numbers, &requested, range, out, scratch)
     });
     (scratch.outliers, scratch.coded) = (marks, numbers);
     decoded
@@ -266,12 +266,13 @@ fn decode_present(
 /// Decodes two blocks of a part without gaps and outliers, all of their elements.
 fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratch: &mut DecodeScratch) -> Result<()> {
     let tables = blocks[0].tables;
-    let (mut none, mut none_too) = (Marks::default(), Marks::default());
+    let (mut marks_a, mut marks_b) = (Marks::default(), Marks::default());
     let [a, b] = blocks.map(|block| Ok::<_, Error>((block.spec.width_and_count()?, block.stored)));
     let (((width, count_a), stored_a), ((_, count_b), stored_b)) = (a?, b?);
-    let a = Layers::split(tables, width, count_a, stored_a, &mut none)?;
-    let b = Layers::split(tables, width, count_b, stored_b, &mut none_too)?;
-    let (mut numbers_a, mut numbers_b) = (std::mem::take(&mut scratch.coded), std::mem::take(&mut scratch.coded_too));
+    let a = Layers::split(tables, width, count_a, stored_a, &mut marks_a)?;
+    let b = Layers::split(tables, width, count_b, stored_b, &mut marks_b)?;
+    let (mut numbers_a, mut numbers_b) =
+        (std::mem::take(&mut scratch.coded), std::mem::take(&mut scratch.second_coded));
     let mut decode = || {
         let v = a.widths.number.bytes();
         memory::resize(&mut numbers_a, a.count * v, 0)?;
@@ -281,22 +282,22 @@ fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratc
         b.finish(&mut numbers_b, &(0..b.count), &(0..b.count), out_b, scratch)
     };
     let decoded = decode();
-    (scratch.coded, scratch.coded_too) = (numbers_a, numbers_b);
+    (scratch.coded, scratch.second_coded) = (numbers_a, numbers_b);
     decoded
 }
 
 /// Parts have at least this many times the elements of samples that are encoded.
-const MIN_ONE_IN: f64 = 3.0;
+const MIN_SAMPLE_SCALE: f64 = 3.0;
 /// The finalists that encode the sample to at most one in this many bytes more than the smallest
-/// encode the part, too: at most `MAX_EQUAL` of them, and one unless size counts.
-const EQUAL_TO_ONE_IN: usize = 128;
-const MAX_EQUAL: usize = 2;
+/// encode the part, too: at most `MAX_TIED` of them, and one unless size counts.
+const TIE_MARGIN_DIVISOR: usize = 128;
+const MAX_TIED: usize = 2;
 
 impl BlockEncoder for BinBlocks {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
-        let means = self.means(width);
-        let choice = choose(means, part, scratch);
+        let settings = self.settings(width);
+        let choice = choose(settings, part, scratch);
         let bytes = choice.bytes();
         scratch.bin_choice = Some(choice);
         Some(bytes)
@@ -304,13 +305,13 @@ impl BlockEncoder for BinBlocks {
 
     /// Encodes the blocks of the sample with each finalist, and keeps those that are the smallest.
     fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
-        let one_in = part.one_in();
-        if one_in < MIN_ONE_IN {
+        let sample_scale = part.sample_scale();
+        if sample_scale < MIN_SAMPLE_SCALE {
             return Ok(None);
         }
         let Some(choice) = scratch.bin_choice.take() else { return Ok(None) };
         let Some(width) = Width::from_bytes(part.geometry.element_bytes) else { return Ok(None) };
-        let Pieces { bytes, ends } = &part.sample.blocks;
+        let SampledRanges { bytes, ends } = &part.sample.blocks;
         let geometry = part.geometry.in_blocks(ends);
         let (mut tables, mut stored) = (Vec::new(), Vec::new());
         let mut measured = Vec::new();
@@ -321,26 +322,26 @@ impl BlockEncoder for BinBlocks {
                 && self.append(RawPart { geometry: &geometry, raw: bytes }, &tables, &mut stored, scratch)?
             {
                 // tables are in front of blocks; an estimate, and saturating
-                let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * one_in) as usize;
+                let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * sample_scale) as usize;
                 measured.push((combination.cost(bytes), bytes, combination));
             }
             Ok(())
         };
-        each_finalist(&choice, self.means(width), &geometry, bytes, scratch, &mut measure)?;
+        each_finalist(&choice, self.settings(width), &geometry, bytes, scratch, &mut measure)?;
         measured.sort_by_key(|(cost, ..)| *cost);
-        let Some(&(least, least_bytes, _)) = measured.first() else { return Ok(None) };
-        measured.retain(|(cost, ..)| *cost <= least + least / EQUAL_TO_ONE_IN);
+        let Some(&(min_cost, min_bytes, _)) = measured.first() else { return Ok(None) };
+        measured.retain(|(cost, ..)| *cost <= min_cost + min_cost / TIE_MARGIN_DIVISOR);
         let finalists = measured.into_iter().map(|(.., combination)| combination);
-        let finalists = finalists.take(if self.for_size { MAX_EQUAL } else { 1 }).collect();
+        let finalists = finalists.take(if self.for_size { MAX_TIED } else { 1 }).collect();
         scratch.bin_choice = Some(BinChoice { finalists, ..choice });
-        Ok(Some(least_bytes))
+        Ok(Some(min_bytes))
     }
 
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
-        let means = self.means(width);
+        let settings = self.settings(width);
         let mut tables = Vec::new();
         let mut best = None;
         let mut visit_combination = |combination: Combination, scratch: &mut EncodeScratch| {
@@ -353,14 +354,14 @@ impl BlockEncoder for BinBlocks {
             Ok(())
         };
         if scratch.search.is_exhaustive {
-            return each_choice(means, geometry, raw, scratch, &mut visit_combination);
+            return each_choice(settings, geometry, raw, scratch, &mut visit_combination);
         }
         let choice = scratch
             .bin_choice
             .take()
-            .unwrap_or_else(|| scratch.estimated(part, |part, scratch| choose(means, part, scratch)));
-        each_finalist(&choice, means, geometry, raw, scratch, &mut visit_combination)?;
-        scratch.last_bins = best.map(BinChoice::of);
+            .unwrap_or_else(|| scratch.estimated(part, |part, scratch| choose(settings, part, scratch)));
+        each_finalist(&choice, settings, geometry, raw, scratch, &mut visit_combination)?;
+        scratch.last_bin_choice = best.map(BinChoice::of);
         Ok(())
     }
 
@@ -381,15 +382,15 @@ impl BlockEncoder for BinBlocks {
             Some(_) => (present.of_block(block), present.geometry(geometry), present.bytes.as_slice()),
             None => (elements.clone(), *geometry, raw),
         };
-        numbers.append_head(widths, block, &elements, raw, stored)?;
+        numbers.append_header(widths, block, &elements, raw, stored)?;
         filters.append_codes(&geometry, block, stored);
         bins.encode(&geometry, planes(low_bytes, symbols), (block, &elements), stored)
     }
 }
 
 impl BinBlocks {
-    fn means(&self, width: Width) -> Means {
-        Means { for_size: self.for_size, width }
+    fn settings(&self, width: Width) -> BinSettings {
+        BinSettings { for_size: self.for_size, width }
     }
 
     /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters.
@@ -417,7 +418,7 @@ impl BinBlocks {
         }
         split(number_width, false, coded, symbols, low_bytes);
         let planes: Vec<&[u8]> = planes(low_bytes, symbols).collect();
-        let part = PlannedPart {
+        let part = PlanInput {
             mapping: &numbers.mapping,
             gaps: present.gaps,
             transform,

@@ -15,13 +15,13 @@ use crate::bytes::le::{Fields, structure};
 use crate::codec::{bits::ClassCodes, part::Geometry, transform::Transform};
 use crate::kernel::{
     Width,
-    predict::{self, FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT},
+    predict::{self, FilterBank, MAX_FILTERS, MAX_TAPS, SEGMENT},
 };
 use std::ops::Range;
 
 structure! {
     /// Chapter 5.15: the fields of *filters* before the coefficients.
-    mod fields_of_filters: 6 bytes {
+    mod filter_fields: 6 bytes {
         0 => TAPS: u8,
         1 => FILTER_COUNT: u8,
         2 => RESTART_SEGMENTS: u16,
@@ -39,16 +39,16 @@ pub(crate) struct Filters {
 impl Filters {
     /// Parses the fields: of them.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
-        use fields_of_filters::{FILTER_COUNT, RESTART_SEGMENTS, TAPS, ZERO};
-        let head = fields.array().ok_or_else(cut)?;
-        let (taps, filter_count) = (usize::from(TAPS.get(&head)), usize::from(FILTER_COUNT.get(&head)));
-        let (restart, zero) = (RESTART_SEGMENTS.get(&head), ZERO.get(&head));
-        if !(1..=MOST_TAPS).contains(&taps) || !(1..=MOST_FILTERS).contains(&filter_count) || restart == 0 {
+        use filter_fields::{FILTER_COUNT, RESTART_SEGMENTS, TAPS, ZERO};
+        let header = fields.array().ok_or_else(cut)?;
+        let (taps, filter_count) = (usize::from(TAPS.get(&header)), usize::from(FILTER_COUNT.get(&header)));
+        let (restart, zero) = (RESTART_SEGMENTS.get(&header), ZERO.get(&header));
+        if !(1..=MAX_TAPS).contains(&taps) || !(1..=MAX_FILTERS).contains(&filter_count) || restart == 0 {
             return Err(malformed_option(&format!(
                 "{filter_count} filters of {taps} taps that restart after {restart} segments"
             )));
         }
-        let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+        let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
         for filter in coefficients.iter_mut().take(filter_count) {
             for coefficient in filter.iter_mut().take(taps) {
                 *coefficient = i16::from_le_bytes(fields.array().ok_or_else(cut)?);
@@ -66,14 +66,14 @@ impl Filters {
     }
 
     pub(super) fn write(&self, tables: &mut Vec<u8>) {
-        use fields_of_filters::{FILTER_COUNT, RESTART_SEGMENTS, SIZE, TAPS, ZERO};
+        use filter_fields::{FILTER_COUNT, RESTART_SEGMENTS, SIZE, TAPS, ZERO};
         let FilterBank { coefficients, taps, restart, zero } = &self.bank;
-        let mut head = [0; SIZE];
-        TAPS.put(&mut head, *taps as u8); // exact: at most 16, as the next
-        FILTER_COUNT.put(&mut head, self.filter_count as u8);
-        RESTART_SEGMENTS.put(&mut head, *restart);
-        ZERO.put(&mut head, *zero);
-        tables.extend(head);
+        let mut header = [0; SIZE];
+        TAPS.put(&mut header, *taps as u8); // exact: at most 16, as the next
+        FILTER_COUNT.put(&mut header, self.filter_count as u8);
+        RESTART_SEGMENTS.put(&mut header, *restart);
+        ZERO.put(&mut header, *zero);
+        tables.extend(header);
         let coefficients = coefficients.iter().take(self.filter_count).flat_map(|filter| filter.iter().take(*taps));
         tables.extend(coefficients.flat_map(|coefficient| coefficient.to_le_bytes()));
     }
@@ -106,10 +106,10 @@ impl Filters {
     /// Replaces the coded integers of a block, from a restart on, by numbers. `first` is
     /// the index of the first of them.
     pub(crate) fn undo(&self, codes: &[u8], first: usize, data: &mut [u8], scratch: &mut Vec<u8>) {
-        let of_block = self.codes();
+        let class_codes = self.codes();
         let segments = first / SEGMENT..(first + data.len() / Width::W2.bytes()).div_ceil(SEGMENT);
         scratch.clear();
-        scratch.extend(segments.map(|segment| of_block.get(codes, segment)));
+        scratch.extend(segments.map(|segment| class_codes.get(codes, segment)));
         predict::best().undo_filter(&self.bank, scratch, data);
     }
 }
@@ -118,16 +118,16 @@ impl Filters {
 /// many as the widest vector has numbers.
 const RESTART_SEGMENTS: u16 = 8;
 /// Segments for each filter, at least.
-const SEGMENTS_OF_FILTER: usize = 8;
+const MIN_SEGMENTS_PER_FILTER: usize = 8;
 /// The same of a sample: neighbours are alike, and a sample has few that are not.
-const SEGMENTS_OF_FILTER_IN_SAMPLE: usize = 16;
+const MIN_SEGMENTS_PER_FILTER_IN_SAMPLE: usize = 16;
 /// The segments that are looked at first.
-const GLANCED: usize = 16;
+const PROBE_SEGMENTS: usize = 16;
 /// The most segments that filters are fitted to.
-const MOST_FITTED: usize = 512;
+const MAX_FITTED_SEGMENTS: usize = 512;
 /// The bits of each number that filters save at least, by the segments they are fitted to, compared
 /// with differences.
-const LEAST_GAIN: f64 = 0.1;
+const MIN_GAIN: f64 = 0.1;
 
 /// The filters of a part, in memory that is reused.
 #[derive(Default)]
@@ -146,21 +146,21 @@ impl FilterPlan {
     pub(crate) fn find(&mut self, taps: usize, is_sample: bool, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
         self.filters = None;
         let zero = mean(numbers);
-        let segments_of_filter = if is_sample { SEGMENTS_OF_FILTER_IN_SAMPLE } else { SEGMENTS_OF_FILTER };
+        let segments_per_filter = if is_sample { MIN_SEGMENTS_PER_FILTER_IN_SAMPLE } else { MIN_SEGMENTS_PER_FILTER };
         let all: usize = segments(geometry).count();
         let mut fitted = Vec::new();
         let mut step = 0;
         // most numbers gain nothing
-        let steps = [(GLANCED, LEAST_GAIN / 4.0), (MOST_FITTED, LEAST_GAIN)];
-        for (most, least_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
+        let steps = [(PROBE_SEGMENTS, MIN_GAIN / 4.0), (MAX_FITTED_SEGMENTS, MIN_GAIN)];
+        for (max_segments, min_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
             if step == 1 {
                 break; // these were all
             }
-            step = all.div_ceil(most).max(1);
+            step = all.div_ceil(max_segments).max(1);
             self.set_moments(taps, zero, step, geometry, numbers);
-            let filter_count = (self.moments.len() / segments_of_filter).clamp(1, MOST_FILTERS);
+            let filter_count = (self.moments.len() / segments_per_filter).clamp(1, MAX_FILTERS);
             fitted = fit(&self.moments, taps, filter_count);
-            if self.gain(&assign(&self.moments, &fitted)) < least_gain {
+            if self.gain(&assign(&self.moments, &fitted)) < min_gain {
                 return false;
             }
         }
@@ -170,7 +170,7 @@ impl FilterPlan {
         }
         self.codes.clear();
         self.codes.extend(assign(&self.moments, &fitted).into_iter().map(|(code, _)| code));
-        let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+        let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
         for (to, from) in coefficients.iter_mut().zip(&fitted) {
             // exact: multiples, in range
             to.iter_mut().zip(from).for_each(|(to, from)| *to = (from * UNIT) as i16);
@@ -186,9 +186,9 @@ impl FilterPlan {
         let counted = |number: &[u8; 2]| f64::from(u16::from_le_bytes(*number).wrapping_sub(zero).cast_signed());
         self.moments.clear();
         for (start, segment) in segments(geometry).step_by(step) {
-            let before = numbers.get(start.max(segment.start.saturating_sub(MOST_TAPS))..segment.start).unwrap_or(&[]);
+            let before = numbers.get(start.max(segment.start.saturating_sub(MAX_TAPS))..segment.start).unwrap_or(&[]);
             self.window.clear();
-            self.window.resize(MOST_TAPS - before.len(), 0.0); // no overflow: at most as many
+            self.window.resize(MAX_TAPS - before.len(), 0.0); // no overflow: at most as many
             self.window.extend(before.iter().chain(numbers.get(segment).unwrap_or(&[])).map(counted));
             self.moments.push(Moments::of(&self.window, taps));
         }
@@ -199,13 +199,13 @@ impl FilterPlan {
     fn gain(&self, assigned: &[(u8, f64)]) -> f64 {
         let bits = |squares: f64| (squares / SEGMENT as f64 + 1.0).log2() / 2.0;
         let mut sums = [0.0; 3];
-        for (moments, (_, missed)) in self.moments.iter().zip(assigned) {
+        for (moments, (_, residual)) in self.moments.iter().zip(assigned) {
             let (square, of_difference) = moments.squares();
-            let all = [square, of_difference, *missed].map(bits);
+            let all = [square, of_difference, *residual].map(bits);
             sums.iter_mut().zip(all).for_each(|(sum, bits)| *sum += bits);
         }
-        let [plain, difference, missed] = sums;
-        (plain.min(difference) - missed) / self.moments.len().max(1) as f64
+        let [plain, difference, residual] = sums;
+        (plain.min(difference) - residual) / self.moments.len().max(1) as f64
     }
 
     pub(crate) fn residuals(&self, geometry: &Geometry<'_>, numbers: &[u8], coded: &mut Vec<u8>) {
@@ -221,14 +221,14 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the bytes of fields and codes. The numbers are a sample, one in `one_in` of all, and
+    /// Returns the bytes of fields and codes. The numbers are a sample, one in `sample_scale` of all, and
     /// these are the bytes of all, divided by that.
-    pub(crate) fn other_bytes(&self, one_in: f64) -> f64 {
+    pub(crate) fn other_bytes(&self, sample_scale: f64) -> f64 {
         let Some(filters) = &self.filters else { return 0.0 };
-        let segments = self.codes.len() as f64 * one_in;
-        let filter_count = (segments / SEGMENTS_OF_FILTER as f64).clamp(1.0, MOST_FILTERS as f64);
+        let segments = self.codes.len() as f64 * sample_scale;
+        let filter_count = (segments / MIN_SEGMENTS_PER_FILTER as f64).clamp(1.0, MAX_FILTERS as f64);
         let coefficients = filter_count * (2 * filters.bank.taps) as f64;
-        (coefficients + segments * filter_count.log2().ceil() / 8.0) / one_in
+        (coefficients + segments * filter_count.log2().ceil() / 8.0) / sample_scale
     }
 
     /// Appends the codes of a block, if there are filters.
@@ -264,19 +264,19 @@ fn mean(numbers: &[u8]) -> u16 {
 
 // ---- fitting
 
-/// Products of a number and those before it, each with each: `(MOST_TAPS + 1)` times the next
+/// Products of a number and those before it, each with each: `(MAX_TAPS + 1)` times the next
 /// number, halved.
-const MOST_PRODUCTS: usize = (MOST_TAPS + 1) * (MOST_TAPS + 2) / 2;
+const MAX_PRODUCTS: usize = (MAX_TAPS + 1) * (MAX_TAPS + 2) / 2;
 const ROUNDS: usize = 5;
 /// The part of the mean square that is added to the squares, so that coefficients stay small.
 const RIDGE: f64 = 1e-6;
 /// Coefficients are stored as multiples of one of this.
 pub(super) const UNIT: f64 = 4096.0;
 
-/// Sums of products of numbers of a segment: at [`place`] of `i` and `j`, that of the numbers `i`
+/// Sums of products of numbers of a segment: at [`product_index`] of `i` and `j`, that of the numbers `i`
 /// and `j` before each.
 #[derive(Clone, Copy)]
-pub(super) struct Moments([f64; MOST_PRODUCTS]);
+pub(super) struct Moments([f64; MAX_PRODUCTS]);
 
 /// Returns the number of products of a filter of `taps` coefficients; those after them are 0.
 fn product_count(taps: usize) -> usize {
@@ -284,19 +284,19 @@ fn product_count(taps: usize) -> usize {
 }
 
 /// Returns the place of the product of numbers `i` and `j` before another. `i` is at most `j`.
-fn place(i: usize, j: usize) -> usize {
+fn product_index(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
 
 impl Moments {
-    /// Returns the sums over a segment, which begins after [`MOST_TAPS`] numbers in `window`.
+    /// Returns the sums over a segment, which begins after [`MAX_TAPS`] numbers in `window`.
     pub(super) fn of(window: &[f64], taps: usize) -> Self {
-        let mut products = [0.0; MOST_PRODUCTS];
-        let (before, segment) = window.split_at(MOST_TAPS.min(window.len()));
+        let mut products = [0.0; MAX_PRODUCTS];
+        let (before, segment) = window.split_at(MAX_TAPS.min(window.len()));
         for j in 0..=taps {
             // no overflow: `taps` is at most that
-            let shifted = window.get(MOST_TAPS - j..).unwrap_or(&[]);
-            products[place(0, j)] = sum_of_products(segment, shifted); // in bounds, as all places
+            let shifted = window.get(MAX_TAPS - j..).unwrap_or(&[]);
+            products[product_index(0, j)] = sum_of_products(segment, shifted); // in bounds, as all places
         }
         // one number earlier, one product enters at the start and one leaves at the end
         let back = |numbers: &[f64], i: usize| numbers.get(numbers.len().wrapping_sub(1 + i)).copied().unwrap_or(0.0);
@@ -304,7 +304,7 @@ impl Moments {
             for i in 0..=j {
                 let entering = back(before, i) * back(before, j);
                 let leaving = back(window, i) * back(window, j);
-                products[place(i + 1, j + 1)] = products[place(i, j)] + entering - leaving;
+                products[product_index(i + 1, j + 1)] = products[product_index(i, j)] + entering - leaving;
             }
         }
         Self(products)
@@ -313,12 +313,13 @@ impl Moments {
     /// Returns the sum of the squares of the numbers, and of their differences.
     pub(super) fn squares(&self) -> (f64, f64) {
         // in bounds
-        let [square, product, before] = [place(0, 0), place(0, 1), place(1, 1)].map(|place| self.0[place]);
+        let [square, product, before] =
+            [product_index(0, 0), product_index(0, 1), product_index(1, 1)].map(|product_index| self.0[product_index]);
         (square, square - 2.0 * product + before)
     }
 
     /// Returns the sum of the squares of what a filter misses.
-    fn missed(&self, filter: &ErrorForm) -> f64 {
+    fn residual(&self, filter: &ErrorForm) -> f64 {
         let ErrorForm { form, count } = filter;
         let (moments, form) = (self.0.get(..*count).unwrap_or(&[]), form.get(..*count).unwrap_or(&[]));
         sum_of_products(moments, form).max(0.0)
@@ -340,11 +341,11 @@ fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
     sums.iter().sum::<f64>() + rest
 }
 
-pub(super) type Coefficients = [f64; MOST_TAPS];
+pub(super) type Coefficients = [f64; MAX_TAPS];
 
 /// The quadratic form of a filter: what it misses is the sum of products with moments.
 struct ErrorForm {
-    form: [f64; MOST_PRODUCTS],
+    form: [f64; MAX_PRODUCTS],
     /// How many there are of them; the others are 0.
     count: usize,
 }
@@ -353,11 +354,11 @@ impl ErrorForm {
     fn of(filter: &Coefficients) -> Self {
         let taps = filter.iter().rposition(|coefficient| *coefficient != 0.0).map_or(0, |last| last + 1);
         let error = |i: usize| i.checked_sub(1).map_or(1.0, |tap| -filter.get(tap).copied().unwrap_or(0.0));
-        let mut form = [0.0; MOST_PRODUCTS];
+        let mut form = [0.0; MAX_PRODUCTS];
         for j in 0..=taps {
             for i in 0..=j {
                 let product = error(i) * error(j);
-                form[place(i, j)] = if i == j { product } else { 2.0 * product }; // in bounds
+                form[product_index(i, j)] = if i == j { product } else { 2.0 * product }; // in bounds
             }
         }
         Self { form, count: product_count(taps) }
@@ -368,9 +369,9 @@ impl ErrorForm {
 pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec<Coefficients> {
     let mut weights: Vec<f64> = segments.iter().map(|moments| weight(moments.squares().0)).collect();
     let mut codes = by_slope(segments, &weights, filter_count);
-    let mut filters = vec![[0.0; MOST_TAPS]; filter_count];
+    let mut filters = vec![[0.0; MAX_TAPS]; filter_count];
     for _ in 0..ROUNDS {
-        let mut sums = vec![[0.0; MOST_PRODUCTS]; filter_count];
+        let mut sums = vec![[0.0; MAX_PRODUCTS]; filter_count];
         for ((moments, weight), code) in segments.iter().zip(&weights).zip(&codes) {
             if let Some(sums) = sums.get_mut(usize::from(*code)) {
                 let sums = sums.iter_mut().take(product_count(taps));
@@ -386,7 +387,7 @@ pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec
         codes.clear();
         codes.extend(chosen.iter().map(|(code, _)| *code));
         weights.clear();
-        weights.extend(chosen.iter().map(|(_, missed)| weight(*missed)));
+        weights.extend(chosen.iter().map(|(_, residual)| weight(*residual)));
     }
     filters
         .iter()
@@ -403,13 +404,13 @@ fn weight(squares: f64) -> f64 {
 /// Divides segments into as many classes by how alike their neighbours are.
 fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8> {
     // in bounds
-    let slopes = segments.iter().zip(weights).map(|(moments, weight)| moments.0[place(0, 1)] * weight);
+    let slopes = segments.iter().zip(weights).map(|(moments, weight)| moments.0[product_index(0, 1)] * weight);
     let mut order: Vec<(usize, f64)> = slopes.enumerate().collect();
     order.sort_by(|a, b| a.1.total_cmp(&b.1));
     let mut codes = vec![0; segments.len()];
     for (rank, (segment, _)) in order.into_iter().enumerate() {
         if let Some(code) = codes.get_mut(segment) {
-            *code = (rank * class_count.min(MOST_FILTERS) / segments.len()) as u8; // at most 15
+            *code = (rank * class_count.min(MAX_FILTERS) / segments.len()) as u8; // at most 15
         }
     }
     codes
@@ -419,29 +420,29 @@ fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8
 pub(super) fn assign(segments: &[Moments], filters: &[Coefficients]) -> Vec<(u8, f64)> {
     let forms: Vec<ErrorForm> = filters.iter().map(ErrorForm::of).collect();
     let best = |moments: &Moments| {
-        let missed = (0..).zip(forms.iter().map(|form| moments.missed(form)));
-        missed.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
+        let residual = (0..).zip(forms.iter().map(|form| moments.residual(form)));
+        residual.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0, 0.0))
     };
     segments.iter().map(best).collect()
 }
 
 /// Returns the filter that misses the least of what was summed, by Cholesky's decomposition; `None`
 /// if the sums determine none.
-fn solve(sums: &[f64; MOST_PRODUCTS], taps: usize) -> Option<Coefficients> {
+fn solve(sums: &[f64; MAX_PRODUCTS], taps: usize) -> Option<Coefficients> {
     // all places are in bounds: `taps` is at most MOST_TAPS
-    let trace: f64 = (1..=taps).map(|i| sums[place(i, i)]).sum();
+    let trace: f64 = (1..=taps).map(|i| sums[product_index(i, i)]).sum();
     let ridge = RIDGE * trace / taps.max(1) as f64;
-    let mut lower = [[0.0; MOST_TAPS]; MOST_TAPS];
-    let mut solved = [0.0; MOST_TAPS];
+    let mut lower = [[0.0; MAX_TAPS]; MAX_TAPS];
+    let mut solved = [0.0; MAX_TAPS];
     for i in 0..taps {
         for j in 0..=i {
             let below: f64 = (0..j).map(|k| lower[i][k] * lower[j][k]).sum();
-            let rest = sums[place(j + 1, i + 1)] - below;
+            let rest = sums[product_index(j + 1, i + 1)] - below;
             lower[i][j] =
                 if i == j { Some(rest + ridge).filter(|rest| *rest > 0.0)?.sqrt() } else { rest / lower[j][j] };
         }
         let below: f64 = (0..i).map(|k| lower[i][k] * solved[k]).sum();
-        solved[i] = (sums[place(0, i + 1)] - below) / lower[i][i];
+        solved[i] = (sums[product_index(0, i + 1)] - below) / lower[i][i];
     }
     for i in (0..taps).rev() {
         let above: f64 = (i + 1..taps).map(|k| lower[k][i] * solved[k]).sum();

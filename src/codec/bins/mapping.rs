@@ -3,7 +3,7 @@
 //!
 //! Before the numbers, a block has its base, the positions and bytes of its exceptions, and
 //! details: the bits of elements below their numbers. Exceptions are elements that no number gives;
-//! they are put in place last. `palettes.rs` and `multiples.rs` have the mappings themselves: their
+//! they are put in place last. `dictionaries.rs` and `multiples.rs` have the mappings themselves: their
 //! fields, how they decode, and how writers find them.
 //!
 //! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
@@ -11,17 +11,17 @@
 //! compared with the elements, and each that gives another element becomes an exception. A mapping
 //! that was found in a sample and does not fit the rest therefore costs bytes, never values.
 
+use super::dictionaries::{Dictionaries, DictionaryPlan};
 use super::malformed_mapped;
-use super::multiples::{MappedScratch, Multiple, Quotient, least, power_of_two};
-use super::palettes::{FoundPalettes, Palettes};
+use super::multiples::{FloatMultiple, IntMultiple, MappedScratch, min_base, power_of_two};
 use crate::bytes::le::Fields;
 use crate::codec::{
     bits::{append_extra_bits, mask, sum_extra_bits, wide, with_width},
-    part::{Anatomy, FloatType, Geometry},
+    part::{Description, FloatType, Geometry},
 };
 use crate::kernel::{
     Width,
-    quotients::{self, NumberDetails},
+    float_multiples::{self, NumberDetails},
 };
 use crate::{Error, Result};
 use half::{bf16, f16};
@@ -34,18 +34,18 @@ pub(crate) enum Mapping {
     #[default]
     None,
     /// A number names a value in a table.
-    Palette(Palettes),
+    Dictionary(Dictionaries),
     /// A number is divided by a constant.
-    Quotient(Quotient),
+    FloatMultiple(FloatMultiple),
     /// A number is multiplied by a constant.
-    Multiple(Multiple),
+    IntMultiple(IntMultiple),
 }
 
 // The values of `mapping`.
 const NONE: u8 = 0;
-const PALETTE: u8 = 1;
-const QUOTIENT: u8 = 2;
-const MULTIPLE: u8 = 3;
+const DICTIONARY: u8 = 1;
+const FLOAT_MULTIPLE: u8 = 2;
+const INT_MULTIPLE: u8 = 3;
 
 /// The bytes of elements, and those of the numbers that they follow from.
 #[derive(Clone, Copy)]
@@ -58,29 +58,29 @@ impl Mapping {
     pub(crate) fn kind(&self) -> u8 {
         match self {
             Self::None => NONE,
-            Self::Palette(_) => PALETTE,
-            Self::Quotient(_) => QUOTIENT,
-            Self::Multiple(_) => MULTIPLE,
+            Self::Dictionary(_) => DICTIONARY,
+            Self::FloatMultiple(_) => FLOAT_MULTIPLE,
+            Self::IntMultiple(_) => INT_MULTIPLE,
         }
     }
 
     pub(super) fn is_known(kind: u8) -> bool {
-        kind <= MULTIPLE
+        kind <= INT_MULTIPLE
     }
 
     /// Becomes the mapping of elements of `width` that `fields` state. Reuses its memory.
     pub(super) fn set(&mut self, kind: u8, width: Width, fields: &mut Fields<'_>) -> Result<()> {
         match kind {
-            PALETTE => {
-                let mut palettes = match std::mem::take(self) {
-                    Self::Palette(palettes) => palettes,
-                    _ => Palettes::default(),
+            DICTIONARY => {
+                let mut dictionaries = match std::mem::take(self) {
+                    Self::Dictionary(dictionaries) => dictionaries,
+                    _ => Dictionaries::default(),
                 };
-                palettes.set(width, fields)?;
-                *self = Self::Palette(palettes);
+                dictionaries.set(width, fields)?;
+                *self = Self::Dictionary(dictionaries);
             }
-            QUOTIENT => *self = Self::Quotient(Quotient::parse(width, fields)?),
-            MULTIPLE => *self = Self::Multiple(Multiple::parse(width, fields)?),
+            FLOAT_MULTIPLE => *self = Self::FloatMultiple(FloatMultiple::parse(width, fields)?),
+            INT_MULTIPLE => *self = Self::IntMultiple(IntMultiple::parse(width, fields)?),
             _ => *self = Self::None,
         }
         Ok(())
@@ -89,9 +89,9 @@ impl Mapping {
     pub(super) fn write(&self, tables: &mut Vec<u8>) {
         match self {
             Self::None => {}
-            Self::Palette(palettes) => palettes.write(tables),
-            Self::Quotient(quotient) => quotient.write(tables),
-            Self::Multiple(multiple) => multiple.write(tables),
+            Self::Dictionary(dictionaries) => dictionaries.write(tables),
+            Self::FloatMultiple(float_multiple) => float_multiple.write(tables),
+            Self::IntMultiple(int_multiple) => int_multiple.write(tables),
         }
     }
 
@@ -99,24 +99,24 @@ impl Mapping {
     pub(crate) fn widths(&self, width: Width) -> Widths {
         let number = match self {
             Self::None => width,
-            Self::Palette(palettes) => palettes.number_width(),
-            Self::Quotient(quotient) => quotient.number_width,
-            Self::Multiple(multiple) => multiple.number_width,
+            Self::Dictionary(dictionaries) => dictionaries.number_width(),
+            Self::FloatMultiple(float_multiple) => float_multiple.number_width,
+            Self::IntMultiple(int_multiple) => int_multiple.number_width,
         };
         Widths { element: width, number }
     }
 
     pub(crate) fn has_details(&self) -> bool {
-        matches!(self, Self::Quotient(quotient) if quotient.detail_bits > 0)
+        matches!(self, Self::FloatMultiple(float_multiple) if float_multiple.detail_bits > 0)
     }
 
     /// Returns whether numbers, counted from 0, are the upper bits of elements of `width`, and as
     /// many as bytes have.
     pub(crate) fn keeps_sign(&self, width: Width) -> bool {
         match self {
-            Self::Multiple(multiple) => {
-                let dropped = 8 * width.bytes().saturating_sub(multiple.number_width.bytes());
-                multiple.factor.trailing_zeros() as usize == dropped // at most 64
+            Self::IntMultiple(int_multiple) => {
+                let dropped = 8 * width.bytes().saturating_sub(int_multiple.number_width.bytes());
+                int_multiple.factor.trailing_zeros() as usize == dropped // at most 64
             }
             _ => false,
         }
@@ -124,15 +124,15 @@ impl Mapping {
 
     /// Returns whether blocks have a base, from which their numbers count.
     pub(super) fn has_base(&self) -> bool {
-        matches!(self, Self::Quotient(_) | Self::Multiple(_))
+        matches!(self, Self::FloatMultiple(_) | Self::IntMultiple(_))
     }
 
     pub(crate) fn describe(&self) -> Option<String> {
         match self {
             Self::None => None,
-            Self::Palette(palettes) => Some(palettes.describe()),
-            Self::Quotient(quotient) => Some(quotient.describe()),
-            Self::Multiple(multiple) => Some(multiple.describe()),
+            Self::Dictionary(dictionaries) => Some(dictionaries.describe()),
+            Self::FloatMultiple(float_multiple) => Some(float_multiple.describe()),
+            Self::IntMultiple(int_multiple) => Some(int_multiple.describe()),
         }
     }
 }
@@ -146,10 +146,10 @@ pub(crate) struct MappedBlock<'a> {
     mapping: &'a Mapping,
     count: usize,
     /// All sections before the details.
-    head: &'a [u8],
+    header: &'a [u8],
     /// The index of each exception.
     positions: &'a [[u8; 2]],
-    exceptions: &'a [u8],
+    patches: &'a [u8],
     details: &'a [u8],
     /// The number that others count from; 0 unless the mapping has bases.
     base: i64,
@@ -163,32 +163,32 @@ impl<'a> MappedBlock<'a> {
         let mut fields = Fields::new(stored);
         let mut split = || {
             if let Mapping::None = mapping {
-                let (head, positions, exceptions, details): (&[u8], &[_], &[u8], &[u8]) = Default::default();
-                return Some(Self { mapping, count, head, positions, exceptions, details, base: 0, numbers: stored });
+                let (header, positions, patches, details): (&[u8], &[_], &[u8], &[u8]) = Default::default();
+                return Some(Self { mapping, count, header, positions, patches, details, base: 0, numbers: stored });
             }
-            let exception_count = usize::from(u16::from_le_bytes(fields.array()?));
+            let patch_count = usize::from(u16::from_le_bytes(fields.array()?));
             let base = if mapping.has_base() { i64::from_le_bytes(fields.array()?) } else { 0 };
             let detail_bytes = if mapping.has_details() { usize::try_from(fields.u32()?).ok()? } else { 0 };
             // below 2^16 exceptions of at most 8 bytes
-            let positions = fields.bytes(2 * exception_count)?.as_chunks().0;
-            let exceptions = fields.bytes(widths.element.bytes() * exception_count)?;
-            let head = stored.get(..stored.len() - fields.remaining())?;
+            let positions = fields.bytes(2 * patch_count)?.as_chunks().0;
+            let patches = fields.bytes(widths.element.bytes() * patch_count)?;
+            let header = stored.get(..stored.len() - fields.remaining())?;
             let details = fields.bytes(detail_bytes)?;
             let numbers = fields.bytes(fields.remaining())?;
-            Some(Self { mapping, count, head, positions, exceptions, details, base, numbers })
+            Some(Self { mapping, count, header, positions, patches, details, base, numbers })
         };
-        let block = split().ok_or_else(|| malformed_mapped("it ends within its exceptions or details"))?;
+        let block = split().ok_or_else(|| malformed_mapped("it ends within its patches or details"))?;
         let ascends = block.positions().is_sorted_by(|a, b| a < b);
         if !ascends || block.positions().next_back().is_some_and(|last| last >= count) {
-            return Err(malformed_mapped("the positions of exceptions do not ascend to at most the last element"));
+            return Err(malformed_mapped("the positions of patches do not ascend to at most the last element"));
         }
         Ok(block)
     }
 
-    pub(crate) fn describe(&self, anatomy: &mut Anatomy) {
+    pub(crate) fn describe(&self, description: &mut Description) {
         let what = format!("{} elements that are stored as they are", self.positions.len());
-        anatomy.add("exceptions", what, self.head);
-        anatomy.add("details", "the bits of elements below their numbers", self.details);
+        description.add("patches", what, self.header);
+        description.add("details", "the bits of elements below their numbers", self.details);
     }
 
     fn positions(&self) -> impl DoubleEndedIterator<Item = usize> + 'a {
@@ -218,23 +218,31 @@ impl<'a> MappedBlock<'a> {
     ) -> Result<()> {
         let w = widths.element.bytes();
         let v = widths.number.bytes();
-        let of_range = numbers.get((range.start - from) * v..).unwrap_or(&[]);
+        let range_numbers = numbers.get((range.start - from) * v..).unwrap_or(&[]);
         match self.mapping {
             Mapping::None => {}
-            Mapping::Palette(palettes) => palettes.elements(of_range, range.start, out)?,
-            Mapping::Multiple(multiple) => multiple.elements(widths.element, of_range, self.base, out),
-            Mapping::Quotient(quotient) if quotient.detail_bits == 0 => quotient.divide(self.base, of_range, out),
-            Mapping::Quotient(quotient) => {
+            Mapping::Dictionary(dictionaries) => dictionaries.elements(range_numbers, range.start, out)?,
+            Mapping::IntMultiple(int_multiple) => int_multiple.elements(widths.element, range_numbers, self.base, out),
+            Mapping::FloatMultiple(float_multiple) if float_multiple.detail_bits == 0 => {
+                float_multiple.divide(self.base, range_numbers, out)
+            }
+            Mapping::FloatMultiple(float_multiple) => {
                 // `numbers_for` begins with the first of the block
-                quotient.read_details(self.base, numbers, numbers.len() == self.count * v, self.details, scratch)?;
-                quotient.join(self.base, range.start, of_range, scratch, out);
+                float_multiple.read_details(
+                    self.base,
+                    numbers,
+                    numbers.len() == self.count * v,
+                    self.details,
+                    scratch,
+                )?;
+                float_multiple.join(self.base, range.start, range_numbers, scratch, out);
             }
         }
-        for (position, exception) in self.positions().zip(self.exceptions.chunks_exact(w)) {
+        for (position, patch) in self.positions().zip(self.patches.chunks_exact(w)) {
             if let Some(i) = position.checked_sub(range.start).filter(|_| position < range.end)
                 && let Some(to) = out.get_mut(i * w..(i + 1) * w)
             {
-                to.copy_from_slice(exception); // equal lengths
+                to.copy_from_slice(patch); // equal lengths
             }
         }
         Ok(())
@@ -247,9 +255,9 @@ impl<'a> MappedBlock<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bases {
     /// The least of each block: predicted numbers of a block begin near zero.
-    OfBlocks,
+    PerBlock,
     /// The least of the part: equal elements have equal numbers.
-    OfPart,
+    PerPart,
     /// 0: the numbers are the upper bits of floats.
     Zero,
 }
@@ -261,21 +269,21 @@ pub(crate) struct Numbers {
     /// The numbers, in the byte order of the file.
     pub bytes: Vec<u8>,
     /// The bytes that palettes take.
-    palette_bytes: usize,
+    dictionary_bytes: usize,
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
-    exceptions: Vec<usize>,
+    patches: Vec<usize>,
     /// The bit lengths whose extra bits are details; empty without details.
     lengths: Vec<u8>,
     /// The integers whose extra bits are details, of two bytes each.
     details: Vec<u8>,
     words: Vec<u64>,
-    quotient: QuotientScratch,
+    float_multiple: FloatMultipleScratch,
 }
 
 /// Memory that quotients need, with an entry for each element.
 #[derive(Default)]
-struct QuotientScratch {
+struct FloatMultipleScratch {
     /// The numbers, counted from 0.
     sums: Vec<i64>,
     /// The same as bytes: two's complement.
@@ -283,105 +291,111 @@ struct QuotientScratch {
     /// The elements that numbers and details give.
     decoded: Vec<u8>,
     /// Whether these are the ones that they are to give.
-    is_right: Vec<bool>,
+    is_exact: Vec<bool>,
 }
 
 /// A float whose lowest bit has the value 1. A number that is added to it is rounded to an integer,
 /// which the lowest bits of the sum contain.
-const ROUNDS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
+const ROUNDING_BIAS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
 impl Numbers {
     fn begin(&mut self, mapping: Mapping) {
         self.mapping = mapping;
         self.bytes.clear();
         self.bases.clear();
-        self.exceptions.clear();
+        self.patches.clear();
         self.lengths.clear();
         self.details.clear();
     }
 
-    pub(crate) fn set_palettes(&mut self, found: &FoundPalettes, geometry: &Geometry<'_>, raw: &[u8]) {
-        self.begin(Mapping::Palette(found.palettes.clone()));
-        self.palette_bytes = found.bytes;
+    pub(crate) fn set_dictionaries(&mut self, found: &DictionaryPlan, geometry: &Geometry<'_>, raw: &[u8]) {
+        self.begin(Mapping::Dictionary(found.dictionaries.clone()));
+        self.dictionary_bytes = found.bytes;
         found.append_numbers(geometry, raw, &mut self.bytes);
     }
 
     /// Makes the numbers of integers. With the base of the part, some may not fit: returns whether
     /// all do.
-    pub(crate) fn set_multiple(
+    pub(crate) fn set_int_multiple(
         &mut self,
-        multiple: Multiple,
+        int_multiple: IntMultiple,
         bases: Bases,
         geometry: &Geometry<'_>,
         raw: &[u8],
     ) -> bool {
-        self.begin(Mapping::Multiple(multiple));
-        let (v, w) = (multiple.number_width.bytes(), geometry.element_bytes.max(1));
-        let of_part = least(raw, w);
-        let mut is_right = true;
+        self.begin(Mapping::IntMultiple(int_multiple));
+        let (v, w) = (int_multiple.number_width.bytes(), geometry.element_bytes.max(1));
+        let part_base = min_base(raw, w);
+        let mut is_exact = true;
         for block in geometry.blocks_of(raw) {
             let base = match bases {
-                Bases::OfBlocks => least(block, w),
-                Bases::OfPart => of_part,
+                Bases::PerBlock => min_base(block, w),
+                Bases::PerPart => part_base,
                 Bases::Zero => 0,
             };
             self.bases.push(base);
             for element in block.chunks_exact(w) {
                 let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);
-                let k = step.checked_div(multiple.factor).unwrap_or(0);
-                is_right &= k <= mask(v) && k.wrapping_mul(multiple.factor) == step;
+                let k = step.checked_div(int_multiple.factor).unwrap_or(0);
+                is_exact &= k <= mask(v) && k.wrapping_mul(int_multiple.factor) == step;
                 self.bytes.extend(k.to_le_bytes().iter().take(v));
             }
         }
-        is_right
+        is_exact
     }
 
     /// Makes the numbers of floats. Those that do not give their elements are exceptions.
-    pub(crate) fn set_quotient(&mut self, quotient: Quotient, bases: Bases, geometry: &Geometry<'_>, raw: &[u8]) {
-        self.begin(Mapping::Quotient(quotient));
-        let mut scratch = std::mem::take(&mut self.quotient);
-        match quotient.float_type {
-            FloatType::Bf16 => self.set_sums(&quotient, raw, &mut scratch, |x| bf16::from_le_bytes(x).into()),
-            FloatType::F16 => self.set_sums(&quotient, raw, &mut scratch, |x| f16::from_le_bytes(x).into()),
-            FloatType::F32 => self.set_sums(&quotient, raw, &mut scratch, |x| f32::from_le_bytes(x).into()),
-            FloatType::F64 => self.set_sums(&quotient, raw, &mut scratch, f64::from_le_bytes),
+    pub(crate) fn set_float_multiple(
+        &mut self,
+        float_multiple: FloatMultiple,
+        bases: Bases,
+        geometry: &Geometry<'_>,
+        raw: &[u8],
+    ) {
+        self.begin(Mapping::FloatMultiple(float_multiple));
+        let mut scratch = std::mem::take(&mut self.float_multiple);
+        match float_multiple.float_type {
+            FloatType::Bf16 => self.set_sums(&float_multiple, raw, &mut scratch, |x| bf16::from_le_bytes(x).into()),
+            FloatType::F16 => self.set_sums(&float_multiple, raw, &mut scratch, |x| f16::from_le_bytes(x).into()),
+            FloatType::F32 => self.set_sums(&float_multiple, raw, &mut scratch, |x| f32::from_le_bytes(x).into()),
+            FloatType::F64 => self.set_sums(&float_multiple, raw, &mut scratch, f64::from_le_bytes),
         }
-        self.decode_sums(&quotient, raw.len(), &mut scratch);
-        with_width!(quotient.float_type.width(), W => compare::<W>(raw, &mut scratch));
-        let QuotientScratch { sums, is_right, .. } = &scratch;
-        let least = |sums: &[i64], is_right: &[bool]| {
-            sums.iter().zip(is_right).filter(|(_, is_right)| **is_right).map(|(sum, _)| *sum).min()
+        self.decode_sums(&float_multiple, raw.len(), &mut scratch);
+        with_width!(float_multiple.float_type.width(), W => compare::<W>(raw, &mut scratch));
+        let FloatMultipleScratch { sums, is_exact, .. } = &scratch;
+        let min_base = |sums: &[i64], is_exact: &[bool]| {
+            sums.iter().zip(is_exact).filter(|(_, is_exact)| **is_exact).map(|(sum, _)| *sum).min()
         };
-        let of_part = least(sums, is_right).unwrap_or(0);
+        let part_base = min_base(sums, is_exact).unwrap_or(0);
         for block in geometry.block_ranges() {
             let sums = sums.get(block.clone()).unwrap_or(&[]);
-            let is_right = is_right.get(block.clone()).unwrap_or(&[]);
-            let base = if bases == Bases::OfPart { of_part } else { least(sums, is_right).unwrap_or(0) };
+            let is_exact = is_exact.get(block.clone()).unwrap_or(&[]);
+            let base = if bases == Bases::PerPart { part_base } else { min_base(sums, is_exact).unwrap_or(0) };
             self.bases.push(base);
             let start = block.start;
-            with_width!(quotient.number_width, V => self.append_counted::<V>(&quotient, base, start, sums, is_right));
+            with_width!(float_multiple.number_width, V => self.append_from_base::<V>(&float_multiple, base, start, sums, is_exact));
         }
-        self.quotient = scratch;
+        self.float_multiple = scratch;
     }
 
     /// Sets the numbers, counted from 0, and their details.
     fn set_sums<const W: usize>(
         &mut self,
-        quotient: &Quotient,
+        float_multiple: &FloatMultiple,
         raw: &[u8],
-        scratch: &mut QuotientScratch,
+        scratch: &mut FloatMultipleScratch,
         value: impl Fn([u8; W]) -> f64,
     ) {
-        let (divisor, scale) = (f64::from(quotient.divisor), power_of_two(quotient.exponent));
+        let (divisor, scale) = (f64::from(float_multiple.divisor), power_of_two(float_multiple.exponent));
         // a number that is too great gives some integer, whose element is another
         let integer = |x: f64| {
-            let rounded = (x * divisor * scale + ROUNDS).to_bits();
-            rounded.cast_signed().wrapping_sub(ROUNDS.to_bits().cast_signed())
+            let rounded = (x * divisor * scale + ROUNDING_BIAS).to_bits();
+            rounded.cast_signed().wrapping_sub(ROUNDING_BIAS.to_bits().cast_signed())
         };
         let integers = raw.as_chunks().0.iter().map(|&element| integer(value(element)));
         scratch.sums.clear();
         scratch.sums.extend(integers);
-        let detail_bits = quotient.detail_bits;
+        let detail_bits = float_multiple.detail_bits;
         if detail_bits == 0 {
             return;
         }
@@ -391,56 +405,56 @@ impl Numbers {
         for (sum, (length, details)) in scratch.sums.iter_mut().zip(details) {
             let integer = *sum;
             *sum = integer >> detail_bits;
-            let bits = quotient.details_of(*sum);
+            let bits = float_multiple.details_of(*sum);
             let below = (integer & ((1 << detail_bits) - 1)) >> (detail_bits - bits);
             *length = bits + 1;
             *details = (1_u16 << bits | below as u16).to_le_bytes(); // exact: at most 15 bits
         }
     }
 
-    fn decode_sums(&self, quotient: &Quotient, raw_bytes: usize, scratch: &mut QuotientScratch) {
-        let QuotientScratch { sums, wide, decoded, .. } = scratch;
+    fn decode_sums(&self, float_multiple: &FloatMultiple, raw_bytes: usize, scratch: &mut FloatMultipleScratch) {
+        let FloatMultipleScratch { sums, wide, decoded, .. } = scratch;
         decoded.resize(raw_bytes, 0);
         // all but the widest have no more than the lower half
-        let width = if quotient.float_type == FloatType::F64 { Width::W8 } else { Width::W4 };
+        let width = if float_multiple.float_type == FloatType::F64 { Width::W8 } else { Width::W4 };
         wide.resize(width.bytes() * sums.len(), 0);
         match width {
             Width::W8 => wide.as_chunks_mut().0.iter_mut().zip(sums).for_each(|(to, sum)| *to = sum.to_le_bytes()),
             _ => wide.as_chunks_mut().0.iter_mut().zip(sums).for_each(|(to, sum)| *to = (*sum as i32).to_le_bytes()),
         }
-        let terms = quotient.terms(0);
+        let terms = float_multiple.terms(0);
         match self.mapping.has_details() {
             true => {
                 let details = NumberDetails { integers: self.details.as_chunks().0, lengths: &self.lengths };
-                quotients::best().join(&terms, width, wide, details, decoded);
+                float_multiples::best().join(&terms, width, wide, details, decoded);
             }
-            false => quotients::best().divide(&terms, width, wide, decoded),
+            false => float_multiples::best().divide(&terms, width, wide, decoded),
         }
     }
 
     /// Appends the numbers of a block, of `V` bytes, counted from its base.
-    fn append_counted<const V: usize>(
+    fn append_from_base<const V: usize>(
         &mut self,
-        quotient: &Quotient,
+        float_multiple: &FloatMultiple,
         base: i64,
         start: usize,
         sums: &[i64],
-        is_right: &[bool],
+        is_exact: &[bool],
     ) {
         let end = self.bytes.len();
         self.bytes.resize(end + V * sums.len(), 0);
         let numbers = self.bytes.get_mut(end..).unwrap_or(&mut []).as_chunks_mut::<V>().0;
         let details = self.details.as_chunks_mut().0;
         let mut last = 0;
-        for (i, ((&sum, &is_right), number)) in (start..).zip(sums.iter().zip(is_right).zip(numbers)) {
+        for (i, ((&sum, &is_exact), number)) in (start..).zip(sums.iter().zip(is_exact).zip(numbers)) {
             let k = sum.wrapping_sub(base);
-            if is_right && k.cast_unsigned() <= mask(V) {
+            if is_exact && k.cast_unsigned() <= mask(V) {
                 last = k;
             } else {
                 // the number of its neighbour costs the least
-                self.exceptions.push(i);
+                self.patches.push(i);
                 if let (Some(length), Some(details)) = (self.lengths.get_mut(i), details.get_mut(i)) {
-                    let bits = quotient.details_of(quotient.sum(base, last));
+                    let bits = float_multiple.details_of(float_multiple.sum(base, last));
                     *length = bits + 1;
                     *details = (1_u16 << bits).to_le_bytes();
                 }
@@ -450,10 +464,10 @@ impl Numbers {
     }
 
     /// Returns the bytes that the mapping takes besides the numbers. If the elements are a sample,
-    /// one in `sampled_one_in` of all, the tables count for their share.
-    pub(crate) fn other_bytes(&self, element_bytes: usize, sampled_one_in: usize) -> usize {
+    /// one in `sample_scale` of all, the tables count for their share.
+    pub(crate) fn other_bytes(&self, element_bytes: usize, sample_scale: usize) -> usize {
         let fields = match &self.mapping {
-            Mapping::Palette(_) => self.palette_bytes,
+            Mapping::Dictionary(_) => self.dictionary_bytes,
             mapping => {
                 let mut fields = Vec::new();
                 mapping.write(&mut fields);
@@ -461,12 +475,12 @@ impl Numbers {
             }
         };
         let details = usize::try_from(sum_extra_bits(&self.lengths) / 8).unwrap_or(usize::MAX);
-        let exceptions = self.exceptions.len() * (2 + element_bytes);
-        (fields / sampled_one_in.max(1) + 8 * self.bases.len() + exceptions).saturating_add(details)
+        let patches = self.patches.len() * (2 + element_bytes);
+        (fields / sample_scale.max(1) + 8 * self.bases.len() + patches).saturating_add(details)
     }
 
     /// Appends what a block, the one of some elements, has before its numbers.
-    pub(crate) fn append_head(
+    pub(crate) fn append_header(
         &mut self,
         widths: Widths,
         block: usize,
@@ -477,30 +491,30 @@ impl Numbers {
         if let Mapping::None = self.mapping {
             return Ok(());
         }
-        let start = self.exceptions.partition_point(|&i| i < elements.start);
-        let end = self.exceptions.partition_point(|&i| i < elements.end);
-        let exceptions = self.exceptions.get(start..end).unwrap_or(&[]);
+        let start = self.patches.partition_point(|&i| i < elements.start);
+        let end = self.patches.partition_point(|&i| i < elements.end);
+        let patches = self.patches.get(start..end).unwrap_or(&[]);
         let short = |x: usize| u16::try_from(x).map_err(|_| not_mapped());
-        stored.extend(short(exceptions.len())?.to_le_bytes());
+        stored.extend(short(patches.len())?.to_le_bytes());
         if self.mapping.has_base() {
             stored.extend(self.bases.get(block).ok_or_else(not_mapped)?.to_le_bytes());
         }
-        let details_at = stored.len();
+        let details_offset = stored.len();
         if self.mapping.has_details() {
             stored.extend([0; 4]);
         }
-        for i in exceptions {
+        for i in patches {
             stored.extend(short(i - elements.start)?.to_le_bytes());
         }
         let w = widths.element.bytes();
-        for i in exceptions {
+        for i in patches {
             stored.extend_from_slice(raw.get(i * w..(i + 1) * w).ok_or_else(not_mapped)?);
         }
         if self.mapping.has_details() {
             let lengths = self.lengths.get(elements.clone()).ok_or_else(not_mapped)?;
             let details = self.details.get(2 * elements.start..2 * elements.end).ok_or_else(not_mapped)?;
             let bytes = append_extra_bits(Width::W2, lengths, details, &mut self.words, stored);
-            let field = stored.get_mut(details_at..).and_then(<[u8]>::first_chunk_mut).ok_or_else(not_mapped)?;
+            let field = stored.get_mut(details_offset..).and_then(<[u8]>::first_chunk_mut).ok_or_else(not_mapped)?;
             *field = u32::try_from(bytes).map_err(|_| not_mapped())?.to_le_bytes();
         }
         Ok(())
@@ -513,8 +527,8 @@ fn not_mapped() -> Error {
 }
 
 /// Sets whether each element of `W` bytes is the one that was decoded.
-fn compare<const W: usize>(raw: &[u8], scratch: &mut QuotientScratch) {
+fn compare<const W: usize>(raw: &[u8], scratch: &mut FloatMultipleScratch) {
     let both = raw.as_chunks::<W>().0.iter().zip(scratch.decoded.as_chunks::<W>().0);
-    scratch.is_right.clear();
-    scratch.is_right.extend(both.map(|(element, decoded)| element == decoded));
+    scratch.is_exact.clear();
+    scratch.is_exact.extend(both.map(|(element, decoded)| element == decoded));
 }

@@ -2,7 +2,7 @@
 //! in it.
 //!
 //! `tables.rs` has what a file stores: the tables of a part, and the sections of a block.
-//! `mapping.rs` is any of the mappings, integers that stand for elements; `palettes.rs` and
+//! `mapping.rs` is any of the mappings, integers that stand for elements; `dictionaries.rs` and
 //! `multiples.rs` have them. `options.rs` and `filters.rs` say which elements are coded, and how
 //! they are predicted. `codec.rs` puts the layers together. Writers choose mapping, options and
 //! transform in `choice.rs`, and bins, classes and frequencies in `plan.rs`.
@@ -11,22 +11,22 @@
 
 mod choice;
 mod codec;
+mod dictionaries;
 mod filters;
 mod mapping;
 mod multiples;
 mod options;
-mod palettes;
 mod plan;
 mod tables;
 
 pub(super) use codec::BinBlocks;
+pub(super) use dictionaries::DictionaryPlan;
 pub(super) use filters::FilterPlan;
 pub(super) use mapping::Numbers;
 pub(super) use multiples::MappedScratch;
 pub(super) use options::{Marks, Present};
-pub(super) use palettes::FoundPalettes;
 pub(super) use plan::{BinChoice, BinPlan};
-pub(super) use tables::{KeptBins, WindowScratch};
+pub(super) use tables::{BinTableCache, WindowScratch};
 
 use crate::kernel::Width;
 use crate::{Error, Result};
@@ -67,7 +67,7 @@ fn malformed_marks(what: &str) -> Error {
 }
 
 /// Returns a mapping's field of the bytes of a number.
-fn number_width(bytes: u8, most: usize) -> Result<Width> {
-    let width = Width::from_bytes(bytes.into()).filter(|width| width.bytes() <= most);
+fn number_width(bytes: u8, max_bytes: usize) -> Result<Width> {
+    let width = Width::from_bytes(bytes.into()).filter(|width| width.bytes() <= max_bytes);
     width.ok_or_else(|| malformed_mapping(&format!("numbers of {bytes} bytes")))
 }

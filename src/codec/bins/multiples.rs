@@ -18,19 +18,19 @@ use crate::Result;
 use crate::bytes::le::{Fields, structure};
 use crate::bytes::memory;
 use crate::codec::{
-    bits::{ends_in_zeros, least_width, mask, signed, wide, with_width},
+    bits::{ends_in_zeros, mask, min_width, signed, wide, with_width},
     part::{FloatType, Geometry},
 };
 use crate::kernel::{
     Width, extra_bits,
-    quotients::{self, NumberDetails, QuotientTerms},
+    float_multiples::{self, FloatMultipleTerms, NumberDetails},
 };
 
 // ---- quotients
 
 structure! {
     /// Chapter 5.14: the fields of a quotient.
-    mod quotient_fields: 12 bytes {
+    mod float_multiple_fields: 12 bytes {
         0 => NUMBER_BYTES: u8,
         1 => FLOAT_TYPE: u8,
         2 => DETAIL_BITS: u8,
@@ -42,14 +42,14 @@ structure! {
 }
 
 /// The most bits below a number.
-const MOST_DETAIL_BITS: u8 = 15;
+const MAX_DETAIL_BITS: u8 = 15;
 /// The greatest divisor. An `f32` has it and all integers below.
-const MOST_DIVISOR: u32 = 1 << 24;
+const MAX_DIVISOR: u32 = 1 << 24;
 
 /// Elements `N / (divisor * 2^exponent)`. `N` is a number, counted from the base of its block, and
 /// the details below it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Quotient {
+pub(crate) struct FloatMultiple {
     pub number_width: Width,
     pub float_type: FloatType,
     /// The most bits of an integer that are below its number.
@@ -58,44 +58,44 @@ pub(crate) struct Quotient {
     pub exponent: i16,
 }
 
-impl Quotient {
+impl FloatMultiple {
     /// Parses the fields.
     pub(super) fn parse(width: Width, rest: &mut Fields<'_>) -> Result<Self> {
         let bytes = rest.array().ok_or_else(cut)?;
         let float_type =
-            FloatType::from_code(quotient_fields::FLOAT_TYPE.get(&bytes)).filter(|known| known.width() == width);
-        let quotient = Self {
-            number_width: number_width(quotient_fields::NUMBER_BYTES.get(&bytes), width.bytes())?,
+            FloatType::from_code(float_multiple_fields::FLOAT_TYPE.get(&bytes)).filter(|known| known.width() == width);
+        let float_multiple = Self {
+            number_width: number_width(float_multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?,
             float_type: float_type.ok_or_else(|| malformed_mapping("a float_type of other elements"))?,
-            detail_bits: quotient_fields::DETAIL_BITS.get(&bytes),
-            divisor: quotient_fields::DIVISOR.get(&bytes),
-            exponent: i16::from_le_bytes(quotient_fields::EXPONENT.get(&bytes)),
+            detail_bits: float_multiple_fields::DETAIL_BITS.get(&bytes),
+            divisor: float_multiple_fields::DIVISOR.get(&bytes),
+            exponent: i16::from_le_bytes(float_multiple_fields::EXPONENT.get(&bytes)),
         };
-        let has_no_more =
-            quotient_fields::RESERVED.get(&bytes) == 0 && quotient_fields::RESERVED_END.get(&bytes) == [0; 2];
-        match quotient.is_valid() && has_no_more {
-            true => Ok(quotient),
-            false => Err(malformed_mapping("a field of a quotient is out of range")),
+        let has_no_more = float_multiple_fields::RESERVED.get(&bytes) == 0
+            && float_multiple_fields::RESERVED_END.get(&bytes) == [0; 2];
+        match float_multiple.is_valid() && has_no_more {
+            true => Ok(float_multiple),
+            false => Err(malformed_mapping("a field of a float multiple is out of range")),
         }
     }
 
     fn is_valid(&self) -> bool {
-        let (most_bits, most_exponent) = if self.float_type == FloatType::F64 { (64, 1022) } else { (32, 126) };
-        self.detail_bits <= MOST_DETAIL_BITS
-            && 8 * self.number_width.bytes() + usize::from(self.detail_bits) <= most_bits
-            && (1..=MOST_DIVISOR).contains(&self.divisor)
+        let (max_bits, max_exponent) = if self.float_type == FloatType::F64 { (64, 1022) } else { (32, 126) };
+        self.detail_bits <= MAX_DETAIL_BITS
+            && 8 * self.number_width.bytes() + usize::from(self.detail_bits) <= max_bits
+            && (1..=MAX_DIVISOR).contains(&self.divisor)
             && (self.divisor == 1 || self.detail_bits == 0)
-            && self.exponent.unsigned_abs() <= most_exponent
+            && self.exponent.unsigned_abs() <= max_exponent
     }
 
     pub(super) fn write(&self, tables: &mut Vec<u8>) {
-        let mut bytes = [0; quotient_fields::SIZE];
+        let mut bytes = [0; float_multiple_fields::SIZE];
         // exact: the discriminants
-        quotient_fields::NUMBER_BYTES.put(&mut bytes, self.number_width as u8);
-        quotient_fields::FLOAT_TYPE.put(&mut bytes, self.float_type.code());
-        quotient_fields::DETAIL_BITS.put(&mut bytes, self.detail_bits);
-        quotient_fields::DIVISOR.put(&mut bytes, self.divisor);
-        quotient_fields::EXPONENT.put(&mut bytes, self.exponent.to_le_bytes());
+        float_multiple_fields::NUMBER_BYTES.put(&mut bytes, self.number_width as u8);
+        float_multiple_fields::FLOAT_TYPE.put(&mut bytes, self.float_type.code());
+        float_multiple_fields::DETAIL_BITS.put(&mut bytes, self.detail_bits);
+        float_multiple_fields::DIVISOR.put(&mut bytes, self.divisor);
+        float_multiple_fields::EXPONENT.put(&mut bytes, self.exponent.to_le_bytes());
         tables.extend(bytes);
     }
 
@@ -124,20 +124,20 @@ impl Quotient {
     }
 
     /// Returns whether a number without details gives an element.
-    fn gives(&self, element: &[u8]) -> bool {
+    fn reproduces(&self, element: &[u8]) -> bool {
         let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
         let number = exact.round() as i64; // one that is too great gives another element
         self.sum(0, number) == number && self.terms(0).element(number).to_le_bytes().starts_with(element)
     }
 
-    pub(super) fn terms(&self, base: i64) -> QuotientTerms {
+    pub(super) fn terms(&self, base: i64) -> FloatMultipleTerms {
         let Self { detail_bits, divisor, exponent, .. } = *self;
-        QuotientTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
+        FloatMultipleTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
     }
 
     /// Sets `out` to the elements of numbers without details.
     pub(super) fn divide(&self, base: i64, numbers: &[u8], out: &mut [u8]) {
-        quotients::best().divide(&self.terms(base), self.number_width, numbers, out);
+        float_multiples::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
     /// Sets `out` to the elements of numbers, the first of which is number `first` of its block.
@@ -145,7 +145,7 @@ impl Quotient {
     pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
         let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
         let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
-        quotients::best().join(&self.terms(base), self.number_width, numbers, details, out);
+        float_multiples::best().join(&self.terms(base), self.number_width, numbers, details, out);
     }
 
     /// Reads the details of the first numbers of a block, to the scratch. Checks of them,
@@ -162,11 +162,11 @@ impl Quotient {
         let count = numbers.len() / self.number_width.bytes();
         memory::resize(lengths, count, 0)?;
         memory::resize(details, 2 * count, 0)?;
-        quotients::best().detail_lengths(&self.terms(base), self.number_width, numbers, lengths);
+        float_multiples::best().detail_lengths(&self.terms(base), self.number_width, numbers, lengths);
         let bits = extra_bits::best().deposit(Width::W2, lengths, stored, 0, details);
-        let (bytes, most) = (bits.div_ceil(8), stored.len());
-        let is_right = if is_all { bytes == most && ends_in_zeros(stored, bits) } else { bytes <= most };
-        if is_right { Ok(()) } else { Err(malformed_mapped("detail_bytes, or bits that fill up the details")) }
+        let (bytes, max) = (bits.div_ceil(8), stored.len());
+        let is_valid = if is_all { bytes == max && ends_in_zeros(stored, bits) } else { bytes <= max };
+        if is_valid { Ok(()) } else { Err(malformed_mapped("detail_bytes, or bits that fill up the details")) }
     }
 }
 
@@ -186,13 +186,13 @@ pub(crate) struct MappedScratch {
 }
 
 /// The elements that are looked at, at least.
-const SAMPLE: usize = 1024;
+const SAMPLE_ELEMENTS: usize = 1024;
 /// One element in this many may have bits below the lowest one of all others.
-const LOWER: usize = 512;
+const ELEMENTS_PER_LOW_BIT_OUTLIER: usize = 512;
 /// One element of the sample in this many is tried.
-const LOOKED_AT_ONE_IN: usize = 4;
+const TRIAL_STRIDE: usize = 4;
 /// One element in this many may be an exception.
-const EXCEPTIONS: usize = 64;
+const ELEMENTS_PER_PATCH: usize = 64;
 
 /// Divisors that people use besides powers of two: of decimals, as factor and power of two, and of
 /// integers that were scaled to 1.
@@ -221,13 +221,13 @@ impl OneBits {
 
 /// Returns quotients that may express elements, judged by some of them. Details pay only if
 /// elements are predictable.
-pub(crate) fn find_quotients(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<Quotient> {
+pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<FloatMultiple> {
     let w = float_type.width().bytes();
     // an odd step, since rows have even lengths
-    let sample: Vec<&[u8]> = raw.chunks_exact(w).step_by((raw.len() / w / SAMPLE) | 1).collect();
+    let sample: Vec<&[u8]> = raw.chunks_exact(w).step_by((raw.len() / w / SAMPLE_ELEMENTS) | 1).collect();
     let mut bits: Vec<OneBits> = sample.iter().filter_map(|element| OneBits::of(float_type.value(element))).collect();
     let Some(highest) = bits.iter().map(|bits| bits.highest).max() else { return Vec::new() };
-    let rare = bits.len() / LOWER; // below their number, which is not 0
+    let rare = bits.len() / ELEMENTS_PER_LOW_BIT_OUTLIER; // below their number, which is not 0
     let (_, lowest, _) = bits.select_nth_unstable_by_key(rare, |bits| bits.lowest);
     let lowest = lowest.lowest;
     let exact = exact(float_type, highest, lowest);
@@ -239,80 +239,80 @@ pub(crate) fn find_quotients(float_type: FloatType, raw: &[u8], may_have_details
         }
     };
     let narrower = exact.into_iter().chain(decimals).flat_map(with_narrower);
-    narrower.filter(|quotient| gives_most(quotient, &sample)).chain(with_details).collect()
+    narrower.filter(|float_multiple| reproduces_most(float_multiple, &sample)).chain(with_details).collect()
 }
 
 /// Returns whether a quotient expresses nearly all of the sample.
-fn gives_most(quotient: &Quotient, sample: &[&[u8]]) -> bool {
-    let mut exceptions = sample.iter().step_by(LOOKED_AT_ONE_IN).filter(|element| !quotient.gives(element));
-    exceptions.nth(sample.len() / LOOKED_AT_ONE_IN / EXCEPTIONS).is_none()
+fn reproduces_most(float_multiple: &FloatMultiple, sample: &[&[u8]]) -> bool {
+    let mut patches = sample.iter().step_by(TRIAL_STRIDE).filter(|element| !float_multiple.reproduces(element));
+    patches.nth(sample.len() / TRIAL_STRIDE / ELEMENTS_PER_PATCH).is_none()
 }
 
 /// Returns a quotient, and the same with numbers of two bytes: each block has its own base.
-fn with_narrower(quotient: Quotient) -> impl Iterator<Item = Quotient> {
-    let narrower = Quotient { number_width: Width::W2, ..quotient };
-    let is_narrower = quotient.number_width.bytes() > Width::W2.bytes();
-    std::iter::once(quotient).chain(is_narrower.then_some(narrower))
+fn with_narrower(float_multiple: FloatMultiple) -> impl Iterator<Item = FloatMultiple> {
+    let narrower = FloatMultiple { number_width: Width::W2, ..float_multiple };
+    let is_narrower = float_multiple.number_width.bytes() > Width::W2.bytes();
+    std::iter::once(float_multiple).chain(is_narrower.then_some(narrower))
 }
 
-fn quotient(
+fn float_multiple(
     float_type: FloatType,
     number_width: Width,
     detail_bits: i32,
     divisor: u32,
     exponent: i32,
-) -> Option<Quotient> {
-    let quotient = Quotient {
+) -> Option<FloatMultiple> {
+    let float_multiple = FloatMultiple {
         number_width,
         float_type,
         detail_bits: u8::try_from(detail_bits).ok()?,
         divisor,
         exponent: i16::try_from(exponent).ok()?,
     };
-    quotient.is_valid().then_some(quotient)
+    float_multiple.is_valid().then_some(float_multiple)
 }
 
 /// Returns the least width of integers up to `2^bits`, with a sign.
 fn width_of(float_type: FloatType, bits: i32) -> Option<Width> {
-    let most = float_type.width().bytes(); // at most 8
-    least_width(|bytes| bits + 1 < 8 * bytes as i32 && bytes <= most)
+    let max = float_type.width().bytes(); // at most 8
+    min_width(|bytes| bits + 1 < 8 * bytes as i32 && bytes <= max)
 }
 
 /// Returns the quotient of integers without details.
-fn exact(float_type: FloatType, highest: i32, lowest: i32) -> Option<Quotient> {
+fn exact(float_type: FloatType, highest: i32, lowest: i32) -> Option<FloatMultiple> {
     let width = width_of(float_type, highest - lowest)?;
     // as many bits as the elements have themselves save nothing
     let is_coarse = width != float_type.width() || width == Width::W2;
-    is_coarse.then(|| quotient(float_type, width, 0, 1, -lowest)).flatten()
+    is_coarse.then(|| float_multiple(float_type, width, 0, 1, -lowest)).flatten()
 }
 
 /// Returns the quotient whose numbers are the significant bits of the greatest elements.
-fn with_details(float_type: FloatType, highest: i32, lowest: i32) -> Option<Quotient> {
+fn with_details(float_type: FloatType, highest: i32, lowest: i32) -> Option<FloatMultiple> {
     let bits = float_type.precision().min(15) as i32; // exact
     let coarse = bits - 1 - highest; // numbers are multiples of 2^-coarse
-    let detail_bits = (-lowest - coarse).min(MOST_DETAIL_BITS.into());
+    let detail_bits = (-lowest - coarse).min(MAX_DETAIL_BITS.into());
     match detail_bits {
-        1.. => quotient(float_type, Width::W2, detail_bits, 1, coarse + detail_bits),
+        1.. => float_multiple(float_type, Width::W2, detail_bits, 1, coarse + detail_bits),
         _ => None,
     }
 }
 
 /// Returns the quotient of a divisor, if it expresses nearly all of the sample.
-fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, sample: &[&[u8]]) -> Option<Quotient> {
+fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, sample: &[&[u8]]) -> Option<FloatMultiple> {
     if float_type.width() == Width::W2 && exponent > 0 {
         return None; // too few bits for decimals
     }
     let divisor_bits = 32 - divisor.leading_zeros() as i32; // exact: at most 32
     let width = width_of(float_type, highest + divisor_bits + i32::from(exponent))?;
-    let quotient = quotient(float_type, width, 0, divisor, exponent.into())?;
-    gives_most(&quotient, sample).then_some(quotient)
+    let float_multiple = float_multiple(float_type, width, 0, divisor, exponent.into())?;
+    reproduces_most(&float_multiple, sample).then_some(float_multiple)
 }
 
 // ---- multiples of integers
 
 structure! {
     /// Chapter 5.14: the fields of a multiple.
-    mod multiple_fields: 12 bytes {
+    mod int_multiple_fields: 12 bytes {
         0 => NUMBER_BYTES: u8,
         1 => RESERVED: [u8; 3],
         4 => FACTOR: u64,
@@ -320,32 +320,32 @@ structure! {
 }
 
 /// Elements whose lowest bits are looked at together.
-const LOOKED_AT: usize = 64;
+const LOW_BITS_CHUNK: usize = 64;
 
 /// Elements `base + k * factor`, where `k` is a number and `base` is that of its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Multiple {
+pub(crate) struct IntMultiple {
     pub number_width: Width,
     pub factor: u64,
 }
 
-impl Multiple {
+impl IntMultiple {
     /// Parses the fields.
     pub(super) fn parse(width: Width, rest: &mut Fields<'_>) -> Result<Self> {
         let bytes = rest.array().ok_or_else(cut)?;
-        let number_width = number_width(multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?;
-        let factor = multiple_fields::FACTOR.get(&bytes);
-        if factor == 0 || multiple_fields::RESERVED.get(&bytes) != [0; 3] {
+        let number_width = number_width(int_multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?;
+        let factor = int_multiple_fields::FACTOR.get(&bytes);
+        if factor == 0 || int_multiple_fields::RESERVED.get(&bytes) != [0; 3] {
             return Err(malformed_mapping("a factor of 0, or a reserved byte"));
         }
         Ok(Self { number_width, factor })
     }
 
     pub(super) fn write(&self, tables: &mut Vec<u8>) {
-        let mut bytes = [0; multiple_fields::SIZE];
+        let mut bytes = [0; int_multiple_fields::SIZE];
         // exact: the discriminants
-        multiple_fields::NUMBER_BYTES.put(&mut bytes, self.number_width as u8);
-        multiple_fields::FACTOR.put(&mut bytes, self.factor);
+        int_multiple_fields::NUMBER_BYTES.put(&mut bytes, self.number_width as u8);
+        int_multiple_fields::FACTOR.put(&mut bytes, self.factor);
         tables.extend(bytes);
     }
 
@@ -368,7 +368,7 @@ impl Multiple {
 }
 
 /// Returns the element of a block that the others follow, modulo `256^w`, by the shortest way.
-pub(super) fn least(block: &[u8], w: usize) -> i64 {
+pub(super) fn min_base(block: &[u8], w: usize) -> i64 {
     let elements = block.chunks_exact(w.max(1));
     let first = elements.clone().next().map_or(0, wide);
     let steps = elements.map(|element| signed(wide(element).wrapping_sub(first), w));
@@ -377,36 +377,36 @@ pub(super) fn least(block: &[u8], w: usize) -> i64 {
 
 /// Returns the multiple that expresses all integers of a part, if its numbers are shorter or it has
 /// a factor.
-pub(crate) fn find_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> Option<Multiple> {
+pub(crate) fn find_int_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> Option<IntMultiple> {
     let w = width.bytes();
-    let (mut factor, mut greatest) = (0, 0);
+    let (mut factor, mut max_step) = (0, 0);
     for block in geometry.blocks_of(raw) {
-        let base = least(block, w);
+        let base = min_base(block, w);
         for element in block.chunks_exact(w) {
             let step = wide(element).wrapping_sub(base).cast_unsigned() & mask(w);
             factor = if factor == 1 { 1 } else { greatest_common_divisor(step, factor) };
-            greatest = step.max(greatest);
+            max_step = step.max(max_step);
         }
     }
-    let most = greatest.checked_div(factor)?;
-    let number_width = least_width(|bytes| most <= mask(bytes))?;
-    (factor > 1 || number_width.bytes() < w).then_some(Multiple { number_width, factor })
+    let max = max_step.checked_div(factor)?;
+    let number_width = min_width(|bytes| max <= mask(bytes))?;
+    (factor > 1 || number_width.bytes() < w).then_some(IntMultiple { number_width, factor })
 }
 
 /// Returns the multiple that expresses floats whose lowest bits are zero, such as those that were
 /// bf16 once, counted from 0.
-pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<Multiple> {
+pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<IntMultiple> {
     let mut all = 0;
-    for some in raw.chunks(LOOKED_AT * width.bytes()) {
-        all |= some.chunks_exact(width.bytes()).fold(0, |all, element| all | wide(element));
+    for chunk in raw.chunks(LOW_BITS_CHUNK * width.bytes()) {
+        all |= chunk.chunks_exact(width.bytes()).fold(0, |all, element| all | wide(element));
         if all & 0xFF != 0 {
             return None; // too few are zero
         }
     }
     let zeros = all.trailing_zeros() as usize; // at most 64
     let bits = (8 * width.bytes()).checked_sub(zeros)?;
-    let number_width = least_width(|bytes| bits <= 8 * bytes)?;
-    (zeros >= 8 && bits > 0).then(|| Multiple { number_width, factor: 1 << zeros }) // bits are left
+    let number_width = min_width(|bytes| bits <= 8 * bytes)?;
+    (zeros >= 8 && bits > 0).then(|| IntMultiple { number_width, factor: 1 << zeros }) // bits are left
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

@@ -58,7 +58,7 @@ impl Options {
         all.into_iter().filter(|(_, is_set)| *is_set).map(|(bit, _)| bit).sum()
     }
 
-    pub(crate) fn are_none(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.bits() == 0
     }
 
@@ -80,11 +80,11 @@ impl Options {
 
     /// Checks what depends on numbers.
     pub(super) fn check_numbers(&self, number_width: Width, low_bytes: usize, transform: Transform) -> Result<()> {
-        let most = (8 * number_width.bytes()).saturating_sub(8 * low_bytes + 16);
+        let max = (8 * number_width.bytes()).saturating_sub(8 * low_bytes + 16);
         if let Some(outliers) = self.outliers
-            && usize::from(outliers.upper_bits) > most
+            && usize::from(outliers.upper_bits) > max
         {
-            return Err(malformed_option(&format!("upper_bits is {}, and at most {most} fit", outliers.upper_bits)));
+            return Err(malformed_option(&format!("upper_bits is {}, and at most {max} fit", outliers.upper_bits)));
         }
         self.filters.map_or(Ok(()), |filters| filters.check_numbers(number_width, transform))
     }
@@ -168,7 +168,7 @@ impl Gaps {
 }
 
 /// A filler is at least one in this many elements.
-const FILLER_IS_ONE_IN: usize = 32;
+const MAX_ELEMENTS_PER_FILLER: usize = 32;
 
 /// The elements of a part that are no gaps, in memory that is reused.
 #[derive(Default)]
@@ -178,7 +178,7 @@ pub(crate) struct Present {
     pub bytes: Vec<u8>,
     /// The element at which each block ends.
     ends: Vec<u32>,
-    marks: PlannedMarks,
+    marks: MarkPlan,
 }
 
 impl Present {
@@ -197,12 +197,12 @@ impl Present {
         for block in geometry.blocks_of(raw) {
             let elements = block.as_chunks::<W>().0;
             let mut at = 0;
-            for run in elements.chunk_by(|a, b| (*a == filler) == (*b == filler)) {
-                match run.first() == Some(&filler) {
-                    true => self.marks.mark(at..at + run.len()),
-                    false => self.bytes.extend_from_slice(run.as_flattened()),
+            for stretch in elements.chunk_by(|a, b| (*a == filler) == (*b == filler)) {
+                match stretch.first() == Some(&filler) {
+                    true => self.marks.mark(at..at + stretch.len()),
+                    false => self.bytes.extend_from_slice(stretch.as_flattened()),
                 }
-                at += run.len();
+                at += stretch.len();
             }
             self.marks.end_block(elements.len());
             self.ends.push((self.bytes.len() / W) as u32); // a part has fewer than 2^32 elements
@@ -253,7 +253,7 @@ fn find_filler<const W: usize>(elements: &[[u8; W]]) -> Option<[u8; W]> {
     }
     let filler = vote.0?;
     let found = elements.iter().filter(|element| **element == filler).count();
-    (found * FILLER_IS_ONE_IN >= elements.len() && found < elements.len()).then_some(filler)
+    (found * MAX_ELEMENTS_PER_FILLER >= elements.len() && found < elements.len()).then_some(filler)
 }
 
 // ---- outliers
@@ -267,14 +267,14 @@ pub(crate) struct Outliers {
 }
 
 /// The most bits of a number that are above a window.
-const MOST_UPPER_BITS: u8 = 48;
+const MAX_UPPER_BITS: u8 = 48;
 
 impl Outliers {
     /// Parses the fields: of them, but for the greatest `upper_bits` of the numbers.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
         let [upper_bits] = fields.array().ok_or_else(cut)?;
         let parameters = RiceParameters::parse(fields)?;
-        match (1..=MOST_UPPER_BITS).contains(&upper_bits) {
+        match (1..=MAX_UPPER_BITS).contains(&upper_bits) {
             true => Ok(Self { upper_bits, parameters }),
             false => Err(malformed_option(&format!("upper_bits is {upper_bits}"))),
         }
@@ -332,28 +332,28 @@ const WINDOW_BITS: usize = 16;
 /// About what the position of an outlier takes, besides the logarithm of how rare it is.
 const MARK_BITS: f64 = 2.0;
 /// Bits of an integer below its highest one that its bin tells, about.
-const BIN_TELLS: usize = 2;
+const BIN_PREFIX_BITS: usize = 2;
 
 /// Returns the bytes below the window with which integers take the fewest bits, and that number,
 /// without what bins take. `counts` are the integers of each bit length.
-pub(crate) fn low_bytes_of(counts: &[u32], search: Search) -> (usize, f64) {
+pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
     let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
-    let most = longest.saturating_sub(WINDOW_BITS).div_ceil(8);
+    let max = longest.saturating_sub(WINDOW_BITS).div_ceil(8);
     let bits = |low_bytes: usize| {
         let top = 8 * low_bytes + WINDOW_BITS;
-        let offset = |length: usize| length.saturating_sub(1 + BIN_TELLS).max(8 * low_bytes) as f64;
+        let offset = |length: usize| length.saturating_sub(1 + BIN_PREFIX_BITS).max(8 * low_bytes) as f64;
         let offsets: f64 = counts.iter().enumerate().map(|(length, &count)| offset(length) * f64::from(count)).sum();
         let all: f64 = counts.iter().map(|&count| f64::from(count)).sum();
         let outliers: f64 = counts.iter().skip(top + 1).map(|&count| f64::from(count)).sum();
         let marks = if outliers > 0.0 { outliers * ((all / outliers).log2() + MARK_BITS) } else { 0.0 };
         // the bits above the window are of the longest
         let uppers = outliers * longest.saturating_sub(top) as f64;
-        let beside: f64 =
+        let above_window: f64 =
             counts.iter().enumerate().skip(top + 1).map(|(length, &n)| (length - top) as f64 * f64::from(n)).sum();
-        (low_bytes, offsets - beside + marks + uppers)
+        (low_bytes, offsets - above_window + marks + uppers)
     };
-    let least = if search.has(Idea::Outliers) { 0 } else { most };
-    (least..=most).map(bits).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((most, 0.0))
+    let min = if search.has(Idea::Outliers) { 0 } else { max };
+    (min..=max).map(bits).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((max, 0.0))
 }
 
 /// The outliers of a part, in memory that is reused.
@@ -361,7 +361,7 @@ pub(crate) fn low_bytes_of(counts: &[u32], search: Search) -> (usize, f64) {
 pub(crate) struct OutlierPlan {
     /// `None` if there are none; the rest has no meaning then.
     pub outliers: Option<Outliers>,
-    marks: PlannedMarks,
+    marks: MarkPlan,
     /// The bits of each outlier above the window.
     uppers: Vec<u64>,
     /// The number of outliers up to the end of each block.
@@ -411,21 +411,21 @@ impl OutlierPlan {
 // ---- marks
 
 /// The most bits 1 that a length begins with.
-const MOST_ONES: u32 = 16;
-const MOST_PARAMETER: u8 = 15;
+const MAX_ONES: u32 = 16;
+const MAX_RICE_PARAMETER: u8 = 15;
 
 /// The parameters of the codes of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RiceParameters {
-    between: u8,
+    unmarked: u8,
     marked: u8,
 }
 
 impl RiceParameters {
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
-        let [between, marked] = fields.array().ok_or_else(cut)?;
-        match between.max(marked) <= MOST_PARAMETER {
-            true => Ok(Self { between, marked }),
+        let [unmarked, marked] = fields.array().ok_or_else(cut)?;
+        match unmarked.max(marked) <= MAX_RICE_PARAMETER {
+            true => Ok(Self { unmarked, marked }),
             false => Err(malformed_option("a parameter of marks is above 15")),
         }
     }
@@ -436,36 +436,36 @@ impl RiceParameters {
 
     /// Returns the parameter of stretches without marks, and that of marked ones.
     pub(super) fn to_bytes(self) -> [u8; 2] {
-        [self.between, self.marked]
+        [self.unmarked, self.marked]
     }
 
     /// Returns those that marks take the fewest bits with.
-    pub(super) fn best(marks: &PlannedMarks) -> Self {
+    pub(super) fn best(marks: &MarkPlan) -> Self {
         let best = |is_marked: bool| {
             let all = || (0..marks.blocks.len()).flat_map(|block| marks.lengths(block));
             let lengths = || all().filter(move |length| length.is_marked == is_marked);
             let sum: u64 = lengths().map(|length| u64::from(length.value)).sum();
             let mean = sum.checked_div(lengths().map(|_| 1).sum()).unwrap_or(0);
             // the best one is near the logarithm of the mean (Golomb, 1966)
-            let near = mean.checked_ilog2().unwrap_or(0).min(MOST_PARAMETER.into()) as u8; // exact
+            let near = mean.checked_ilog2().unwrap_or(0).min(MAX_RICE_PARAMETER.into()) as u8; // exact
             let bits = |&parameter: &u8| -> u64 {
-                let parameters = Self { between: parameter, marked: parameter };
+                let parameters = Self { unmarked: parameter, marked: parameter };
                 lengths().map(|length| parameters.bits(length)).sum()
             };
-            (near.saturating_sub(2)..=(near + 1).min(MOST_PARAMETER)).min_by_key(bits).unwrap_or(0)
+            (near.saturating_sub(2)..=(near + 1).min(MAX_RICE_PARAMETER)).min_by_key(bits).unwrap_or(0)
         };
-        Self { between: best(false), marked: best(true) }
+        Self { unmarked: best(false), marked: best(true) }
     }
 
     fn of(self, is_marked: bool) -> u8 {
-        if is_marked { self.marked } else { self.between }
+        if is_marked { self.marked } else { self.unmarked }
     }
 
     fn bits(self, value: StretchLength) -> u64 {
         let parameter = self.of(value.is_marked);
         match value.value >> parameter {
-            quotient @ 0..MOST_ONES => u64::from(quotient) + 1 + u64::from(parameter),
-            _ => 2 * u64::from(MOST_ONES),
+            quotient @ 0..MAX_ONES => u64::from(quotient) + 1 + u64::from(parameter),
+            _ => 2 * u64::from(MAX_ONES),
         }
     }
 }
@@ -479,14 +479,14 @@ struct StretchLength {
 
 /// The marks of all blocks of a part, as writers find them, in memory that is reused.
 #[derive(Default)]
-pub(super) struct PlannedMarks {
+pub(super) struct MarkPlan {
     /// Marked stretches of all blocks, counted from the start of each.
     stretches: Vec<Range<usize>>,
     /// The number of elements of each block, and which of `stretches` are in it.
     blocks: Vec<(usize, Range<usize>)>,
 }
 
-impl PlannedMarks {
+impl MarkPlan {
     pub(super) fn clear(&mut self) {
         self.stretches.clear();
         self.blocks.clear();
@@ -499,8 +499,8 @@ impl PlannedMarks {
     /// Marks elements of the block that ends next, behind those that are marked already.
     pub(super) fn mark(&mut self, elements: Range<usize>) {
         let before = self.stretches_before();
-        let own = self.stretches.get_mut(before..).and_then(<[_]>::last_mut);
-        match own.filter(|stretch| stretch.end == elements.start) {
+        let last = self.stretches.get_mut(before..).and_then(<[_]>::last_mut);
+        match last.filter(|stretch| stretch.end == elements.start) {
             Some(stretch) => stretch.end = elements.end,
             None => self.stretches.push(elements),
         }
@@ -530,11 +530,11 @@ impl PlannedMarks {
         for value in self.lengths(block) {
             let parameter = parameters.of(value.is_marked);
             let quotient = value.value >> parameter;
-            if quotient < MOST_ONES {
+            if quotient < MAX_ONES {
                 bits.push((1 << quotient) - 1, quotient + 1);
                 bits.push(u64::from(value.value) & ((1 << parameter) - 1), parameter.into());
             } else {
-                bits.push((1 << MOST_ONES) - 1, MOST_ONES);
+                bits.push((1 << MAX_ONES) - 1, MAX_ONES);
                 bits.push(value.value.into(), 16);
             }
         }
@@ -547,7 +547,7 @@ impl PlannedMarks {
 pub(crate) struct Marks {
     stretches: Vec<Range<u16>>,
     /// Elements that are not marked.
-    pub others: usize,
+    pub unmarked_count: usize,
 }
 
 impl Marks {
@@ -555,7 +555,7 @@ impl Marks {
     /// them.
     pub(super) fn read<'a>(&mut self, parameters: RiceParameters, count: usize, stored: &'a [u8]) -> Result<&'a [u8]> {
         self.stretches.clear();
-        self.others = 0;
+        self.unmarked_count = 0;
         let mut bits = BitReader::new(stored);
         let (mut i, mut is_marked, mut is_first) = (0_usize, false, true);
         loop {
@@ -570,7 +570,7 @@ impl Marks {
                 // exact: a block has fewer than 2^16 elements
                 self.stretches.push(i as u16..end as u16);
             } else {
-                self.others += length;
+                self.unmarked_count += length;
             }
             (i, is_marked, is_first) = (end, !is_marked, false);
             if i == count {
@@ -585,7 +585,7 @@ impl Marks {
     }
 
     /// Returns the number of elements before element `i` that are not marked.
-    pub(crate) fn others_before(&self, i: usize) -> usize {
+    pub(crate) fn unmarked_before(&self, i: usize) -> usize {
         let marked: usize =
             self.stretches().take_while(|stretch| stretch.start < i).map(|s| s.end.min(i) - s.start).sum();
         i - marked // at most `i` are marked
@@ -625,15 +625,15 @@ impl<'a> BitReader<'a> {
     fn rice(&mut self, parameter: u8) -> Option<u16> {
         // at most 32 bits, looked at once: a second look would wait for the first
         let word = self.peek();
-        let ones = word.trailing_ones().min(MOST_ONES);
-        if ones < MOST_ONES {
+        let ones = word.trailing_ones().min(MAX_ONES);
+        if ones < MAX_ONES {
             let rest = (word >> (ones + 1)) & ((1 << parameter) - 1);
             self.position += ones as usize + 1 + usize::from(parameter); // at most 31
             return u16::try_from(u64::from(ones) << parameter | rest).ok();
         }
-        let value = (word >> MOST_ONES) as u16; // the next 16 bits
-        self.position += 2 * MOST_ONES as usize; // exact
-        (u32::from(value) >> parameter >= MOST_ONES).then_some(value)
+        let value = (word >> MAX_ONES) as u16; // the next 16 bits
+        self.position += 2 * MAX_ONES as usize; // exact
+        (u32::from(value) >> parameter >= MAX_ONES).then_some(value)
     }
 
     /// Returns the bytes after the sequence. `None` if it is longer than the bytes, or a bit that

@@ -16,12 +16,12 @@
 //! class as the distance. It keeps one class for all if codes and tables cost more than several
 //! save.
 
+use super::dictionaries::DictionaryOrder;
 use super::filters::FilterPlan;
 use super::mapping::{Bases, Mapping};
-use super::multiples::{Multiple, Quotient};
-use super::options::{Gaps, Options, OutlierPlan, low_bytes_of};
-use super::palettes::PaletteOrder;
-use super::tables::{ChosenFields, Counts, Frequencies, write_tables};
+use super::multiples::{FloatMultiple, IntMultiple};
+use super::options::{Gaps, Options, OutlierPlan, choose_low_bytes};
+use super::tables::{Counts, Frequencies, TableFields, write_tables};
 use crate::codec::{
     bits::ClassCodes,
     choice::{Idea, Search},
@@ -42,24 +42,24 @@ use std::mem::discriminant;
 use std::ops::Range;
 
 /// Gaps and filters save at least one in this many bytes: they take time to undo.
-const SLOW_SAVES_ONE_IN: usize = 128;
+const SLOW_PENALTY_DIVISOR: usize = 128;
 
 /// How elements become numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbering {
     None,
-    Palettes(Palettes),
-    Multiple(Multiple, Bases),
-    Quotient(Quotient, Bases),
+    Dictionaries(Dictionaries),
+    IntMultiple(IntMultiple, Bases),
+    FloatMultiple(FloatMultiple, Bases),
 }
 
 /// Palettes that were found.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Palettes {
-    pub order: PaletteOrder,
+pub(crate) struct Dictionaries {
+    pub order: DictionaryOrder,
     pub count: usize,
     /// Which of those in the scratch they are.
-    pub place: usize,
+    pub index: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -76,12 +76,12 @@ impl Combination {
     /// Returns the cost of stored bytes of this combination.
     pub(crate) fn cost(&self, stored_bytes: usize) -> usize {
         let is_slow = self.has_gaps || self.has_filters;
-        stored_bytes + if is_slow { stored_bytes / SLOW_SAVES_ONE_IN } else { 0 }
+        stored_bytes + if is_slow { stored_bytes / SLOW_PENALTY_DIVISOR } else { 0 }
     }
 
     /// Returns whether another combination is the same, except for parameters that are fitted to a
     /// part.
-    fn is_like(&self, other: &Self) -> bool {
+    fn is_similar(&self, other: &Self) -> bool {
         let prediction = |of: &Self| match of.transform {
             Transform::Predict(Prediction { predictor, restart, stride }) => {
                 Some((discriminant(&predictor), restart, stride))
@@ -94,10 +94,14 @@ impl Combination {
     }
 
     /// Returns the same combination with the base of the part, if it has bases of blocks.
-    pub(crate) fn of_part(&self) -> Option<Self> {
+    pub(crate) fn with_part_base(&self) -> Option<Self> {
         let numbering = match self.numbering {
-            Numbering::Multiple(multiple, Bases::OfBlocks) => Numbering::Multiple(multiple, Bases::OfPart),
-            Numbering::Quotient(quotient, Bases::OfBlocks) => Numbering::Quotient(quotient, Bases::OfPart),
+            Numbering::IntMultiple(int_multiple, Bases::PerBlock) => {
+                Numbering::IntMultiple(int_multiple, Bases::PerPart)
+            }
+            Numbering::FloatMultiple(float_multiple, Bases::PerBlock) => {
+                Numbering::FloatMultiple(float_multiple, Bases::PerPart)
+            }
             _ => return None,
         };
         Some(Self { numbering, ..*self })
@@ -118,9 +122,9 @@ impl BinChoice {
     }
 
     /// Returns whether the best combinations of both choices are alike.
-    pub(crate) fn is_like(&self, other: &Self) -> bool {
+    pub(crate) fn is_similar(&self, other: &Self) -> bool {
         let both = self.finalists.first().zip(other.finalists.first());
-        both.is_some_and(|(best, other)| best.is_like(other))
+        both.is_some_and(|(best, other)| best.is_similar(other))
     }
 
     /// Returns the choice of a combination for other parts.
@@ -145,7 +149,7 @@ pub(crate) struct BinPlan {
 }
 
 /// A part, and the choices that its plan begins with.
-pub(crate) struct PlannedPart<'p> {
+pub(crate) struct PlanInput<'p> {
     pub mapping: &'p Mapping,
     pub gaps: Option<Gaps>,
     pub transform: Transform,
@@ -159,7 +163,7 @@ pub(crate) struct PlannedPart<'p> {
 
 impl BinPlan {
     /// Plans a part of elements of `width`. Appends the tables.
-    pub(crate) fn plan(&mut self, part: &PlannedPart<'_>, width: Width, tables: &mut Vec<u8>) -> Result<()> {
+    pub(crate) fn plan(&mut self, part: &PlanInput<'_>, width: Width, tables: &mut Vec<u8>) -> Result<()> {
         self.set_windows(part);
         let value_bits = if part.planes.len() == 1 { 8 } else { 16 };
         self.partition.choose(&self.windows, value_bits);
@@ -175,19 +179,19 @@ impl BinPlan {
         self.encoder.set_model(&self.model);
         let options = Options { gaps: part.gaps, outliers: self.outliers.outliers, filters: part.filters.filters };
         let (mapping, transform, low_bytes) = (part.mapping, part.transform, self.low_bytes);
-        let head = ChosenFields { width, mapping, options: &options, transform, low_bytes };
-        write_tables(head, &self.partition.bits, &self.classes.frequencies, tables)
+        let fields = TableFields { width, mapping, options: &options, transform, low_bytes };
+        write_tables(fields, &self.partition.bits, &self.classes.frequencies, tables)
     }
 
     /// Sets the windows: to the highest two planes that are not all zero, unless it is better to
     /// make outliers of a few.
-    fn set_windows(&mut self, part: &PlannedPart<'_>) {
+    fn set_windows(&mut self, part: &PlanInput<'_>) {
         let planes = part.planes;
         let is_used = |plane: &&[u8]| plane.iter().any(|&byte| byte != 0);
         let top = planes.iter().rposition(is_used).unwrap_or(0);
         self.low_bytes = match top {
             0 | 1 => 0,
-            _ => low_bytes_of(&count_lengths(planes.get(..=top).unwrap_or(planes)), part.search).0,
+            _ => choose_low_bytes(&count_lengths(planes.get(..=top).unwrap_or(planes)), part.search).0,
         };
         self.windows.clear();
         let Some(low) = planes.get(self.low_bytes) else { return };
@@ -197,7 +201,7 @@ impl BinPlan {
         }
     }
 
-    fn set_outliers(&mut self, part: &PlannedPart<'_>) {
+    fn set_outliers(&mut self, part: &PlanInput<'_>) {
         self.outliers.clear();
         let above = part.planes.get(self.low_bytes + 2..).unwrap_or(&[]);
         if above.iter().all(|plane| plane.iter().all(|&byte| byte == 0)) {
@@ -259,17 +263,17 @@ fn not_planned() -> Error {
 // ---- bins
 
 /// Values of a window.
-const VALUES: usize = 1 << 16;
+const WINDOW_VALUES: usize = 1 << 16;
 /// Values that are counted together if none of them occurs.
-const RUN: usize = 64;
+const COUNT_CHUNK: usize = 64;
 /// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
 /// Steps to the least cost of a bin with which there are not too many of them.
 const BISECTIONS: usize = 4;
 /// If there are at most this many bins fewer than there may be, no more are searched for.
-const ENOUGH: usize = 4;
+const BIN_SLACK: usize = 4;
 /// The least share of a bin that costs are estimated with. The least that can be coded is 1/256.
-const LEAST_SHARE: f32 = 1.0 / 1024.0;
+const MIN_SHARE: f32 = 1.0 / 1024.0;
 
 /// The bins of a part, in memory that is reused.
 #[derive(Default)]
@@ -304,7 +308,7 @@ impl Partition {
             search(bin_bits, &mut self.bits);
         }
         for _ in 0..BISECTIONS {
-            if self.bits.len() > BINS - ENOUGH || too_cheap == bin_bits {
+            if self.bits.len() > BINS - BIN_SLACK || too_cheap == bin_bits {
                 break;
             }
             let middle = (too_cheap + bin_bits) / 2.0;
@@ -316,7 +320,7 @@ impl Partition {
                 std::mem::swap(&mut self.bits, &mut self.tried);
             }
         }
-        self.bin_of.resize(VALUES, 0);
+        self.bin_of.resize(WINDOW_VALUES, 0);
         let mut start = 0;
         for (bin, &bits) in (0..).zip(&self.bits) {
             let end = start + (1 << bits);
@@ -327,13 +331,13 @@ impl Partition {
 
     fn count(&mut self, windows: &[[u8; 2]]) {
         self.below.clear();
-        self.below.resize(VALUES + 1, 0);
-        let Some(counts) = self.below.last_chunk_mut::<VALUES>() else { return }; // never: one more
+        self.below.resize(WINDOW_VALUES + 1, 0);
+        let Some(counts) = self.below.last_chunk_mut::<WINDOW_VALUES>() else { return }; // never: one more
         for &window in windows {
             counts[usize::from(u16::from_le_bytes(window))] += 1; // in bounds: 2^16 values
         }
         let mut sum = 0_u32;
-        for counts in counts.as_chunks_mut::<RUN>().0 {
+        for counts in counts.as_chunks_mut::<COUNT_CHUNK>().0 {
             // most values do not occur, and vectors find them faster than they are summed
             if counts.iter().fold(0, |any, count| any | count) == 0 {
                 counts.fill(sum);
@@ -349,7 +353,7 @@ impl Partition {
     pub(crate) fn bins_of(&self, windows: &[[u8; 2]], bins: &mut Vec<u8>) {
         bins.clear();
         // `None` if nothing was chosen
-        let Some(bin_of) = self.bin_of.first_chunk::<VALUES>() else { return };
+        let Some(bin_of) = self.bin_of.first_chunk::<WINDOW_VALUES>() else { return };
         // in bounds: 2^16 values
         bins.extend(windows.iter().map(|&window| bin_of[usize::from(u16::from_le_bytes(window))]));
     }
@@ -377,7 +381,7 @@ impl IntervalSearch<'_> {
             return 0.0;
         }
         let count = count as f32;
-        let share = (count / self.total).max(LEAST_SHARE);
+        let share = (count / self.total).max(MIN_SHARE);
         let excess = (share - count / self.total) * self.total * std::f32::consts::LOG2_E;
         let cost = count * (bits as f32 - share.log2()) + excess + self.bin_bits;
         // halves cannot save more than the bits of the offsets
@@ -402,15 +406,15 @@ impl IntervalSearch<'_> {
 const OCTET: usize = 8;
 
 /// Groups whose costs are computed together.
-const TOGETHER: usize = 64;
+const GROUP_BATCH: usize = 64;
 
 const ROUNDS: usize = 3;
 /// The count that is added to each of a class, so that a bin that it has not costs some bits, not
 /// infinitely many.
-const ADDED: f32 = 0.02;
+const SMOOTHING_COUNT: f32 = 0.02;
 /// The unit of costs is a bit divided by this. A cost is below 64 bits or 2^13 units, and that of a
 /// group at most 2^19.
-const UNITS: f32 = 128.0;
+const UNITS_PER_BIT: f32 = 128.0;
 
 /// The classes of the groups of a part, in memory that is reused.
 #[derive(Default)]
@@ -432,13 +436,13 @@ impl Classes {
     /// that takes fewer bits, [`CLASSES`].
     pub(crate) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_have_classes: bool) {
         self.count(blocks);
-        let mut least = f32::INFINITY;
+        let mut min_cost = f32::INFINITY;
         let class_counts: &[usize] = if may_have_classes { &[1, CLASSES] } else { &[1] };
         for &class_count in class_counts {
             self.assign(class_count);
             let (bits, frequencies) = self.cost(class_count);
-            if bits < least {
-                least = bits;
+            if bits < min_cost {
+                min_cost = bits;
                 self.frequencies = frequencies;
                 std::mem::swap(&mut self.class_of, &mut self.tried);
             }
@@ -448,11 +452,11 @@ impl Classes {
     fn count<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>) {
         self.groups.clear();
         self.order.clear();
-        let mut most = 0;
+        let mut max_bin = 0;
         for (i, group) in (0..).zip(blocks.flat_map(|bins| bins.chunks(GROUP))) {
             let mut sum = 0;
             for &bin in group {
-                most = bin.max(most);
+                max_bin = bin.max(max_bin);
                 sum += u32::from(bin); // at most 64 bins below 64
             }
             let mean = sum as f32 / group.len() as f32;
@@ -460,7 +464,7 @@ impl Classes {
             self.order.push(u64::from(mean.to_bits()) << 32 | i);
             self.groups.push(count_bins(group));
         }
-        self.octets = usize::from(most) / OCTET + 1;
+        self.octets = usize::from(max_bin) / OCTET + 1;
         self.order.sort_unstable();
     }
 
@@ -528,9 +532,9 @@ const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
 fn class_costs(classes: &[Counts]) -> BinCosts {
     let mut costs = [[0.0; CLASSES]; BINS];
     for (class, counts) in classes.iter().enumerate().take(CLASSES) {
-        let total: f32 = counts.iter().map(|&count| count as f32 + ADDED).sum();
+        let total: f32 = counts.iter().map(|&count| count as f32 + SMOOTHING_COUNT).sum();
         for (costs, &count) in costs.iter_mut().zip(counts) {
-            let units = (-((count as f32 + ADDED) / total).log2() * UNITS) as i16; // below 2^13
+            let units = (-((count as f32 + SMOOTHING_COUNT) / total).log2() * UNITS_PER_BIT) as i16; // below 2^13
             costs[class] = f32::from(units) * CLASSES as f32; // in bounds
         }
     }
@@ -539,12 +543,13 @@ fn class_costs(classes: &[Counts]) -> BinCosts {
 
 /// Sets the class of each group to the one in which its bins cost the least.
 fn assign_to_nearest(costs: &BinCosts, groups: &[GroupCounts], class_of: &mut [u8]) {
-    for (classes, groups) in class_of.chunks_mut(TOGETHER).zip(groups.chunks(TOGETHER)) {
-        let mut sums = [NONE; TOGETHER];
+    for (classes, groups) in class_of.chunks_mut(GROUP_BATCH).zip(groups.chunks(GROUP_BATCH)) {
+        let mut sums = [NONE; GROUP_BATCH];
         costs::best().add(costs, groups, &mut sums);
         for (class, sums) in classes.iter_mut().zip(sums) {
-            let least = sums.into_iter().fold(f32::INFINITY, |least, sum| if sum < least { sum } else { least });
-            *class = (least as u32 % CLASSES as u32) as u8; // below 4
+            let min_cost =
+                sums.into_iter().fold(f32::INFINITY, |min_cost, sum| if sum < min_cost { sum } else { min_cost });
+            *class = (min_cost as u32 % CLASSES as u32) as u8; // below 4
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::bytes::le::{Fields, structure};
 use crate::bytes::memory;
 use crate::codec::{
     bits::{ClassCodes, with_width},
-    part::{Anatomy, PartSpec},
+    part::{Description, PartSpec},
     transform::Transform,
 };
 use crate::kernel::{
@@ -41,7 +41,7 @@ structure! {
 
 structure! {
     /// Chapter 5.13: what the tables begin with.
-    mod table_head: 24 bytes with length {
+    mod table_header: 24 bytes with length {
         4 => TRANSFORM: [u8; 16],
         20 => LOW_BYTES: u8,
         21 => BIN_COUNT: u8,
@@ -50,9 +50,9 @@ structure! {
     }
 }
 
-const MOST_BITS: u8 = 15;
+const MAX_BIN_BITS: u8 = 15;
 
-pub(super) const TABLE_HEAD_BYTES: usize = table_head::SIZE;
+pub(super) const TABLE_HEADER_BYTES: usize = table_header::SIZE;
 
 /// Bins, frequencies and classes, as the front states them.
 #[derive(Clone)]
@@ -76,7 +76,7 @@ pub(crate) fn table_bytes(tables: &[u8]) -> Option<usize> {
 
 /// The fields of the tables that writers choose.
 #[derive(Clone, Copy)]
-pub(super) struct ChosenFields<'a> {
+pub(super) struct TableFields<'a> {
     /// The width of elements.
     pub width: Width,
     pub mapping: &'a Mapping,
@@ -86,29 +86,29 @@ pub(super) struct ChosenFields<'a> {
 }
 
 pub(super) fn write_tables(
-    head: ChosenFields<'_>,
+    header: TableFields<'_>,
     bins: &[u8],
     classes: &[Frequencies],
     tables: &mut Vec<u8>,
 ) -> Result<()> {
     let start = tables.len();
-    tables.resize(start + table_head::SIZE, 0);
+    tables.resize(start + table_header::SIZE, 0);
     tables.extend_from_slice(bins);
     for class in classes {
         let (first, frequencies) = class.range();
         tables.extend([first as u8, frequencies.len() as u8]); // exact: at most 64
         tables.extend_from_slice(frequencies);
     }
-    head.mapping.write(tables);
-    head.options.write(head.width, tables);
+    header.mapping.write(tables);
+    header.options.write(header.width, tables);
     let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("bins have too many of something"));
     let table_bytes = u32::try_from(tables.len() - start).map_err(|_| cut())?;
     let to = tables.get_mut(start..).and_then(<[u8]>::first_chunk_mut).ok_or_else(cut)?;
-    table_head::TRANSFORM.put(to, head.transform.to_bytes());
-    table_head::LOW_BYTES.put(to, field(head.low_bytes)?);
-    table_head::BIN_COUNT.put(to, field(bins.len())?);
-    table_head::CLASS_COUNT.put(to, field(classes.len())?);
-    table_head::MAPPING.put(to, head.mapping.kind() | head.options.bits());
+    table_header::TRANSFORM.put(to, header.transform.to_bytes());
+    table_header::LOW_BYTES.put(to, field(header.low_bytes)?);
+    table_header::BIN_COUNT.put(to, field(bins.len())?);
+    table_header::CLASS_COUNT.put(to, field(classes.len())?);
+    table_header::MAPPING.put(to, header.mapping.kind() | header.options.bits());
     let to = to.first_chunk_mut().ok_or_else(cut)?;
     length::TABLE_BYTES.put(to, table_bytes);
     Ok(())
@@ -132,18 +132,18 @@ impl BinTables {
     /// Becomes what [`BinTables::parse`] returns. On an error, its contents are unspecified.
     fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
-        let (head, rest) = tables.split_first_chunk::<{ table_head::SIZE }>().ok_or_else(cut)?;
-        self.transform = Transform::parse_of_bins(&table_head::TRANSFORM.get(head))?;
-        self.low_bytes = table_head::LOW_BYTES.get(head).into();
-        self.bin_count = table_head::BIN_COUNT.get(head).into();
-        self.class_count = table_head::CLASS_COUNT.get(head).into();
-        let (mapping, options) = Options::split(table_head::MAPPING.get(head));
+        let (header, rest) = tables.split_first_chunk::<{ table_header::SIZE }>().ok_or_else(cut)?;
+        self.transform = Transform::parse_for_bins(&table_header::TRANSFORM.get(header))?;
+        self.low_bytes = table_header::LOW_BYTES.get(header).into();
+        self.bin_count = table_header::BIN_COUNT.get(header).into();
+        self.class_count = table_header::CLASS_COUNT.get(header).into();
+        let (mapping, options) = Options::split(table_header::MAPPING.get(header));
         let fields = [
             ("bin_count", (2..=BINS).contains(&self.bin_count)),
             ("class_count", (1..=CLASSES).contains(&self.class_count)),
             ("mapping", Mapping::is_known(mapping) && Options::are_known(options)),
         ];
-        if let Some((wrong, _)) = fields.into_iter().find(|(_, is_right)| !is_right) {
+        if let Some((wrong, _)) = fields.into_iter().find(|(_, is_valid)| !is_valid) {
             return Err(malformed_tables(&format!("{wrong} is out of range")));
         }
         let (bins, mut rest) = rest.split_at_checked(self.bin_count).ok_or_else(cut)?;
@@ -183,7 +183,7 @@ impl BinTables {
 
     /// Returns whether elements are coded themselves, and all of them.
     pub(crate) fn is_plain(&self) -> bool {
-        matches!(self.mapping, Mapping::None) && self.options.are_none()
+        matches!(self.mapping, Mapping::None) && self.options.is_empty()
     }
 
     pub(super) fn class_codes(&self) -> ClassCodes {
@@ -195,7 +195,7 @@ impl BinTables {
 fn check_bins(bins: &[u8], window_bits: usize) -> Result<()> {
     let mut start = 0_u32;
     for &bits in bins {
-        if bits > MOST_BITS || !start.is_multiple_of(1 << bits) {
+        if bits > MAX_BIN_BITS || !start.is_multiple_of(1 << bits) {
             return Err(malformed_tables(&format!("a bin of 2^{bits} values begins at {start}")));
         }
         start += 1 << bits; // at most 64 times 2^15
@@ -208,37 +208,37 @@ fn check_bins(bins: &[u8], window_bits: usize) -> Result<()> {
 
 /// The tables that were parsed last, and the bytes that they were parsed from.
 #[derive(Default)]
-pub(crate) struct KeptBins(Option<ParsedBins>);
+pub(crate) struct BinTableCache(Option<CachedBinTables>);
 
-struct ParsedBins {
+struct CachedBinTables {
     element_bytes: usize,
     bytes: Vec<u8>,
     tables: Arc<BinTables>,
 }
 
-impl KeptBins {
+impl BinTableCache {
     /// Returns the tables that are parsed from these bytes. Parses them in the memory of the last
     /// ones, if nobody else has these.
     pub(crate) fn get(&mut self, spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
         match &mut self.0 {
-            Some(kept) if kept.element_bytes == spec.element_bytes && kept.bytes == bytes => {}
-            Some(kept) => {
-                kept.element_bytes = 0; // none, unless they are right
-                kept.bytes.clear();
-                match Arc::get_mut(&mut kept.tables) {
+            Some(cached) if cached.element_bytes == spec.element_bytes && cached.bytes == bytes => {}
+            Some(cached) => {
+                cached.element_bytes = 0; // none, unless they are right
+                cached.bytes.clear();
+                match Arc::get_mut(&mut cached.tables) {
                     Some(tables) => tables.set(spec, bytes)?,
-                    None => kept.tables = Arc::new(BinTables::parse(spec, bytes)?),
+                    None => cached.tables = Arc::new(BinTables::parse(spec, bytes)?),
                 }
-                memory::extend(&mut kept.bytes, bytes)?;
-                kept.element_bytes = spec.element_bytes;
+                memory::extend(&mut cached.bytes, bytes)?;
+                cached.element_bytes = spec.element_bytes;
             }
             None => {
                 let tables = Arc::new(BinTables::parse(spec, bytes)?);
                 let bytes = memory::copied(bytes)?;
-                self.0 = Some(ParsedBins { element_bytes: spec.element_bytes, bytes, tables });
+                self.0 = Some(CachedBinTables { element_bytes: spec.element_bytes, bytes, tables });
             }
         }
-        self.0.as_ref().map(|kept| Arc::clone(&kept.tables)).ok_or_else(cut)
+        self.0.as_ref().map(|cached| Arc::clone(&cached.tables)).ok_or_else(cut)
     }
 }
 
@@ -266,12 +266,12 @@ impl Frequencies {
             let share = (u64::from(count) * u64::from(FREQUENCY_SUM)).checked_div(total).unwrap_or(0) as u32;
             if count == 0 { 0 } else { share.max(1) }
         });
-        add_up(&mut of, counts);
-        Self::with_two(of)
+        normalize(&mut of, counts);
+        Self::with_two_bins(of)
     }
 
     /// Gives a second bin a frequency if one has all, or if none has any.
-    fn with_two(mut of: [u32; BINS]) -> Self {
+    fn with_two_bins(mut of: [u32; BINS]) -> Self {
         if let Some(all) = of.iter().position(|&frequency| frequency == FREQUENCY_SUM) {
             of = [0; BINS];
             of[all] = FREQUENCY_SUM - 1; // in bounds: a bin
@@ -301,19 +301,19 @@ impl Frequencies {
 }
 
 /// Adds to the frequencies, or takes from them, until they add up to [`FREQUENCY_SUM`].
-fn add_up(of: &mut [u32; BINS], counts: &Counts) {
+fn normalize(of: &mut [u32; BINS], counts: &Counts) {
     let mut sum: u32 = of.iter().sum();
     // the bits that one more saves are about in proportion
     let gain = |count: u32, frequency: u32| count as f32 / (frequency as f32 + 0.5);
     let mut gains = map_bins(counts, of, gain);
     while sum < FREQUENCY_SUM {
-        let most = best_bin(&gains, |gain, most| gain >= most);
+        let highest = best_bin(&gains, |gain, highest| gain >= highest);
         // in bounds: bins
-        if counts[most] == 0 {
+        if counts[highest] == 0 {
             break; // all are
         }
-        of[most] += 1;
-        gains[most] = gain(counts[most], of[most]);
+        of[highest] += 1;
+        gains[highest] = gain(counts[highest], of[highest]);
         sum += 1;
     }
     let loss = |count: u32, frequency: u32| match frequency {
@@ -322,10 +322,10 @@ fn add_up(of: &mut [u32; BINS], counts: &Counts) {
     };
     let mut losses = map_bins(counts, of, loss);
     while sum > FREQUENCY_SUM {
-        let least = best_bin(&losses, |loss, least| loss < least);
+        let lowest = best_bin(&losses, |loss, lowest| loss < lowest);
         // in bounds: bins
-        of[least] -= 1; // more than 1, since there are fewer bins than their sum
-        losses[least] = loss(counts[least], of[least]);
+        of[lowest] -= 1; // more than 1, since there are fewer bins than their sum
+        losses[lowest] = loss(counts[lowest], of[lowest]);
         sum -= 1;
     }
 }
@@ -383,11 +383,11 @@ pub(super) fn write_device_tables(spec: PartSpec<'_>, tables: &[u8], out: &mut V
     memory::resize(out, start + at::DICTIONARIES, 0)?;
     let fixed = out.get_mut(start..).unwrap_or(&mut []);
     // the tables are whole: they were parsed
-    let (head, rest) = tables.split_at_checked(TABLE_HEAD_BYTES).ok_or_else(cut)?;
-    put_at(fixed, 0, head.get(4..20).unwrap_or(&[]));
+    let (header, rest) = tables.split_at_checked(TABLE_HEADER_BYTES).ok_or_else(cut)?;
+    put_at(fixed, 0, header.get(4..20).unwrap_or(&[]));
     put_at(fixed, at::LOW_BYTES, &[parsed.low_bytes as u8]); // exact, as the next: small counts
     put_at(fixed, at::CLASS_COUNT, &[parsed.class_count as u8]);
-    put_at(fixed, at::MAPPING, head.get(23..24).unwrap_or(&[]));
+    put_at(fixed, at::MAPPING, header.get(23..24).unwrap_or(&[]));
     let (bits, mut rest) = rest.split_at_checked(parsed.bin_count).ok_or_else(cut)?;
     put_at(fixed, at::BITS, bits);
     for class in 0..parsed.class_count {
@@ -419,22 +419,22 @@ pub(super) fn write_device_tables(spec: PartSpec<'_>, tables: &[u8], out: &mut V
     put_at(fixed, at::NUMBER_BYTES, &[number_bytes as u8]); // exact: at most 8
     match &parsed.mapping {
         Mapping::None => {}
-        Mapping::Quotient(quotient) => {
-            put_at(fixed, at::FLOAT_TYPE, &[quotient.float_type.code()]);
-            put_at(fixed, at::DETAIL_BITS, &[quotient.detail_bits]);
-            put_at(fixed, at::EXPONENT, &quotient.exponent.to_le_bytes());
-            put_at(fixed, at::DIVISOR, &quotient.divisor.to_le_bytes());
+        Mapping::FloatMultiple(float_multiple) => {
+            put_at(fixed, at::FLOAT_TYPE, &[float_multiple.float_type.code()]);
+            put_at(fixed, at::DETAIL_BITS, &[float_multiple.detail_bits]);
+            put_at(fixed, at::EXPONENT, &float_multiple.exponent.to_le_bytes());
+            put_at(fixed, at::DIVISOR, &float_multiple.divisor.to_le_bytes());
         }
-        Mapping::Multiple(multiple) => put_at(fixed, at::FACTOR, &multiple.factor.to_le_bytes()),
-        Mapping::Palette(palettes) => {
+        Mapping::IntMultiple(int_multiple) => put_at(fixed, at::FACTOR, &int_multiple.factor.to_le_bytes()),
+        Mapping::Dictionary(dictionaries) => {
             // exact: a byte in the file
-            put_at(fixed, at::DICTIONARY_COUNT, &[palettes.ends.len() as u8]);
-            for &end in &palettes.ends {
+            put_at(fixed, at::DICTIONARY_COUNT, &[dictionaries.ends.len() as u8]);
+            for &end in &dictionaries.ends {
                 out.extend_from_slice(&u32::try_from(end).map_err(|_| cut())?.to_le_bytes());
             }
             let aligned = start + (out.len() - start).next_multiple_of(8);
             memory::resize(out, aligned, 0)?;
-            memory::extend(out, &palettes.values)?;
+            memory::extend(out, &dictionaries.values)?;
         }
     }
     Ok(())
@@ -488,8 +488,8 @@ impl<'a> StoredBins<'a> {
     /// Decodes the first elements, as many as `out` has. If that is all, checks all of.
     pub(crate) fn decode(&self, out: &mut [u8], scratch: &mut WindowScratch) -> Result<()> {
         let [scratch, _] = &mut scratch.0;
-        let is_right = best().decode(&self.tables.model, self.start(out, scratch)?);
-        self.finish(is_right, out, scratch)
+        let is_valid = best().decode(&self.tables.model, self.start(out, scratch)?);
+        self.finish(is_valid, out, scratch)
     }
 
     /// Decodes two blocks of the same part as [`decode`](Self::decode) does.
@@ -500,9 +500,9 @@ impl<'a> StoredBins<'a> {
     ) -> Result<()> {
         let [scratch_a, scratch_b] = &mut scratch.0;
         let started = [a.start(out_a, scratch_a)?, b.start(out_b, scratch_b)?];
-        let [is_a_right, is_b_right] = best().decode_two(&a.tables.model, started);
-        a.finish(is_a_right, out_a, scratch_a)?;
-        b.finish(is_b_right, out_b, scratch_b)
+        let [is_a_valid, is_b_valid] = best().decode_two(&a.tables.model, started);
+        a.finish(is_a_valid, out_a, scratch_a)?;
+        b.finish(is_b_valid, out_b, scratch_b)
     }
 
     /// Checks the class codes of the first elements, as many as `out` has. Returns what decodes
@@ -510,11 +510,11 @@ impl<'a> StoredBins<'a> {
     fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<CodedBlock<'b>> {
         let Self { tables, width, count, codes, .. } = *self;
         let BlockScratch { classes, windows } = scratch;
-        let wanted = out.len() / width.bytes();
-        let groups = wanted.min(count).div_ceil(GROUP);
+        let requested = out.len() / width.bytes();
+        let groups = requested.min(count).div_ceil(GROUP);
         let class_codes = tables.class_codes();
-        let is_filled = wanted < count || class_codes.end_in_zeros(codes, groups);
-        if !is_filled || !class_codes.are_valid(codes, groups) {
+        let has_zero_padding = requested < count || class_codes.end_in_zeros(codes, groups);
+        if !has_zero_padding || !class_codes.are_valid(codes, groups) {
             return Err(malformed_block("a class code is out of range, or bits that fill up are not zero"));
         }
         classes.clear();
@@ -522,15 +522,15 @@ impl<'a> StoredBins<'a> {
         let out = if width == Width::W2 {
             out.as_chunks_mut().0
         } else {
-            memory::resize(windows, wanted, [0; 2])?;
+            memory::resize(windows, requested, [0; 2])?;
             windows
         };
         Ok(CodedBlock { classes, count, stored: self.coded, out })
     }
 
     /// Sets `out` to elements, whose windows were decoded.
-    fn finish(&self, is_right: bool, out: &mut [u8], scratch: &BlockScratch) -> Result<()> {
-        if !is_right {
+    fn finish(&self, is_valid: bool, out: &mut [u8], scratch: &BlockScratch) -> Result<()> {
+        if !is_valid {
             return Err(malformed_block("its states or its stream do not end as they should"));
         }
         if self.width != Width::W2 {
@@ -574,12 +574,16 @@ impl<'a> StoredBins<'a> {
         (low_bytes + 2..W).for_each(|byte| set_bytes(elements, byte, windows.iter().map(|_| 0)));
     }
 
-    pub(crate) fn describe(&self, anatomy: &mut Anatomy) {
+    pub(crate) fn describe(&self, description: &mut Description) {
         let (states, stream) = self.coded.split_at(self.coded.len().min(2 * self.count.min(GROUP)));
-        anatomy.add("classes", "the class of each group of 64", self.codes);
-        anatomy.add("low bytes", "the bytes of each element below its window", self.low_bytes);
-        anatomy.add("states", "the first states of rANS", states);
-        anatomy.add("stream", format!("{} bins, {} classes", self.tables.bin_count, self.tables.class_count), stream);
+        description.add("classes", "the class of each group of 64", self.codes);
+        description.add("low bytes", "the bytes of each element below its window", self.low_bytes);
+        description.add("states", "the first states of rANS", states);
+        description.add(
+            "stream",
+            format!("{} bins, {} classes", self.tables.bin_count, self.tables.class_count),
+            stream,
+        );
     }
 }
 

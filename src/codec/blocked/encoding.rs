@@ -14,14 +14,14 @@
 //! is decoded alone is checked as far as it needs, so that one sample does not cost as much as all.
 //! Between parts, encodings keep memory and choices in a scratch, and nothing else.
 
-use super::part::{Block, BlockEntry, BlockLimits, Codec, FrontWriter, StoredPart, check_count, outside};
+use super::part::{Block, BlockEntry, BlockIndexWriter, BlockLimits, Codec, StoredPart, check_count, outside};
 use crate::bytes::memory;
 use crate::codec::{
     choice::SampledPart,
-    part::{Anatomy, Geometry, PartSpec, RawPart},
+    part::{Description, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
 };
-use crate::kernel::prefetch;
+use crate::kernel::prefetch_cache_lines;
 use crate::{Result, limits};
 use std::ops::Range;
 
@@ -63,7 +63,7 @@ pub(crate) trait BlockCodec: Sync {
     /// The name in the specification.
     const NAME: &'static str;
     /// The limits of.
-    const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 1, block_align: 1 };
+    const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, block_index_align: 1, block_align: 1 };
     /// The rule that tables break if the stored bytes end within them.
     const TABLES_RULE: &'static str = "R-5.14";
     /// The length of the tables, unless [`BlockCodec::table_bytes`] tells it.
@@ -76,7 +76,7 @@ pub(crate) trait BlockCodec: Sync {
     const NEEDS_TABLE: bool = false;
 
     /// Whether decoders outside of this crate decode its blocks, such as those of a GPU.
-    const IS_FOR_DEVICES: bool = false;
+    const IS_DEVICE_DECODABLE: bool = false;
 
     /// Refuses an encoding that this build cannot encode and decode.
     fn check_built(&self) -> Result<()> {
@@ -108,7 +108,7 @@ pub(crate) trait BlockCodec: Sync {
 
     /// Returns the same as [`BlockCodec::parse_tables`], which may have been kept: a sample that is
     /// decoded alone mostly follows another one of its chunk.
-    fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
+    fn cached_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
         self.parse_tables(spec, tables)
     }
 
@@ -146,8 +146,8 @@ pub(crate) trait BlockCodec: Sync {
 
     /// Announces to the processor the bytes of a block that decoding some of its elements needs:
     /// else one cache miss follows the other.
-    fn announce(&self, block: &Block<'_, Self::Tables>, _range: &Range<usize>) {
-        prefetch(block.stored);
+    fn prefetch(&self, block: &Block<'_, Self::Tables>, _range: &Range<usize>) {
+        prefetch_cache_lines(block.stored);
     }
 
     /// Describes the transform in words, in an encoding that has them.
@@ -155,16 +155,16 @@ pub(crate) trait BlockCodec: Sync {
         None
     }
 
-    fn describe(&self, block: &Block<'_, Self::Tables>, anatomy: &mut Anatomy) -> Result<()> {
-        anatomy.add("blocks", "", block.stored);
+    fn describe(&self, block: &Block<'_, Self::Tables>, description: &mut Description) -> Result<()> {
+        description.add("blocks", "", block.stored);
         Ok(())
     }
 }
 
 /// The limits of blocks of tiers and bins, whose counts are numbers of 16 bits, and whose words
 /// vector instructions and GPUs load.
-pub(crate) const WORDS: BlockLimits =
-    BlockLimits { max_elements: limits::BLOCK_ELEMENTS, front_align: 16, block_align: 16 };
+pub(crate) const WORD_LIMITS: BlockLimits =
+    BlockLimits { max_elements: limits::BLOCK_ELEMENTS, block_index_align: 16, block_align: 16 };
 
 /// A visitor of plans: of their tables, and of the cost of stored bytes. Returns whether what it
 /// encoded costs the least so far.
@@ -212,12 +212,12 @@ pub(crate) trait BlockEncoder: BlockCodec {
             let end = usize::try_from(end).unwrap_or(usize::MAX);
             return self.encode(part, &(0..end), stored, scratch).map(|()| true);
         }
-        let Some(mut front) = FrontWriter::new(stored, tables, geometry.blocks.len(), Self::LIMITS) else {
+        let Some(mut block_index) = BlockIndexWriter::new(stored, tables, geometry.blocks.len(), Self::LIMITS) else {
             return Ok(false);
         };
         for (&end, elements) in geometry.blocks.iter().zip(geometry.block_ranges()) {
             let encode = |stored: &mut Vec<u8>| self.encode(part, &elements, stored, scratch);
-            if !front.add(end, encode)? {
+            if !block_index.add(end, encode)? {
                 return Ok(false);
             }
         }
@@ -281,15 +281,15 @@ impl<B: BlockCodec> Codec for Blocked<B> {
     fn check(&self, part: &StoredPart<'_>) -> Result<()> {
         if B::LIMITS.max_elements < usize::MAX {
             // decoding checks the tables of one block
-            if part.front.has_directory() {
-                self.0.check_tables(part.spec, part.front.tables)?;
+            if part.block_index.has_entries() {
+                self.0.check_tables(part.spec, part.block_index.tables)?;
             }
-            return part.front.check();
+            return part.block_index.check();
         }
         // nothing else bounds what a block decodes to
-        let tables = self.0.parse_tables(part.spec, part.front.tables)?;
-        part.front.check()?;
-        part.front.blocks().try_for_each(|entry| match part.block(&tables, &entry?) {
+        let tables = self.0.parse_tables(part.spec, part.block_index.tables)?;
+        part.block_index.check()?;
+        part.block_index.blocks().try_for_each(|entry| match part.block(&tables, &entry?) {
             Ok(block) => self.0.check(&block),
             Err(_) => Ok(()), // was not read, and is not decoded
         })
@@ -302,11 +302,11 @@ impl<B: BlockCodec> Codec for Blocked<B> {
         out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<bool> {
-        let tables = self.0.kept_tables(part.spec, part.front.tables, scratch)?;
-        if part.front.has_directory() {
+        let tables = self.0.cached_tables(part.spec, part.block_index.tables, scratch)?;
+        if part.block_index.has_entries() {
             return self.decode_blocks(part, &tables, elements, out, scratch).map(|()| true);
         }
-        let block = part.block(&tables, &part.front.block(0)?)?;
+        let block = part.block(&tables, &part.block_index.block(0)?)?;
         match out.len() == block.spec.raw_bytes {
             true => self.0.decode(&block, out, scratch).map(|()| true),
             false => self.0.decode_range(&block, elements, out, scratch),
@@ -323,7 +323,7 @@ impl<B: BlockCodec> Codec for Blocked<B> {
     ) -> Result<()> {
         let (_, count) = spec.width_and_count()?;
         check_count(count, B::LIMITS.max_elements)?;
-        let tables = self.0.kept_tables(spec, tables, scratch)?;
+        let tables = self.0.cached_tables(spec, tables, scratch)?;
         let block = Block { tables: &tables, spec, stored };
         self.0.check(&block)?;
         self.0.decode(&block, out, scratch)
@@ -333,31 +333,31 @@ impl<B: BlockCodec> Codec for Blocked<B> {
         self.0.device_tables(spec, tables, out)
     }
 
-    fn is_for_devices(&self) -> bool {
-        B::IS_FOR_DEVICES
+    fn is_device_decodable(&self) -> bool {
+        B::IS_DEVICE_DECODABLE
     }
 
-    fn anatomy(&self, part: &StoredPart<'_>) -> Result<Anatomy> {
-        let mut anatomy = Anatomy::default();
-        let front = &part.front;
-        let tables = self.0.parse_tables(part.spec, front.tables)?;
-        if front.has_directory() {
-            let detail = format!("tables, and a directory of {} blocks", front.block_count());
-            anatomy.add("front", detail, part.bytes(0..front.bytes).unwrap_or(&[]));
+    fn description(&self, part: &StoredPart<'_>) -> Result<Description> {
+        let mut description = Description::default();
+        let block_index = &part.block_index;
+        let tables = self.0.parse_tables(part.spec, block_index.tables)?;
+        if block_index.has_entries() {
+            let detail = format!("tables, and a directory of {} blocks", block_index.block_count());
+            description.add("block index", detail, part.bytes(0..block_index.bytes).unwrap_or(&[]));
         } else {
-            anatomy.add("tables", "what all blocks have in common", front.tables);
-            anatomy.add("padding", "zero bytes", front.filling);
+            description.add("tables", "what all blocks have in common", block_index.tables);
+            description.add("padding", "zero bytes", block_index.padding);
         }
-        for entry in front.blocks() {
-            let mut block = Anatomy::default();
+        for entry in block_index.blocks() {
+            let mut block = Description::default();
             let entry = entry?;
             self.0.describe(&part.block(&tables, &entry)?, &mut block)?;
             let padding = entry.stored.end.saturating_sub(entry.padding)..entry.stored.end;
             block.add("padding", "zero bytes", part.bytes(padding).unwrap_or(&[]));
-            anatomy.add_block(block);
+            description.add_block(block);
         }
-        anatomy.transform = self.0.transform(&tables);
-        Ok(anatomy)
+        description.transform = self.0.transform(&tables);
+        Ok(description)
     }
 }
 
@@ -370,39 +370,39 @@ impl<B: BlockCodec> Blocked<B> {
         mut out: &mut [u8],
         scratch: &mut DecodeScratch,
     ) -> Result<()> {
-        let mut waiting: Option<WantedBlock<'_, '_, B::Tables>> = None;
+        let mut pending: Option<BlockRequest<'_, '_, B::Tables>> = None;
         let mut entries = part.blocks_of(elements).peekable();
         while let Some(entry) = entries.next() {
             let entry = entry?;
-            if part.is_announced()
+            if part.should_prefetch()
                 && let Some(Ok(next)) = entries.peek()
             {
                 // a block is too short for the processor to notice that it is read in order
-                part.announce(next);
+                part.prefetch(next);
             }
             let range = within(&entry, elements).ok_or_else(outside)?;
             let to = out.split_off_mut(..range.len() * part.spec.element_bytes).ok_or_else(outside)?;
-            let wanted = WantedBlock { block: part.block(tables, &entry)?, range, out: to };
-            if part.is_announced() && !wanted.is_whole() {
-                self.0.announce(&wanted.block, &wanted.range);
+            let request = BlockRequest { block: part.block(tables, &entry)?, range, out: to };
+            if part.should_prefetch() && !request.is_whole() {
+                self.0.prefetch(&request.block, &request.range);
             }
-            match waiting.take() {
-                Some(first) if first.is_whole() && wanted.is_whole() => {
-                    let (blocks, outs) = ([&first.block, &wanted.block], [first.out, wanted.out]);
+            match pending.take() {
+                Some(first) if first.is_whole() && request.is_whole() => {
+                    let (blocks, outs) = ([&first.block, &request.block], [first.out, request.out]);
                     self.0.decode_two(blocks, outs, scratch)?;
                 }
                 first => {
-                    first.map_or(Ok(()), |first| self.decode_some(first, scratch))?;
-                    waiting = Some(wanted);
+                    first.map_or(Ok(()), |first| self.decode_request(first, scratch))?;
+                    pending = Some(request);
                 }
             }
         }
-        waiting.map_or(Ok(()), |last| self.decode_some(last, scratch))
+        pending.map_or(Ok(()), |last| self.decode_request(last, scratch))
     }
 
-    fn decode_some(&self, wanted: WantedBlock<'_, '_, B::Tables>, scratch: &mut DecodeScratch) -> Result<()> {
-        let is_whole = wanted.is_whole();
-        let WantedBlock { block, range, out } = wanted;
+    fn decode_request(&self, request: BlockRequest<'_, '_, B::Tables>, scratch: &mut DecodeScratch) -> Result<()> {
+        let is_whole = request.is_whole();
+        let BlockRequest { block, range, out } = request;
         if is_whole {
             return self.0.decode(&block, out, scratch);
         }
@@ -427,7 +427,7 @@ impl<B: BlockCodec> Blocked<B> {
 }
 
 /// Elements of a block, and where they are decoded to.
-struct WantedBlock<'p, 'o, T> {
+struct BlockRequest<'p, 'o, T> {
     block: Block<'p, T>,
     /// The elements, counted from the start of the block.
     range: Range<usize>,
@@ -435,7 +435,7 @@ struct WantedBlock<'p, 'o, T> {
     out: &'o mut [u8],
 }
 
-impl<T> WantedBlock<'_, '_, T> {
+impl<T> BlockRequest<'_, '_, T> {
     fn is_whole(&self) -> bool {
         self.out.len() == self.block.spec.raw_bytes
     }
@@ -466,13 +466,13 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
             return Ok(false);
         }
         let mut planned = std::mem::take(&mut scratch.planned);
-        let mut least = usize::MAX;
+        let mut min_cost = usize::MAX;
         let encoded = self.0.each_plan(part, scratch, &mut |tables, cost, scratch| {
             planned.clear();
             let is_written = self.0.append(part, tables, &mut planned, scratch)?;
-            let is_best = is_written && cost(planned.len()) < least;
+            let is_best = is_written && cost(planned.len()) < min_cost;
             if is_best {
-                least = cost(planned.len());
+                min_cost = cost(planned.len());
                 std::mem::swap(stored, &mut planned);
             }
             Ok(is_best)

@@ -11,11 +11,11 @@ mod stored_block;
 
 #[cfg(feature = "zstd")]
 pub(super) use encoding::NO_TABLE;
-pub(super) use encoding::{BlockCodec, BlockEncoder, Blocked, Encoder, VisitPlan, WORDS, table_number};
+pub(super) use encoding::{BlockCodec, BlockEncoder, Blocked, Encoder, VisitPlan, WORD_LIMITS, table_number};
 pub(crate) use part::{
-    Block, Codec, Encoding, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, first_block_elements,
-    front_bytes,
+    BLOCK_INDEX_HEADER_BYTES, Block, Codec, Encoding, MIN_BLOCKED_BYTES, StoredPart, block_index_bytes,
+    check_block_index, first_block_elements,
 };
-pub(super) use part::{BlockLimits, most_front_bytes, seal};
+pub(super) use part::{BlockLimits, max_block_index_bytes, seal};
 pub(super) use raw::{Constant, RawBlocks};
 pub use stored_block::{BlockScratch, StoredBlock};

@@ -15,25 +15,25 @@
 use crate::bytes::checksum::{Crc, crc};
 use crate::bytes::le::{structure, u64_of};
 use crate::codec::{
-    part::{Anatomy, Body, PartSpec},
+    part::{Body, Description, PartSpec},
     scratch::DecodeScratch,
 };
-use crate::format::{index::BLOCKS, region::HEAD_BYTES};
-use crate::kernel::prefetch;
+use crate::format::{index::BLOCKS, region::HEADER_BYTES};
+use crate::kernel::prefetch_cache_lines;
 use crate::{Error, Result};
 use std::ops::Range;
 
 structure! {
     /// Chapter 5.12: what a front begins with.
-    mod front_head: 8 bytes {
-        0 => FRONT_BYTES: u32,
+    mod block_index_header: 8 bytes {
+        0 => INDEX_BYTES: u32,
         4 => BLOCK_COUNT: u32,
     }
 }
 
 structure! {
     /// Chapter 5.12: an entry of the directory.
-    mod directory_entry: 12 bytes {
+    mod block_entry: 12 bytes {
         0 => END: u32,
         4 => STORED_END: u32,
         8 => BLOCK_CRC: u32,
@@ -42,19 +42,19 @@ structure! {
 
 /// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
 /// is read whole, with one request.
-pub(crate) const LEAST_IN_BLOCKS: usize = 8 << 10;
-pub(crate) const FRONT_HEAD_BYTES: usize = front_head::SIZE;
+pub(crate) const MIN_BLOCKED_BYTES: usize = 8 << 10;
+pub(crate) const BLOCK_INDEX_HEADER_BYTES: usize = block_index_header::SIZE;
 /// The length of the checksum that a front ends with.
 const CRC_BYTES: usize = size_of::<u32>();
 
 /// The front of stored bytes. Its directory is checked entry by entry, where it is used.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Front<'a> {
+pub(crate) struct BlockIndex<'a> {
     /// The facts that all blocks need to be decoded.
     pub tables: &'a [u8],
-    directory: &'a [[u8; directory_entry::SIZE]],
+    entries: &'a [[u8; block_entry::SIZE]],
     /// The zero bytes before the first block.
-    pub(super) filling: &'a [u8],
+    pub(super) padding: &'a [u8],
     /// The length of the front.
     pub bytes: usize,
     count: usize,
@@ -69,7 +69,7 @@ pub(crate) struct BlockLimits {
     /// The maximum number of elements of a block.
     pub max_elements: usize,
     /// The length of the front is a multiple of this.
-    pub front_align: usize,
+    pub block_index_align: usize,
     /// Each block begins at a multiple of this.
     pub block_align: usize,
 }
@@ -114,28 +114,28 @@ pub(super) fn check_count(count: usize, max: usize) -> Result<()> {
 
 #[cold]
 fn malformed(what: &str) -> Error {
-    Error::corrupt("R-5.14", format!("the front of a chunk in blocks: {what}"))
+    Error::corrupt("R-5.14", format!("the block index of a chunk in blocks: {what}"))
 }
 
 /// Returns the length of a front, from the bytes that it begins with; `None` if they are too few.
-pub(crate) fn front_bytes(stored: &[u8]) -> Option<usize> {
-    usize::try_from(front_head::FRONT_BYTES.get(stored.first_chunk()?)).ok()
+pub(crate) fn block_index_bytes(stored: &[u8]) -> Option<usize> {
+    usize::try_from(block_index_header::INDEX_BYTES.get(stored.first_chunk()?)).ok()
 }
 
 /// Returns more bytes than the front of raw blocks has.
-pub(crate) fn most_front_bytes(block_count: usize) -> usize {
-    block_count.saturating_mul(directory_entry::SIZE).saturating_add(2 * HEAD_BYTES)
+pub(crate) fn max_block_index_bytes(block_count: usize) -> usize {
+    block_count.saturating_mul(block_entry::SIZE).saturating_add(2 * HEADER_BYTES)
 }
 
 /// Returns the elements of the first block, from the bytes that a front begins with; `None` if they
 /// are too few. `table_bytes` returns the length of the tables that its argument begins with.
 pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) -> Option<usize>) -> Option<u32> {
-    let rest = stored.get(FRONT_HEAD_BYTES..)?;
-    let directory = rest.get(table_bytes(rest)?..)?;
-    directory.first_chunk().map(|entry| directory_entry::END.get(entry))
+    let rest = stored.get(BLOCK_INDEX_HEADER_BYTES..)?;
+    let entries = rest.get(table_bytes(rest)?..)?;
+    entries.first_chunk().map(|entry| block_entry::END.get(entry))
 }
 
-impl<'a> Front<'a> {
+impl<'a> BlockIndex<'a> {
     /// Parses the tables of a part that is one block, and the zero bytes between them and the
     /// block. `tables` is their length, and `rule` the rule that they break.
     pub(super) fn of_one_block(
@@ -148,23 +148,23 @@ impl<'a> Front<'a> {
         let (_, count) = spec.width_and_count()?;
         let split = || {
             let tables = tables?;
-            let (front, block) = stored.split_at_checked(tables.checked_next_multiple_of(limits.block_align)?)?;
-            Some((front.split_at_checked(tables)?, block))
+            let (block_index, block) = stored.split_at_checked(tables.checked_next_multiple_of(limits.block_align)?)?;
+            Some((block_index.split_at_checked(tables)?, block))
         };
-        let Some(((tables, filling), block)) = split() else {
+        let Some(((tables, padding), block)) = split() else {
             return Err(Error::corrupt(rule, "the stored bytes end within their tables"));
         };
-        if filling.iter().any(|&byte| byte != 0) {
+        if padding.iter().any(|&byte| byte != 0) {
             return Err(Error::corrupt(rule, "the bytes after the tables are not zero"));
         }
         // both are parts of the stored bytes
-        let bytes = tables.len() + filling.len();
-        Ok(Self { tables, directory: &[], filling, bytes, count, limits, block_bytes: block.len() })
+        let bytes = tables.len() + padding.len();
+        Ok(Self { tables, entries: &[], padding, bytes, count, limits, block_bytes: block.len() })
     }
 
     /// Returns whether the part is in several blocks, which a directory lists.
-    pub(crate) fn has_directory(&self) -> bool {
-        !self.directory.is_empty()
+    pub(crate) fn has_entries(&self) -> bool {
+        !self.entries.is_empty()
     }
 
     /// Parses the front of a part with `stored_bytes`, except for the directory. `stored`
@@ -178,51 +178,51 @@ impl<'a> Front<'a> {
         stored_bytes: usize,
     ) -> Result<Self> {
         let (_, count) = spec.width_and_count()?;
-        let bytes = front_bytes(stored).ok_or_else(|| malformed("it is cut off"))?;
+        let bytes = block_index_bytes(stored).ok_or_else(|| malformed("it is cut off"))?;
         let block_bytes = stored_bytes.checked_sub(bytes);
-        let (Some(front), Some(block_bytes)) = (stored.get(..bytes), block_bytes) else {
+        let (Some(block_index), Some(block_bytes)) = (stored.get(..bytes), block_bytes) else {
             return Err(malformed("it reaches beyond the stored bytes"));
         };
-        let Some((head, rest)) = front.split_first_chunk::<{ front_head::SIZE }>() else {
+        let Some((header, rest)) = block_index.split_first_chunk::<{ block_index_header::SIZE }>() else {
             return Err(malformed("it is cut off"));
         };
-        let block_count = usize::try_from(front_head::BLOCK_COUNT.get(head)).unwrap_or(usize::MAX);
+        let block_count = usize::try_from(block_index_header::BLOCK_COUNT.get(header)).unwrap_or(usize::MAX);
         let split = || {
             let (rest, _) = rest.split_last_chunk::<CRC_BYTES>()?;
             let (tables, rest) = rest.split_at_checked(table_bytes(rest)?)?;
-            let (directory, filling) = rest.split_at_checked(block_count.checked_mul(directory_entry::SIZE)?)?;
-            Some((tables, directory.as_chunks().0, filling))
+            let (entries, padding) = rest.split_at_checked(block_count.checked_mul(block_entry::SIZE)?)?;
+            Some((tables, entries.as_chunks().0, padding))
         };
-        let (tables, directory, filling) = split().ok_or_else(|| malformed("its directory does not fit"))?;
-        let front = Self { tables, directory, filling, bytes, count, limits, block_bytes };
+        let (tables, entries, padding) = split().ok_or_else(|| malformed("its directory does not fit"))?;
+        let block_index = Self { tables, entries, padding, bytes, count, limits, block_bytes };
         if block_count < 2 {
             return Err(malformed("it has fewer than two blocks"));
         }
-        if !bytes.is_multiple_of(limits.front_align) || filling.len() >= limits.front_align {
-            return Err(malformed(&format!("its length is not the next multiple of {}", limits.front_align)));
+        if !bytes.is_multiple_of(limits.block_index_align) || padding.len() >= limits.block_index_align {
+            return Err(malformed(&format!("its length is not the next multiple of {}", limits.block_index_align)));
         }
-        if front.ends() != Some((count, block_bytes)) {
+        if block_index.ends() != Some((count, block_bytes)) {
             return Err(malformed("its directory does not end where the elements and the stored bytes end"));
         }
-        Ok(front)
+        Ok(block_index)
     }
 
     /// Returns where the last block ends: its elements and its stored bytes.
     fn ends(&self) -> Option<(usize, usize)> {
-        self.end(self.directory.len().checked_sub(1)?)
+        self.end(self.entries.len().checked_sub(1)?)
     }
 
     fn end(&self, block: usize) -> Option<(usize, usize)> {
-        if !self.has_directory() {
+        if !self.has_entries() {
             return (block == 0).then_some((self.count, self.block_bytes));
         }
-        let entry = self.directory.get(block)?;
-        let ends = (directory_entry::END.get(entry), directory_entry::STORED_END.get(entry));
+        let entry = self.entries.get(block)?;
+        let ends = (block_entry::END.get(entry), block_entry::STORED_END.get(entry));
         Some((usize::try_from(ends.0).ok()?, usize::try_from(ends.1).ok()?))
     }
 
     pub(crate) fn block_count(&self) -> usize {
-        self.directory.len().max(1)
+        self.entries.len().max(1)
     }
 
     /// Returns a block: of its entry.
@@ -232,7 +232,7 @@ impl<'a> Front<'a> {
             None => (0, 0),
         };
         let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
-        if !self.has_directory() {
+        if !self.has_entries() {
             check_count(end, self.limits.max_elements)?;
             let stored = self.bytes..self.bytes + stored_end; // the length of the stored bytes
             return Ok(BlockEntry { elements: 0..end, stored, padding: 0, crc: 0 });
@@ -241,15 +241,15 @@ impl<'a> Front<'a> {
         let stored_start = align(stored_start);
         // nothing follows the last block
         let next = if block + 1 == self.block_count() { stored_end } else { align(stored_end) };
-        let right = start < end
+        let is_valid = start < end
             && end <= self.count
             && end - start <= self.limits.max_elements
             && stored_start < stored_end
             && next <= self.block_bytes;
-        if !right {
+        if !is_valid {
             return Err(malformed(&format!("entry {block} of its directory does not ascend, or a block is too long")));
         }
-        let crc = self.directory.get(block).map_or(0, |entry| directory_entry::BLOCK_CRC.get(entry));
+        let crc = self.entries.get(block).map_or(0, |entry| block_entry::BLOCK_CRC.get(entry));
         // inside the stored bytes: a part of the sum
         let stored = self.bytes + stored_start..self.bytes + next;
         Ok(BlockEntry { elements: start..end, stored, padding: next - stored_end, crc })
@@ -261,15 +261,15 @@ impl<'a> Front<'a> {
 
     /// Returns the number of the block that has an element. If the directory does not ascend, any.
     pub(crate) fn find(&self, element: usize) -> usize {
-        let is_before = |entry: &[u8; directory_entry::SIZE]| {
-            usize::try_from(directory_entry::END.get(entry)).is_ok_and(|end| end <= element)
+        let is_before = |entry: &[u8; block_entry::SIZE]| {
+            usize::try_from(block_entry::END.get(entry)).is_ok_and(|end| end <= element)
         };
-        self.directory.partition_point(is_before)
+        self.entries.partition_point(is_before)
     }
 
     /// Checks of the whole front.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.filling.iter().any(|&byte| byte != 0) {
+        if self.padding.iter().any(|&byte| byte != 0) {
             return Err(malformed("the bytes after its directory are not zero"));
         }
         self.blocks().try_for_each(|block| block.map(|_| ()))
@@ -277,20 +277,20 @@ impl<'a> Front<'a> {
 }
 
 /// Checks the checksum of a front. `body` is the body of the chunk up to its first block.
-pub(crate) fn check_front(body: &[u8]) -> Result<()> {
+pub(crate) fn check_block_index(body: &[u8]) -> Result<()> {
     let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is cut off"))?;
     let (stated, found) = (u32::from_le_bytes(*stated), crc(covered));
     if found == stated {
         return Ok(());
     }
-    let message = format!("the checksum of the front of a chunk in blocks is {found:08x}, not {stated:08x}");
+    let message = format!("the checksum of the block index of a chunk in blocks is {found:08x}, not {stated:08x}");
     Err(Error::corrupt("R-5.15", message))
 }
 
 /// Sets the checksum of the front in stored bytes. `before` are the bytes of the body before them.
 pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
-    let front = front_bytes(stored).and_then(|bytes| stored.get_mut(..bytes));
-    if let Some((covered, last)) = front.and_then(|front| front.split_last_chunk_mut::<CRC_BYTES>()) {
+    let block_index = block_index_bytes(stored).and_then(|bytes| stored.get_mut(..bytes));
+    if let Some((covered, last)) = block_index.and_then(|block_index| block_index.split_last_chunk_mut::<CRC_BYTES>()) {
         let mut crc = Crc::new();
         crc.add(before);
         crc.add(covered);
@@ -299,39 +299,39 @@ pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
 }
 
 /// Stored bytes in blocks, as they are written.
-pub(crate) struct FrontWriter<'a> {
+pub(crate) struct BlockIndexWriter<'a> {
     /// Ends with the front and the blocks that were written.
     stored: &'a mut Vec<u8>,
     /// The offset of the next entry of the directory.
     entry: usize,
     /// The offset of the first block.
     blocks: usize,
-    left: usize,
+    remaining: usize,
     block_align: usize,
 }
 
-impl<'a> FrontWriter<'a> {
+impl<'a> BlockIndexWriter<'a> {
     /// Appends to `stored` a front with these tables, for `block_count` blocks. Returns `None` if
     /// they are too many.
     pub(crate) fn new(
         stored: &'a mut Vec<u8>,
         tables: &[u8],
         block_count: usize,
-        BlockLimits { front_align, block_align, .. }: BlockLimits,
+        BlockLimits { block_index_align, block_align, .. }: BlockLimits,
     ) -> Option<Self> {
         let start = stored.len();
-        let entry = front_head::SIZE + tables.len();
-        let directory = block_count.checked_mul(directory_entry::SIZE)?;
-        let front_bytes =
-            entry.checked_add(directory)?.checked_add(CRC_BYTES)?.checked_next_multiple_of(front_align)?;
-        let mut head = [0; front_head::SIZE];
-        front_head::FRONT_BYTES.put(&mut head, u32::try_from(front_bytes).ok()?);
-        front_head::BLOCK_COUNT.put(&mut head, u32::try_from(block_count).ok()?);
-        stored.extend_from_slice(&head);
+        let entry = block_index_header::SIZE + tables.len();
+        let entries = block_count.checked_mul(block_entry::SIZE)?;
+        let block_index_bytes =
+            entry.checked_add(entries)?.checked_add(CRC_BYTES)?.checked_next_multiple_of(block_index_align)?;
+        let mut header = [0; block_index_header::SIZE];
+        block_index_header::INDEX_BYTES.put(&mut header, u32::try_from(block_index_bytes).ok()?);
+        block_index_header::BLOCK_COUNT.put(&mut header, u32::try_from(block_count).ok()?);
+        stored.extend_from_slice(&header);
         stored.extend_from_slice(tables);
-        let blocks = start.checked_add(front_bytes)?;
+        let blocks = start.checked_add(block_index_bytes)?;
         stored.resize(blocks, 0);
-        Some(Self { stored, entry: start + entry, blocks, left: block_count, block_align })
+        Some(Self { stored, entry: start + entry, blocks, remaining: block_count, block_align })
     }
 
     /// Appends a block that ends with element `end`; `write` appends its stored bytes. Returns
@@ -340,20 +340,20 @@ impl<'a> FrontWriter<'a> {
         let start = self.stored.len();
         write(self.stored)?;
         let Ok(stored_end) = u32::try_from(self.stored.len() - self.blocks) else { return Ok(false) };
-        self.left = self.left.saturating_sub(1);
-        if self.left > 0 {
+        self.remaining = self.remaining.saturating_sub(1);
+        if self.remaining > 0 {
             // below 2^32 and a few bytes
             let padded = self.blocks + (self.stored.len() - self.blocks).next_multiple_of(self.block_align);
             self.stored.resize(padded, 0);
         }
-        let mut entry = [0; directory_entry::SIZE];
-        directory_entry::END.put(&mut entry, end);
-        directory_entry::STORED_END.put(&mut entry, stored_end);
-        directory_entry::BLOCK_CRC.put(&mut entry, crc(self.stored.get(start..).unwrap_or(&[])));
+        let mut entry = [0; block_entry::SIZE];
+        block_entry::END.put(&mut entry, end);
+        block_entry::STORED_END.put(&mut entry, stored_end);
+        block_entry::BLOCK_CRC.put(&mut entry, crc(self.stored.get(start..).unwrap_or(&[])));
         let to = self.stored.get_mut(self.entry..).and_then(<[u8]>::first_chunk_mut);
         let to = to.ok_or_else(|| Error::internal("a chunk has more blocks than were planned"))?;
         *to = entry;
-        self.entry += directory_entry::SIZE;
+        self.entry += block_entry::SIZE;
         Ok(true)
     }
 }
@@ -406,10 +406,10 @@ pub(crate) trait Codec: Sync {
     fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()>;
 
     /// Returns whether devices decode blocks of this encoding.
-    fn is_for_devices(&self) -> bool;
+    fn is_device_decodable(&self) -> bool;
 
-    /// See [`StoredPart::anatomy`].
-    fn anatomy(&self, part: &StoredPart<'_>) -> Result<Anatomy>;
+    /// See [`StoredPart::description`].
+    fn description(&self, part: &StoredPart<'_>) -> Result<Description>;
 }
 
 /// What the field `encoding` of a part states: its encoding, and whether it is in several blocks.
@@ -438,21 +438,21 @@ impl Encoding {
     /// Returns the table of the column that decoding needs, if it needs one. `stored` begins with
     /// the stored bytes of the part; if they are cut off, [`Encoding::parse`] refuses them.
     pub(crate) fn table(self, stored: &[u8]) -> Option<u32> {
-        let stored = if self.in_blocks { stored.get(FRONT_HEAD_BYTES..)? } else { stored };
+        let stored = if self.in_blocks { stored.get(BLOCK_INDEX_HEADER_BYTES..)? } else { stored };
         self.codec.table(stored.get(..self.codec.table_bytes(stored)?)?)
     }
 
     /// Parses the front of the part that is stored in `range` of a body.
     pub(crate) fn parse<'a>(self, spec: PartSpec<'a>, body: Body<'a>, range: &Range<usize>) -> Result<StoredPart<'a>> {
         let Self { codec, in_blocks } = self;
-        let front = if in_blocks {
+        let block_index = if in_blocks {
             let stored = body.start().get(range.start..).unwrap_or(&[]);
-            Front::parse(spec, codec.limits(), |bytes| codec.table_bytes(bytes), stored, range.len())?
+            BlockIndex::parse(spec, codec.limits(), |bytes| codec.table_bytes(bytes), stored, range.len())?
         } else {
             let stored = body.get(range.clone()).ok_or_else(outside)?;
-            Front::of_one_block(spec, codec.limits(), codec.table_bytes(stored), codec.tables_rule(), stored)?
+            BlockIndex::of_one_block(spec, codec.limits(), codec.table_bytes(stored), codec.tables_rule(), stored)?
         };
-        Ok(StoredPart { encoding: self, spec, front, body, range: range.clone() })
+        Ok(StoredPart { encoding: self, spec, block_index, body, range: range.clone() })
     }
 }
 
@@ -470,7 +470,7 @@ impl std::ops::Deref for Encoding {
 pub(crate) struct StoredPart<'a> {
     encoding: Encoding,
     pub(super) spec: PartSpec<'a>,
-    pub front: Front<'a>,
+    pub block_index: BlockIndex<'a>,
     body: Body<'a>,
     /// Where it is in the body.
     range: Range<usize>,
@@ -495,7 +495,7 @@ impl<'a> StoredPart<'a> {
 
     /// Returns the table of the column that decoding needs, if it needs one.
     pub(crate) fn table(&self) -> Option<u32> {
-        self.encoding.codec.table(self.front.tables)
+        self.encoding.codec.table(self.block_index.tables)
     }
 
     pub(super) fn codec(&self) -> &'static dyn Codec {
@@ -503,8 +503,8 @@ impl<'a> StoredPart<'a> {
     }
 
     /// Describes the sections of a part for which [`StoredPart::check`] has passed.
-    pub(crate) fn anatomy(&self) -> Result<Anatomy> {
-        self.encoding.codec.anatomy(self)
+    pub(crate) fn description(&self) -> Result<Description> {
+        self.encoding.codec.description(self)
     }
 
     /// Returns some stored bytes, if they were read.
@@ -514,12 +514,12 @@ impl<'a> StoredPart<'a> {
     }
 
     /// Returns whether to announce blocks to the processor: the bytes were not just read.
-    pub(super) fn is_announced(&self) -> bool {
+    pub(super) fn should_prefetch(&self) -> bool {
         self.body.is_mapped()
     }
 
-    pub(super) fn announce(&self, entry: &BlockEntry) {
-        prefetch(self.bytes(entry.stored.clone()).unwrap_or(&[]));
+    pub(super) fn prefetch(&self, entry: &BlockEntry) {
+        prefetch_cache_lines(self.bytes(entry.stored.clone()).unwrap_or(&[]));
     }
 
     fn range(&self, entry: &BlockEntry) -> Range<usize> {
@@ -535,13 +535,13 @@ impl<'a> StoredPart<'a> {
     }
 
     pub(crate) fn check_crcs(&self) -> Result<()> {
-        self.check_front()?;
-        self.check_crcs_of(&(0..self.front.block_count()))
+        self.check_block_index()?;
+        self.check_crcs_of(&(0..self.block_index.block_count()))
     }
 
-    pub(crate) fn check_front(&self) -> Result<()> {
+    pub(crate) fn check_block_index(&self) -> Result<()> {
         // inside the body
-        check_front(self.body.start().get(..self.range.start + self.front.bytes).ok_or_else(outside)?)
+        check_block_index(self.body.start().get(..self.range.start + self.block_index.bytes).ok_or_else(outside)?)
     }
 
     /// Checks that the front belongs to a chunk whose body has the checksum `body_crc`, even if
@@ -550,8 +550,8 @@ impl<'a> StoredPart<'a> {
     pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
         let mut crc = Crc::new();
         // exact, as above
-        crc.add(self.body.start().get(..self.range.start + self.front.bytes).ok_or_else(outside)?);
-        for entry in self.front.blocks() {
+        crc.add(self.body.start().get(..self.range.start + self.block_index.bytes).ok_or_else(outside)?);
+        for entry in self.block_index.blocks() {
             let entry = entry?;
             crc.add_known(entry.crc, u64_of(entry.stored.len()));
         }
@@ -560,7 +560,7 @@ impl<'a> StoredPart<'a> {
             return Ok(());
         }
         let message = format!(
-            "the front is that of another chunk: with its blocks it gives the checksum {found:08x}, not {body_crc:08x}"
+            "the block index is that of another chunk: with its blocks it gives the checksum {found:08x}, not {body_crc:08x}"
         );
         Err(Error::corrupt("R-2.6", message))
     }
@@ -574,9 +574,9 @@ impl<'a> StoredPart<'a> {
     /// Returns the range in the body of some blocks, by their numbers, which are at least one. The
     /// entries of all of them are checked: only then they ascend from the first to the last.
     pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
-        let Range { start, mut end } = self.range(&self.front.block(blocks.start)?);
+        let Range { start, mut end } = self.range(&self.block_index.block(blocks.start)?);
         for block in blocks.clone().skip(1) {
-            end = self.range(&self.front.block(block)?).end;
+            end = self.range(&self.block_index.block(block)?).end;
         }
         Ok(start..end)
     }
@@ -584,12 +584,12 @@ impl<'a> StoredPart<'a> {
     /// Returns the numbers of the blocks that bytes of the elements need, which are at least one.
     pub(crate) fn blocks_at(&self, bytes: &Range<usize>) -> Range<usize> {
         let w = self.spec.element_bytes; // at least 1
-        self.front.find(bytes.start / w)..self.front.find(bytes.end.saturating_sub(1) / w) + 1
+        self.block_index.find(bytes.start / w)..self.block_index.find(bytes.end.saturating_sub(1) / w) + 1
     }
 
     /// Returns the bytes of a block among the decoded bytes, by its number.
     pub(crate) fn decoded_range(&self, block: usize) -> Result<Range<usize>> {
-        let elements = self.front.block(block)?.elements;
+        let elements = self.block_index.block(block)?.elements;
         let byte_of = |element: usize| element.saturating_mul(self.spec.element_bytes);
         Ok(byte_of(elements.start)..byte_of(elements.end))
     }
@@ -605,27 +605,27 @@ impl<'a> StoredPart<'a> {
 
     pub(crate) fn check_crcs_of(&self, blocks: &Range<usize>) -> Result<()> {
         blocks.clone().try_for_each(|block| {
-            let entry = self.front.block(block)?;
+            let entry = self.block_index.block(block)?;
             entry.check(self.body.get(self.range(&entry)).ok_or_else(outside)?)
         })
     }
 
     pub(super) fn blocks_of(&self, elements: &Range<usize>) -> impl Iterator<Item = Result<BlockEntry>> {
-        let last = self.front.find(elements.end.saturating_sub(1));
-        (self.front.find(elements.start)..=last).map(|block| self.front.block(block))
+        let last = self.block_index.find(elements.end.saturating_sub(1));
+        (self.block_index.find(elements.start)..=last).map(|block| self.block_index.block(block))
     }
 
     /// Returns the range in the body of the decoded bytes, which are the stored ones.
     pub(crate) fn raw(&self) -> Result<Range<usize>> {
         self.check_raw()?;
-        Ok(self.range.start + self.front.bytes..self.range.end) // inside the part
+        Ok(self.range.start + self.block_index.bytes..self.range.end) // inside the part
     }
 
     /// Checks the front of a part whose stored bytes are the decoded ones: of
     /// each block. Else values would not be those of the blocks whose checksums are compared.
     pub(crate) fn check_raw(&self) -> Result<()> {
-        self.front.check()?;
-        for entry in self.front.blocks() {
+        self.block_index.check()?;
+        for entry in self.block_index.blocks() {
             let entry = entry?;
             if Some(entry.stored.len()) != entry.elements.len().checked_mul(self.spec.element_bytes) {
                 return Err(Error::corrupt("R-5.3", "a raw block is not as long as its decoded bytes"));

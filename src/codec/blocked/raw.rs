@@ -22,9 +22,9 @@ impl BlockCodec for RawBlocks {
     const ID: u16 = 0;
     const NAME: &'static str = "raw";
     const IS_IDENTITY: bool = true;
-    const IS_FOR_DEVICES: bool = true;
+    const IS_DEVICE_DECODABLE: bool = true;
     /// The values of a chunk begin at a multiple of 64, and are a view of the file.
-    const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, front_align: 64, block_align: 1 };
+    const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, block_index_align: 64, block_align: 1 };
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
         Ok(())
@@ -92,7 +92,7 @@ impl BlockCodec for Constant {
     const ID: u16 = 1;
     const NAME: &'static str = "constant";
     const IS_CONSTANT: bool = true;
-    const IS_FOR_DEVICES: bool = true;
+    const IS_DEVICE_DECODABLE: bool = true;
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
         Ok(())

@@ -110,7 +110,7 @@ impl StoredPart<'_> {
 
     /// Returns a block that was read.
     fn stored_block(&self, entry: &BlockEntry) -> Result<StoredBlock<'_>> {
-        let tables = self.front.tables;
+        let tables = self.block_index.tables;
         let block = self.block(&(), entry)?;
         Ok(StoredBlock { codec: self.codec(), spec: block.spec, tables, bytes: block.stored })
     }

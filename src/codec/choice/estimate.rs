@@ -12,7 +12,7 @@
 //! predictor, and for bins separable predictions with fitted weights. All are estimated on small
 //! pieces of the part; the best few on whole blocks, whose first rows nothing predicts.
 
-use super::sample::{Idea, Pieces, SampledPart, Search};
+use super::sample::{Idea, SampledPart, SampledRanges, Search};
 use crate::codec::{
     bits::{planes, wide},
     part::{Geometry, RawPart},
@@ -71,14 +71,14 @@ type Group<'a> = (&'a [u8], &'a [u8]);
 
 /// How symbols are coded.
 #[derive(Clone, Copy)]
-pub(crate) struct Coded {
+pub(crate) struct CostModel {
     /// Whether groups may be in several classes.
     pub may_have_classes: bool,
     /// The elements of the part for each symbol: tables are shared by all of them.
-    pub one_in: f64,
+    pub sample_scale: f64,
 }
 
-impl Coded {
+impl CostModel {
     /// Returns about the bits of residuals with these [`refine`]d symbols.
     pub(crate) fn residual_bits(&self, symbols: &[u8]) -> f64 {
         let open = |counts: &Histogram| {
@@ -107,7 +107,7 @@ impl Coded {
     fn bits(&self, symbols: &[u8], below: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
         let entropy = |counts: &Histogram| {
             let used = counts.iter().filter(|count| **count > 0).count();
-            entropy_bits(counts) + FREQUENCY_BITS * used as f64 / self.one_in
+            entropy_bits(counts) + FREQUENCY_BITS * used as f64 / self.sample_scale
         };
         let bits = |[symbols, below, below_zeros]: &[Histogram; 3]| {
             entropy(symbols) + open(symbols) + entropy(below) + entropy(below_zeros)
@@ -140,11 +140,11 @@ impl Coded {
 }
 
 /// The symbols that are integers themselves.
-const EXACT: u8 = 16;
+const EXACT_SYMBOLS: u8 = 16;
 
 /// Returns the bits that a symbol leaves open: all below the highest three.
 fn open_bits(symbol: u8) -> u32 {
-    symbol.checked_sub(EXACT).map_or(0, |above| u32::from(above / 4) + 2)
+    symbol.checked_sub(EXACT_SYMBOLS).map_or(0, |above| u32::from(above / 4) + 2)
 }
 
 /// Sets `symbols`, the bit lengths of coded integers, to the symbols that estimates count.
@@ -165,7 +165,7 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
         let integer = wide(coded).cast_unsigned();
         *symbol = match *symbol {
             // at most 16 + 4 * 59 + 3
-            length @ 5.. => EXACT + 4 * (length - 5) + (integer >> (length - 3)) as u8 % 4,
+            length @ 5.. => EXACT_SYMBOLS + 4 * (length - 5) + (integer >> (length - 3)) as u8 % 4,
             _ => integer as u8, // less than 16
         };
     }
@@ -176,7 +176,11 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
 fn refine_short(integer: u16) -> u8 {
     let float = f32::from(integer).to_bits() >> 21;
     // exact: floats of integers from 16 begin with 4 * 131
-    if integer < EXACT.into() { integer as u8 } else { float.wrapping_sub(4 * 131 - u32::from(EXACT)) as u8 }
+    if integer < EXACT_SYMBOLS.into() {
+        integer as u8
+    } else {
+        float.wrapping_sub(4 * 131 - u32::from(EXACT_SYMBOLS)) as u8
+    }
 }
 
 // ---- predictions
@@ -184,9 +188,9 @@ fn refine_short(integer: u16) -> u8 {
 /// The most elements of a sample that bins predict from the sample before.
 const SHORT_SAMPLE: u32 = 4096;
 /// Changes of a weight by an eighth, in the search for weights.
-const MOST_STEPS: usize = 4;
+const MAX_WEIGHT_STEPS: usize = 4;
 /// The transforms that are looked at on all of the sample.
-const MOST_CLOSE: usize = 2;
+const MAX_CLOSE_TRANSFORMS: usize = 2;
 /// The weights of the 2-D Lorenzo predictor.
 const LORENZO: (u8, u8) = (8, 0);
 
@@ -242,15 +246,15 @@ pub(crate) fn best_tier_transform(
     let bits_of = |counts: &Histogram| TierPlan::new(counts, search).bits + count_extra_bits(counts);
     let all = tier_transforms(&part.geometry, search).into_iter();
     let quick = all
-        .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.pieces, false, scratch)), transform));
+        .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.segments, false, scratch)), transform));
     let mut quick: Vec<(u64, Transform)> = quick.collect();
     quick.sort_by_key(|(bits, _)| *bits);
-    let close = quick.iter().take(MOST_CLOSE).map(|&(_, transform)| transform);
+    let close = quick.iter().take(MAX_CLOSE_TRANSFORMS).map(|&(_, transform)| transform);
     let close = close
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
     // an estimate, and saturating
-    (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.one_in()) as usize)
+    (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.sample_scale()) as usize)
 }
 
 /// Returns the counts of bit lengths in some pieces of a part after a transform, with or without
@@ -259,13 +263,13 @@ fn lengths(
     width: Width,
     transform: Transform,
     part: &SampledPart<'_>,
-    pieces: &Pieces,
+    segments: &SampledRanges,
     has_first_rows: bool,
     scratch: &mut EncodeScratch,
 ) -> Histogram {
     let EncodeScratch { coded, symbols, .. } = scratch;
-    let geometry = part.geometry.in_blocks(&pieces.ends);
-    bit_lengths(transform, width, &geometry, &pieces.bytes, coded, symbols);
+    let geometry = part.geometry.in_blocks(&segments.ends);
+    bit_lengths(transform, width, &geometry, &segments.bytes, coded, symbols);
     if !has_first_rows {
         drop_first_rows(&geometry, symbols);
     }
@@ -309,7 +313,7 @@ pub(crate) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
     };
     let (first, second) = (cost((8, 2)), cost((5, 4)));
     let (mut best, mut bits) = if second.1 < first.1 { second } else { first };
-    for _ in 0..MOST_STEPS {
+    for _ in 0..MAX_WEIGHT_STEPS {
         let (left, above) = best;
         let near = [(left + 1, above), (left.wrapping_sub(1), above), (left, above + 1), (left, above.wrapping_sub(1))];
         let tried =

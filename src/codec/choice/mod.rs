@@ -10,10 +10,10 @@ mod sample;
 #[cfg(test)]
 pub(super) use estimate::predictions;
 pub(super) use estimate::{
-    Coded, best_tier_transform, best_weights, bin_predictions, bit_lengths, drop_first_rows, refine, transform_blocks,
-    transforms,
+    CostModel, best_tier_transform, best_weights, bin_predictions, bit_lengths, drop_first_rows, refine,
+    transform_blocks, transforms,
 };
 pub use profile::Profile;
-pub(super) use profile::{Candidates, TRUSTED_TO_ONE_IN, WeightedEncoder};
+pub(super) use profile::{Candidates, SKIP_MARGIN_DIVISOR, WeightedEncoder};
 pub use sample::{Idea, Search};
-pub(super) use sample::{Pieces, Sample, SampledPart};
+pub(super) use sample::{Sample, SampledPart, SampledRanges};

@@ -42,7 +42,7 @@ pub enum Profile {
 
 /// The default of how far estimates are trusted. If an encoding is estimated to cost more than
 /// another by one in this many bytes, it is not tried.
-pub(crate) const TRUSTED_TO_ONE_IN: u64 = 16;
+pub(crate) const SKIP_MARGIN_DIVISOR: u64 = 16;
 
 /// An encoder that may be chosen, and its weight.
 #[derive(Clone, Copy)]
@@ -51,8 +51,8 @@ pub(crate) struct WeightedEncoder {
     /// The factor of the stored bytes when encodings are compared. The fewest win, so an encoding
     /// that decodes more slowly has to save more.
     pub weight: u64,
-    /// See [`TRUSTED_TO_ONE_IN`].
-    pub trusted_to_one_in: u64,
+    /// See [`SKIP_MARGIN_DIVISOR`].
+    pub skip_margin_divisor: u64,
 }
 
 impl WeightedEncoder {
@@ -65,7 +65,7 @@ impl WeightedEncoder {
 pub(crate) type Candidates = &'static [WeightedEncoder];
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
-    WeightedEncoder { encoder, weight, trusted_to_one_in: TRUSTED_TO_ONE_IN }
+    WeightedEncoder { encoder, weight, skip_margin_divisor: SKIP_MARGIN_DIVISOR }
 }
 
 const CONSTANT: WeightedEncoder = candidate(&Blocked(Constant), 100);
@@ -78,7 +78,7 @@ const TEXT: WeightedEncoder = candidate(&Blocked(ZstdBlocks), 100);
 /// Estimates assume that the lower bits of residuals are noise. For residuals that are multiples of
 /// a number, bins take up to a quarter less, which an encoded sample shows.
 const SMALL_BINS: WeightedEncoder =
-    WeightedEncoder { trusted_to_one_in: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
+    WeightedEncoder { skip_margin_divisor: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
 
 const NOTHING: Candidates = &[];
 const FAST: Candidates = &[CONSTANT, EXPONENTS, RESIDUALS];
@@ -93,7 +93,7 @@ const SMALL: Candidates = &[CONSTANT, SMALL_BINS, PLANES, EXPONENTS, RESIDUALS, 
 const SMALL_BLOCKS: Candidates = &[CONSTANT, SMALL_BINS, RESIDUALS, BITSHUFFLE];
 /// Those that see repetitions which are farther apart than a block.
 const SMALL_WHOLE: Candidates = &[PLANES];
-const CLASSIC_NUMBERS: Candidates = &[CONSTANT, BITSHUFFLE];
+const BITSHUFFLE_NUMBERS: Candidates = &[CONSTANT, BITSHUFFLE];
 const FAST_STRINGS: Candidates = &[CONSTANT];
 const STRINGS: Candidates = &[CONSTANT, TEXT];
 
@@ -131,7 +131,7 @@ impl Profile {
     }
 
     /// Returns whether columns of text and bytes have dictionaries.
-    pub(crate) fn has_dictionaries(self) -> bool {
+    pub(crate) fn has_zstd_dictionaries(self) -> bool {
         matches!(self, Self::Balanced | Self::Small)
     }
 
@@ -166,7 +166,7 @@ impl Profile {
             (Self::Balanced, false) => BALANCED,
             (Self::Small, false) if in_blocks => SMALL_BLOCKS,
             (Self::Small, false) => SMALL,
-            (Self::BitshuffleZstd, false) => CLASSIC_NUMBERS,
+            (Self::BitshuffleZstd, false) => BITSHUFFLE_NUMBERS,
         }
     }
 

@@ -19,29 +19,29 @@ use crate::format::index::BLOCKS;
 use std::ops::Range;
 
 /// One block in this many is looked at.
-const ONE_IN: usize = 8;
+const BLOCK_SAMPLING_INTERVAL: usize = 8;
 /// At least this many blocks are looked at, if there are as many.
-const LEAST_BLOCKS: usize = 2;
+const MIN_BLOCKS: usize = 2;
 /// At most this many.
-const MOST_BLOCKS: usize = 16;
+const MAX_BLOCKS: usize = 16;
 /// Elements of a part without blocks that count as a block, at least.
-const BLOCK: usize = 4096;
+const MIN_BLOCK_ELEMENTS: usize = 4096;
 /// The elements of all pieces: one in this many, and at least that many.
-const PIECES_ONE_IN: usize = 16;
-const LEAST_IN_PIECES: usize = 4096;
+const SEGMENT_SAMPLING_INTERVAL: usize = 16;
+const MIN_SAMPLED_ELEMENTS: usize = 4096;
 /// The most pieces, and the rows of each, at least.
-const MOST_PIECES: usize = 8;
-const LEAST_ROWS: usize = 2;
+const MAX_SEGMENTS: usize = 8;
+const MIN_ROWS: usize = 2;
 
 /// Parts of some blocks, in memory that is reused.
 #[derive(Default)]
-pub(crate) struct Pieces {
+pub(crate) struct SampledRanges {
     pub bytes: Vec<u8>,
     /// The element at which each of them ends.
     pub ends: Vec<u32>,
 }
 
-impl Pieces {
+impl SampledRanges {
     fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
@@ -58,38 +58,39 @@ impl Pieces {
 #[derive(Default)]
 pub(crate) struct Sample {
     /// Whole blocks.
-    pub blocks: Pieces,
+    pub blocks: SampledRanges,
     /// For quick estimates.
-    pub pieces: Pieces,
+    pub segments: SampledRanges,
 }
 
 impl Sample {
     fn set(&mut self, RawPart { geometry, raw }: RawPart<'_>) {
-        let Self { blocks, pieces } = self;
+        let Self { blocks, segments } = self;
         blocks.clear();
-        pieces.clear();
+        segments.clear();
         let w = geometry.element_bytes.max(1);
         let count = raw.len() / w;
         let mut all: Vec<Range<usize>> = geometry.block_ranges().collect();
         if !geometry.is_in_blocks() {
             // whole samples or rows, and two rows of each dimension
-            let rows = BLOCK.max(LEAST_ROWS * geometry.longest_row(count / LEAST_ROWS));
-            let length = rows.next_multiple_of(geometry.row_up_to(2 * BLOCK as u32) as usize); // exact
+            let rows = MIN_BLOCK_ELEMENTS.max(MIN_ROWS * geometry.longest_row(count / MIN_ROWS));
+            let length = rows.next_multiple_of(geometry.row_up_to(2 * MIN_BLOCK_ELEMENTS as u32) as usize); // exact
             all = (0..count.div_ceil(length)).map(|i| i * length..count.min((i + 1) * length)).collect();
         }
-        let some = (all.len() / ONE_IN).clamp(LEAST_BLOCKS, MOST_BLOCKS);
+        let some = (all.len() / BLOCK_SAMPLING_INTERVAL).clamp(MIN_BLOCKS, MAX_BLOCKS);
         for elements in evenly_spaced(&all, some) {
             blocks.add(w, raw, elements.clone());
         }
-        let least = (count / PIECES_ONE_IN).max(LEAST_IN_PIECES) / MOST_PIECES.min(all.len().max(1));
-        for elements in evenly_spaced(&all, MOST_PIECES) {
+        let min_elements =
+            (count / SEGMENT_SAMPLING_INTERVAL).max(MIN_SAMPLED_ELEMENTS) / MAX_SEGMENTS.min(all.len().max(1));
+        for elements in evenly_spaced(&all, MAX_SEGMENTS) {
             // at least the half of a second row
             let row = geometry.longest_row(elements.len() * 2 / 3);
-            let length = least.max(LEAST_ROWS * row).min(elements.len());
+            let length = min_elements.max(MIN_ROWS * row).min(elements.len());
             // prediction restarts where it does in the block
             let unit = geometry.row_up_to((elements.len() / 2) as u32) as usize; // exact
             let start = elements.start + ((elements.len() - length) / 2).next_multiple_of(unit);
-            pieces.add(w, raw, start..elements.end.min(start + length));
+            segments.add(w, raw, start..elements.end.min(start + length));
         }
     }
 }
@@ -113,14 +114,14 @@ impl<'a> SampledPart<'a> {
     }
 
     /// Returns how many elements of the part there are for each of the sample; at least 1.
-    pub(crate) fn one_in(&self) -> f64 {
+    pub(crate) fn sample_scale(&self) -> f64 {
         self.raw.len().max(1) as f64 / self.sample.blocks.bytes.len().max(1) as f64
     }
 }
 
-/// Returns some of all, at most `most`.
-fn evenly_spaced<T>(all: &[T], most: usize) -> impl Iterator<Item = &T> {
-    let some = most.min(all.len());
+/// Returns some of all, at most `max_count`.
+fn evenly_spaced<T>(all: &[T], max_count: usize) -> impl Iterator<Item = &T> {
+    let some = max_count.min(all.len());
     (0..some).filter_map(move |i| all.get((2 * i + 1) * all.len() / (2 * some)))
 }
 
@@ -171,19 +172,19 @@ ideas! {
     /// Prediction from the sample before.
     AcrossSamples,
     /// Palettes by value.
-    Palettes,
+    Dictionaries,
     /// A palette for each channel.
-    ChannelPalettes,
+    ChannelDictionaries,
     /// Palettes by frequency.
-    FrequencyPalettes,
+    FrequencyDictionaries,
     /// Quotients.
-    Quotients,
+    FloatMultiples,
     /// Quotients with a divisor that is not a power of two.
     Divisors,
     /// Details of quotients.
     Details,
     /// Multiples of integers.
-    Multiples,
+    IntMultiples,
     /// The upper bits of floats.
     UpperBits,
     /// The base of a part in place of one for each block.

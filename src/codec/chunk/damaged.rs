@@ -15,14 +15,14 @@ use std::ops::Range;
 
 /// The stored bytes of a chunk for each range of lost samples. It bounds the memory for a chunk of
 /// millions of empty samples, which are not lost with those between them.
-const BYTES_OF_LOST_RANGE: usize = 8;
+const CHUNK_BYTES_PER_LOST_RANGE: usize = 8;
 
 /// A chunk whose front is intact, and some of whose blocks are damaged.
 pub(crate) struct DamagedChunk {
     /// The number of all blocks.
     pub block_count: usize,
     /// Runs of damaged blocks, in ascending order.
-    pub runs: Vec<DamagedBlocks>,
+    pub block_ranges: Vec<DamagedBlocks>,
     /// The samples that have a byte in a damaged block, by their positions in the chunk. The ranges
     /// ascend and do not touch. If they were too many, the last one has samples between, too.
     pub lost: Vec<Range<usize>>,
@@ -53,10 +53,10 @@ impl DamagedChunk {
     /// Cost: decodes validity and shape; the values only if `decode`.
     pub(crate) fn examine(chunk: &StoredChunk<'_>, decode: bool, decoder: &mut ChunkDecoder) -> Result<Self> {
         let part = open(chunk, decoder)?;
-        part.front.check()?;
-        part.check_belongs(chunk.head.entry.body_crc)?;
-        let block_count = part.front.block_count();
-        let mut examined = Self { block_count, runs: Vec::new(), lost: Vec::new(), lost_nulls: 0 };
+        part.block_index.check()?;
+        part.check_belongs(chunk.header.entry.body_crc)?;
+        let block_count = part.block_index.block_count();
+        let mut examined = Self { block_count, block_ranges: Vec::new(), lost: Vec::new(), lost_nulls: 0 };
         let mut scratch = Vec::new();
         for block in 0..block_count {
             let checked = part.check_crcs_of(&(block..block + 1)); // below the block count
@@ -70,7 +70,7 @@ impl DamagedChunk {
                 Err(error) => return Err(error),
             }
         }
-        examined.find_samples(chunk, &part, decoder)?;
+        examined.find_lost_samples(chunk, &part, decoder)?;
         if decode {
             examined.check_rest(chunk, decoder)?;
         }
@@ -80,11 +80,17 @@ impl DamagedChunk {
     fn add_block(&mut self, part: &StoredPart<'_>, block: usize, error: Error) -> Result<()> {
         let bytes = part.range_of(&(block..block + 1))?;
         let end = block + 1; // at most the block count
-        match self.runs.last_mut().filter(|last| last.blocks.end == block) {
+        match self.block_ranges.last_mut().filter(|last| last.blocks.end == block) {
             Some(last) => (last.blocks.end, last.bytes.end) = (end, bytes.end),
             None => {
-                memory::reserve(&mut self.runs, 1)?;
-                self.runs.push(DamagedBlocks { blocks: block..end, bytes, samples: 0..0, lost_count: 0, error });
+                memory::reserve(&mut self.block_ranges, 1)?;
+                self.block_ranges.push(DamagedBlocks {
+                    blocks: block..end,
+                    bytes,
+                    samples: 0..0,
+                    lost_count: 0,
+                    error,
+                });
             }
         }
         Ok(())
@@ -92,10 +98,15 @@ impl DamagedChunk {
 
     /// Finds the samples that have a byte in a damaged block. Refuses a chunk that has no others,
     /// and one without a damaged block.
-    fn find_samples(&mut self, chunk: &StoredChunk<'_>, part: &StoredPart<'_>, decoder: &ChunkDecoder) -> Result<()> {
+    fn find_lost_samples(
+        &mut self,
+        chunk: &StoredChunk<'_>,
+        part: &StoredPart<'_>,
+        decoder: &ChunkDecoder,
+    ) -> Result<()> {
         let content = decoder.content(chunk.body);
         let value_bytes = value_bytes(&content, decoder);
-        let most_ranges = usize::try_from(chunk.head.entry.stored_bytes).unwrap_or(0) / BYTES_OF_LOST_RANGE;
+        let max_ranges = usize::try_from(chunk.header.entry.stored_bytes).unwrap_or(0) / CHUNK_BYTES_PER_LOST_RANGE;
         let mut ended = 0; // runs before the sample
         for i in 0..content.sample_count {
             // below the chunk's sample count
@@ -104,11 +115,13 @@ impl DamagedChunk {
                 continue;
             }
             let blocks = part.blocks_at(&bytes);
-            let runs = self.runs.get_mut(ended..).unwrap_or(&mut []);
-            ended += runs.iter().take_while(|run| run.blocks.end <= blocks.start).count();
-            let runs = self.runs.get_mut(ended..).unwrap_or(&mut []).iter_mut();
-            if runs.take_while(|run| run.blocks.start < blocks.end).map(|run| run.lose(i)).count() > 0 {
-                self.lose(i, most_ranges)?;
+            let block_ranges = self.block_ranges.get_mut(ended..).unwrap_or(&mut []);
+            ended += block_ranges.iter().take_while(|range| range.blocks.end <= blocks.start).count();
+            let block_ranges = self.block_ranges.get_mut(ended..).unwrap_or(&mut []).iter_mut();
+            if block_ranges.take_while(|range| range.blocks.start < blocks.end).map(|range| range.mark_lost(i)).count()
+                > 0
+            {
+                self.mark_lost(i, max_ranges)?;
             }
         }
         let lost = self.lost.iter().cloned().flatten();
@@ -119,8 +132,8 @@ impl DamagedChunk {
         Ok(())
     }
 
-    fn lose(&mut self, i: usize, most_ranges: usize) -> Result<()> {
-        let is_full = self.lost.len() >= most_ranges;
+    fn mark_lost(&mut self, i: usize, max_ranges: usize) -> Result<()> {
+        let is_full = self.lost.len() >= max_ranges;
         match self.lost.last_mut().filter(|last| last.end == i || is_full) {
             Some(last) => last.end = i + 1, // at most the chunk's sample count
             None => {
@@ -142,7 +155,7 @@ impl DamagedChunk {
 
 impl DamagedBlocks {
     /// Notes that sample `i` has a byte in these blocks.
-    fn lose(&mut self, i: usize) {
+    fn mark_lost(&mut self, i: usize) {
         let start = if self.lost_count == 0 { i } else { self.samples.start };
         self.samples = start..i + 1; // at most the chunk's sample count
         self.lost_count += 1; // as above
@@ -199,8 +212,8 @@ pub(crate) fn decode_intact(
 
 /// Opens a chunk in blocks: checks its front, and decodes validity and shape.
 fn open<'a>(chunk: &StoredChunk<'a>, decoder: &mut ChunkDecoder) -> Result<StoredPart<'a>> {
-    let part = values_in_blocks(chunk.layout, chunk.head, chunk.body)?;
-    part.check_front()?;
+    let part = values_in_blocks(chunk.layout, chunk.header, chunk.body)?;
+    part.check_block_index()?;
     decoder.open(chunk)?;
     Ok(part)
 }

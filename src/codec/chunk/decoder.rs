@@ -16,10 +16,10 @@ use crate::codec::{
     encoding,
     part::{Body, PartSpec, Tables},
     scratch::DecodeScratch,
-    zstandard::Dictionary,
+    zstandard::ZstdDictionary,
 };
 use crate::format::{
-    chunk::{ChunkEntry, ChunkHead, Part, PartTable},
+    chunk::{ChunkEntry, ChunkHeader, Part, PartTable},
     content::{Content, validity_bytes},
     schema::Layout,
 };
@@ -32,19 +32,19 @@ use std::sync::Arc;
 pub(crate) struct StoredChunk<'a> {
     pub layout: &'a Layout,
     pub tables: &'a dyn Tables,
-    pub head: &'a ChunkHead,
+    pub header: &'a ChunkHeader,
     pub body: Body<'a>,
 }
 
 impl StoredChunk<'_> {
     pub(crate) fn parts(&self) -> Result<PartTable> {
-        parts(self.layout, self.head, self.body.start())
+        parts(self.layout, self.header, self.body.start())
     }
 
     /// Returns the ranges of validity, shape and values in the body; `parts` are those of the
     /// chunk.
     pub(crate) fn ranges(&self, parts: &PartTable) -> Result<[Range<usize>; 3]> {
-        ranges(self.head, parts)
+        ranges(self.header, parts)
     }
 
     /// Checks that the column has the tables that the parts need.
@@ -56,25 +56,25 @@ impl StoredChunk<'_> {
                 && part.raw_bytes > 0
                 && let Some(table) = encoding.table(self.body.start().get(range.start..).ok_or_else(outside)?)
             {
-                self.tables.dictionary(table)?;
+                self.tables.zstd_dictionary(table)?;
             }
         }
         Ok(())
     }
 }
 
-fn ranges(head: &ChunkHead, parts: &PartTable) -> Result<[Range<usize>; 3]> {
-    if head.entry.has_parts() {
+fn ranges(header: &ChunkHeader, parts: &PartTable) -> Result<[Range<usize>; 3]> {
+    if header.entry.has_parts() {
         return parts.ranges().ok_or_else(outside);
     }
     // a chunk that is too long for this machine was not read
-    Ok([0..0, 0..0, 0..usize::try_from(head.entry.stored_bytes).unwrap_or(usize::MAX)])
+    Ok([0..0, 0..0, 0..usize::try_from(header.entry.stored_bytes).unwrap_or(usize::MAX)])
 }
 
 /// Returns the values of a chunk in blocks, whose parts are checked as by [`parts`].
-pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body<'a>) -> Result<StoredPart<'a>> {
-    let table = parts(layout, head, body.start())?;
-    let [.., range] = ranges(head, &table)?;
+pub(crate) fn values_in_blocks<'a>(layout: &Layout, header: &ChunkHeader, body: Body<'a>) -> Result<StoredPart<'a>> {
+    let table = parts(layout, header, body.start())?;
+    let [.., range] = ranges(header, &table)?;
     let raw_bytes = usize::try_from(table.values.raw_bytes).map_err(|_| outside())?;
     let encoding = encoding(table.values.encoding)?;
     if !encoding.is_in_blocks() {
@@ -85,15 +85,15 @@ pub(crate) fn values_in_blocks<'a>(layout: &Layout, head: &ChunkHead, body: Body
 
 /// Parses the part table of a body, and checks that the column allows its parts (R-4.3, R-4.6,
 ///
-pub(crate) fn parts(layout: &Layout, head: &ChunkHead, body: &[u8]) -> Result<PartTable> {
-    if !head.entry.has_parts() {
+pub(crate) fn parts(layout: &Layout, header: &ChunkHeader, body: &[u8]) -> Result<PartTable> {
+    if !header.entry.has_parts() {
         if layout.has_shape() {
             return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no table of parts"));
         }
-        let ChunkEntry { stored_bytes, encoding, .. } = head.entry;
-        return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: head.raw_bytes, encoding }));
+        let ChunkEntry { stored_bytes, encoding, .. } = header.entry;
+        return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: header.raw_bytes, encoding }));
     }
-    let parts = PartTable::parse(body, head.entry.stored_bytes, head.entry.encoding, head.raw_bytes)?;
+    let parts = PartTable::parse(body, header.entry.stored_bytes, header.entry.encoding, header.raw_bytes)?;
     if !parts.shape.is_absent() && !layout.has_shape() {
         return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
     }
@@ -139,14 +139,14 @@ struct EncodedPart {
     encoding: Encoding,
     element_bytes: usize,
     raw_bytes: usize,
-    dictionary: Option<Arc<Dictionary>>,
+    zstd_dictionary: Option<Arc<ZstdDictionary>>,
     /// The range of the stored bytes in the body.
     range: Range<usize>,
 }
 
 impl EncodedPart {
     fn spec(&self) -> PartSpec<'_> {
-        PartSpec::new(self.element_bytes, self.raw_bytes).with(self.dictionary.as_deref())
+        PartSpec::new(self.element_bytes, self.raw_bytes).with_zstd_dictionary(self.zstd_dictionary.as_deref())
     }
 
     fn stored<'a>(&'a self, body: Body<'a>) -> Result<StoredPart<'a>> {
@@ -206,7 +206,7 @@ impl ChunkDecoder {
     /// other. That takes the time of up to 64 MiB, and of up to 2^24 items without elements, for a
     /// chunk of some hundred bytes.
     pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
-        let StoredChunk { layout, head, body, .. } = *chunk;
+        let StoredChunk { layout, header, body, .. } = *chunk;
         let table = self.open_parts(chunk, true)?;
         let widths = [1, 4, layout.element_bytes];
         let parts = [table.validity, table.shape, table.values].into_iter().zip(chunk.ranges(&table)?).zip(widths);
@@ -223,7 +223,7 @@ impl ChunkDecoder {
         if element.is_none() {
             self.decode_values(body)?;
         }
-        if head.entry.has_parts() && !table.padding_is_zero(body.start()) {
+        if header.entry.has_parts() && !table.padding_is_zero(body.start()) {
             return Err(Error::corrupt("R-4.4", "the bytes between the parts of the chunk are not zero"));
         }
         let content = self.content(body);
@@ -254,33 +254,33 @@ impl ChunkDecoder {
     /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief`, decodes only two of shapes that
     /// are all the same: the samples after the first are then empty.
     fn open_parts(&mut self, chunk: &StoredChunk<'_>, brief: bool) -> Result<PartTable> {
-        let StoredChunk { layout, tables, head, body } = *chunk;
-        self.sample_count = usize::try_from(head.entry.sample_count).unwrap_or(0); // at most 2^24
+        let StoredChunk { layout, tables, header, body } = *chunk;
+        self.sample_count = usize::try_from(header.entry.sample_count).unwrap_or(0); // at most 2^24
         let n = self.sample_count;
         let parts = chunk.parts()?;
         let [validity, shape, values] = chunk.ranges(&parts)?;
-        let [validity_due, shape_due] = self.validity_and_shape_due(layout, &parts)?;
-        self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, validity_due, validity, body)?;
+        let [expected_validity, expected_shape] = self.expected_validity_and_shape(layout, &parts)?;
+        self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, expected_validity, validity, body)?;
         self.decode::<VALIDITY>(body)?;
-        self.parts[SHAPE] = locate(parts.shape, tables, 4, true, shape_due, shape, body)?;
+        self.parts[SHAPE] = locate(parts.shape, tables, 4, true, expected_shape, shape, body)?;
         let all_same = brief && !layout.is_nested() && self.constant::<SHAPE>(body)?.is_some();
         self.shape_count = if all_same { n.min(2) } else { n };
         if let PartBytes::Encoded(shape) = &mut self.parts[SHAPE]
             && all_same
         {
-            shape.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `shape_due`
+            shape.raw_bytes = self.shape_count * layout.shape_bytes(); // at most `expected_shape`
         }
         self.decode::<SHAPE>(body)?;
         self.parts[VALUES] = PartBytes::Absent;
-        let values_due = self.value_bytes(layout, body)?;
+        let expected_values = self.value_bytes(layout, body)?;
         self.parts[VALUES] =
-            locate(parts.values, tables, layout.element_bytes, FILE_ORDER_IS_NATIVE, values_due, values, body)?;
+            locate(parts.values, tables, layout.element_bytes, FILE_ORDER_IS_NATIVE, expected_values, values, body)?;
         Ok(parts)
     }
 
     /// Returns the decoded lengths that validity and shape must have. Those of a nested column
     /// depend on the shape: here they are what the part table says, if that can be.
-    fn validity_and_shape_due(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
+    fn expected_validity_and_shape(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
         if !layout.is_nested() {
             let validity = if parts.validity.is_absent() { 0 } else { validity_bytes(self.sample_count) };
             let shape = self.sample_count.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
@@ -401,7 +401,7 @@ impl ChunkDecoder {
         if bytes.end > part.raw_bytes {
             return Err(wrong_length());
         }
-        if !part.encoding.is_for_devices() {
+        if !part.encoding.is_device_decodable() {
             return Ok(false);
         }
         let stored = part.stored(body)?;
@@ -461,19 +461,19 @@ impl ChunkDecoder {
     }
 }
 
-/// Finds the bytes of a part, which must decode to `due` bytes. If `in_place`, stored bytes that
+/// Finds the bytes of a part, which must decode to `expected` bytes. If `in_place`, stored bytes that
 /// need no decoding are used as they are.
 fn locate(
     part: Part,
     tables: &dyn Tables,
     element_bytes: usize,
     in_place: bool,
-    due: usize,
+    expected: usize,
     range: Range<usize>,
     body: Body<'_>,
 ) -> Result<PartBytes> {
     let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
-    if raw_bytes != due {
+    if raw_bytes != expected {
         return Err(wrong_length());
     }
     let encoding = encoding(part.encoding)?;
@@ -486,11 +486,11 @@ fn locate(
     // the front of any other part is parsed where elements are decoded: once for a sample
     let stored = || encoding.parse(PartSpec::new(element_bytes, raw_bytes), body, &range);
     let table = if encoding.needs_table() { stored()?.table() } else { None };
-    let dictionary = table.map(|table| tables.dictionary(table)).transpose()?;
+    let zstd_dictionary = table.map(|table| tables.zstd_dictionary(table)).transpose()?;
     let raw = if encoding.is_identity() { Some(stored()?.raw()?) } else { None };
     // a part whose blocks are read alone is decoded as those that are encoded
     let raw = raw.filter(|_| in_place && body.get(range.clone()).is_some());
-    let part = EncodedPart { encoding, element_bytes, raw_bytes, dictionary, range };
+    let part = EncodedPart { encoding, element_bytes, raw_bytes, zstd_dictionary, range };
     Ok(match raw {
         Some(raw) => PartBytes::Stored(part, raw),
         None => PartBytes::Encoded(part),

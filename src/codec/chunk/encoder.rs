@@ -12,19 +12,18 @@ use crate::bytes::memory;
 use crate::codec::{
     RAW, RAW_BLOCKS, RAW_IN_BLOCKS,
     bins::BinChoice,
-    blocked::{BlockEncoder, Encoding, LEAST_IN_BLOCKS, most_front_bytes, seal},
-    choice::{Candidates, Idea, Profile, SampledPart, Search, TRUSTED_TO_ONE_IN, WeightedEncoder},
-    encoding,
-    part::{Body, Geometry, PartSpec, RawPart, SCALARS, block_ends, number_ends},
+    blocked::{BlockEncoder, Encoding, MIN_BLOCKED_BYTES, max_block_index_bytes, seal},
+    choice::{Candidates, Idea, Profile, SKIP_MARGIN_DIVISOR, SampledPart, Search, WeightedEncoder},
+    encoding, encoding_of,
+    part::{Body, Geometry, PartSpec, RawPart, SCALAR_RESTART, block_ends, number_ends},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
-    written_by,
-    zstandard::EncodingDictionary,
+    zstandard::ZstdEncoderDictionary,
 };
 use crate::format::{
-    chunk::{ChunkEntry, ChunkHead, PART_TABLE_BYTES, PARTS, Part, PartTable},
+    chunk::{ChunkEntry, ChunkHeader, PART_TABLE_BYTES, PARTS, Part, PartTable},
     content::Content,
-    region::HEAD_BYTES,
+    region::HEADER_BYTES,
     schema::Layout,
 };
 use crate::{Error, ErrorKind, Result, limits};
@@ -55,7 +54,7 @@ impl RawChunk {
 /// An encoded chunk, whose offset in the file is not known yet.
 #[derive(Debug)]
 pub(crate) struct EncodedChunk {
-    pub head: ChunkHead,
+    pub header: ChunkHeader,
     pub body: Vec<u8>,
     /// The encodings of validity and shape, if they are present.
     pub side_encodings: [Option<u16>; 2],
@@ -63,19 +62,19 @@ pub(crate) struct EncodedChunk {
 
 /// A chunk that could have blocks is written without them if that saves one in this many of its
 /// bytes.
-const WHOLE_SAVES_ONE_IN: u64 = 20;
+const WHOLE_MIN_SAVING_DIVISOR: u64 = 20;
 
-/// [`TRUSTED_TO_ONE_IN`] for estimates by encoding a sample.
-const ENCODED_TRUSTED_TO_ONE_IN: u64 = 128;
+/// [`SKIP_MARGIN_DIVISOR`] for estimates by encoding a sample.
+const ENCODED_SKIP_MARGIN_DIVISOR: u64 = 128;
 
-/// [`TRUSTED_TO_ONE_IN`] for chunks as a whole, which take the longest to encode.
-const WHOLE_TRUSTED_TO_ONE_IN: u64 = 32;
+/// [`SKIP_MARGIN_DIVISOR`] for chunks as a whole, which take the longest to encode.
+const WHOLE_SKIP_MARGIN_DIVISOR: u64 = 32;
 
 /// A choice is compared with others again if the cost of a byte changes by more than one in this
 /// many.
-const SURPRISE_ONE_IN: f64 = 16.0;
+const COST_CHANGE_DIVISOR: f64 = 16.0;
 /// A choice is kept, and confirmed, if no other saves one in this many bytes.
-const CONFIRMED_WITHIN_ONE_IN: u64 = 64;
+const CONFIRM_MARGIN_DIVISOR: u64 = 64;
 
 /// The choice for the values of a chunk. The next chunk tries it first.
 #[derive(Clone)]
@@ -100,16 +99,16 @@ impl ValueChoice {
 /// What an encoding has to stay below.
 #[derive(Clone, Copy)]
 struct Limit<'a> {
-    most: u64,
+    max_cost: u64,
     /// Nothing is encoded if this choice is estimated to be the best.
-    kept: Option<&'a ValueChoice>,
+    previous: Option<&'a ValueChoice>,
     /// An encoding is not tried if its estimate is above by more than one in this many bytes.
     /// `None` to try all.
-    trusted_to_one_in: Option<u64>,
+    skip_margin_divisor: Option<u64>,
 }
 
 impl Limit<'_> {
-    const NONE: Self = Self { most: u64::MAX, kept: None, trusted_to_one_in: None };
+    const NONE: Self = Self { max_cost: u64::MAX, previous: None, skip_margin_divisor: None };
 }
 
 /// Encodes chunks one after the other, and reuses its memory.
@@ -156,11 +155,11 @@ impl ChunkEncoder {
     pub(crate) fn encode(
         &mut self,
         layout: &Layout,
-        dictionary: Option<&Arc<EncodingDictionary>>,
+        zstd_dictionary: Option<&Arc<ZstdEncoderDictionary>>,
         chunk: &RawChunk,
         choice: &mut Option<ValueChoice>,
     ) -> Result<EncodedChunk> {
-        self.scratch.dictionary = dictionary.cloned();
+        self.scratch.zstd_dictionary = zstd_dictionary.cloned();
         let has_parts = layout.has_shape() || chunk.validity.is_some();
         let mut body = Vec::new();
         let mut parts = PartTable::default();
@@ -196,7 +195,7 @@ impl ChunkEncoder {
             }
         }
         Ok(EncodedChunk {
-            head: ChunkHead {
+            header: ChunkHeader {
                 column: field(chunk.column)?,
                 raw_bytes: field(chunk.raw_bytes())?,
                 entry: ChunkEntry {
@@ -291,7 +290,7 @@ impl ChunkEncoder {
         }
         let start = body.len();
         // not the double of it
-        memory::reserve(body, raw.len().saturating_add(most_front_bytes(geometry.blocks.len())))?;
+        memory::reserve(body, raw.len().saturating_add(max_block_index_bytes(geometry.blocks.len())))?;
         let appended = RAW_BLOCKS.0.append(part, &[], body, &mut self.scratch)?;
         if !appended {
             body.truncate(start);
@@ -300,13 +299,13 @@ impl ChunkEncoder {
     }
 
     /// Returns the encoding for `raw` and the stored bytes, which are not compared.
-    pub(crate) fn encode_alone<'a>(
+    pub(crate) fn encode_standalone<'a>(
         &'a mut self,
         part: RawPart<'a>,
         is_string: bool,
-        dictionary: Option<&Arc<EncodingDictionary>>,
+        zstd_dictionary: Option<&Arc<ZstdEncoderDictionary>>,
     ) -> Result<(Encoding, &'a [u8])> {
-        self.scratch.dictionary = dictionary.cloned();
+        self.scratch.zstd_dictionary = zstd_dictionary.cloned();
         if let Some(encoding) = self.choose(part, is_string, &mut None)? {
             return Ok((encoding, &self.best));
         }
@@ -325,59 +324,59 @@ impl ChunkEncoder {
         choice: &mut Option<ValueChoice>,
     ) -> Result<Option<Encoding>> {
         let RawPart { geometry, raw } = part;
-        let form_of = |choice: &ValueChoice| {
-            written_by(choice.candidate.encoder, geometry.is_in_blocks() && !choice.is_whole).map(Some)
+        let encoding_for = |choice: &ValueChoice| {
+            encoding_of(choice.candidate.encoder, geometry.is_in_blocks() && !choice.is_whole).map(Some)
         };
-        if let Some(kept) = choice
-            && self.encode_as_before(kept, part)?
+        if let Some(previous) = choice
+            && self.encode_with_choice(previous, part)?
         {
-            let cost = kept.candidate.cost(self.best.len());
+            let cost = previous.candidate.cost(self.best.len());
             let cost_of_byte = cost as f64 / raw.len().max(1) as f64;
-            if !kept.is_confirmed || (cost_of_byte - kept.cost).abs() > kept.cost / SURPRISE_ONE_IN {
+            if !previous.is_confirmed || (cost_of_byte - previous.cost).abs() > previous.cost / COST_CHANGE_DIVISOR {
                 let limit = Limit {
-                    most: cost - cost / CONFIRMED_WITHIN_ONE_IN,
-                    kept: Some(kept),
-                    trusted_to_one_in: Some(TRUSTED_TO_ONE_IN),
+                    max_cost: cost - cost / CONFIRM_MARGIN_DIVISOR,
+                    previous: Some(previous),
+                    skip_margin_divisor: Some(SKIP_MARGIN_DIVISOR),
                 };
                 match self.best_choice(part, is_string, limit)? {
-                    Some(better) => *kept = better,
-                    None => (kept.is_confirmed, kept.cost) = (true, cost_of_byte),
+                    Some(better) => *previous = better,
+                    None => (previous.is_confirmed, previous.cost) = (true, cost_of_byte),
                 }
             }
-            return form_of(kept);
+            return encoding_for(previous);
         }
         *choice = None;
         let Some(found) = self.best_choice(part, is_string, Limit::NONE)? else { return Ok(None) };
-        let encoding = form_of(&found);
+        let encoding = encoding_for(&found);
         // a dictionary may come between texts
         // whether the kept choice would be tried first, so that it is confirmed
-        let is_kept = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
-        *choice = Some(found).filter(|_| is_kept);
+        let is_reusable = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
+        *choice = Some(found).filter(|_| is_reusable);
         encoding
     }
 
     /// Returns whether blocks were encoded that take little.
     fn is_short(&self, geometry: &Geometry<'_>) -> bool {
-        geometry.is_in_blocks() && self.best.len() < LEAST_IN_BLOCKS
+        geometry.is_in_blocks() && self.best.len() < MIN_BLOCKED_BYTES
     }
 
     /// Returns whether one block of all is tried: not for scalars, such as ids, in which people
     /// search for one of them, unless bytes are all that counts.
     fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
-        self.profile == Profile::Small || geometry.restart != SCALARS
+        self.profile == Profile::Small || geometry.restart != SCALAR_RESTART
     }
 
     /// Encodes `raw` to `self.best` as another part was. Returns whether that is possible, and
     /// saves enough.
-    fn encode_as_before(&mut self, choice: &ValueChoice, part: RawPart<'_>) -> Result<bool> {
+    fn encode_with_choice(&mut self, choice: &ValueChoice, part: RawPart<'_>) -> Result<bool> {
         let RawPart { geometry, raw } = part;
         let Self { scratch, best: stored, .. } = self;
         scratch.tier_transform = choice.tier_transform;
         scratch.bin_choice = choice.bin_choice.clone();
         let whole = [geometry.end()];
-        let as_before = if choice.is_whole { geometry.in_blocks(&whole) } else { *geometry };
+        let previous_geometry = if choice.is_whole { geometry.in_blocks(&whole) } else { *geometry };
         let is_encoded = !raw.is_empty()
-            && choice.candidate.encoder.encode(RawPart { geometry: &as_before, raw }, stored, scratch)?;
+            && choice.candidate.encoder.encode(RawPart { geometry: &previous_geometry, raw }, stored, scratch)?;
         Ok(is_encoded && saves_enough(stored.len(), raw.len()) && !self.is_short(geometry))
     }
 
@@ -394,15 +393,15 @@ impl ChunkEncoder {
             true if !is_short => self.profile.candidates_for_whole(is_string),
             _ => &[],
         };
-        let most = match &found {
+        let max_cost = match &found {
             Some(found) => found.candidate.cost(self.best.len()),
-            None => limit.most.min(100 * u64_of(raw.len())),
+            None => limit.max_cost.min(100 * u64_of(raw.len())),
         };
-        let trusted_to_one_in = (!is_short).then_some(WHOLE_TRUSTED_TO_ONE_IN);
-        let margin = if is_string { 0 } else { most / WHOLE_SAVES_ONE_IN };
-        let limit = Limit { most: most - margin, kept: None, trusted_to_one_in };
-        let of_whole = self.cheapest(RawPart { geometry: &whole, raw }, candidates, limit)?;
-        Ok(of_whole.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
+        let skip_margin_divisor = (!is_short).then_some(WHOLE_SKIP_MARGIN_DIVISOR);
+        let margin = if is_string { 0 } else { max_cost / WHOLE_MIN_SAVING_DIVISOR };
+        let limit = Limit { max_cost: max_cost - margin, previous: None, skip_margin_divisor };
+        let whole_choice = self.cheapest(RawPart { geometry: &whole, raw }, candidates, limit)?;
+        Ok(whole_choice.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
     }
 
     /// Returns the candidate of the least cost below the limit. Its stored bytes are then in
@@ -432,42 +431,42 @@ impl ChunkEncoder {
         estimates.sort_by_key(|(estimate, _)| *estimate);
         let tier_transform = scratch.tier_transform;
         // whether the kept choice would be tried first, so that it is confirmed
-        let is_kept = |kept: &ValueChoice| {
+        let is_reusable = |previous: &ValueChoice| {
             let is_first =
-                estimates.first().is_some_and(|(_, first)| first.encoder.id() == kept.candidate.encoder.id());
-            let is_alike = match &kept.bin_choice {
-                Some(kept) => scratch.bin_choice.as_ref().is_some_and(|found| found.is_like(kept)),
-                None => tier_transform == kept.tier_transform,
+                estimates.first().is_some_and(|(_, first)| first.encoder.id() == previous.candidate.encoder.id());
+            let is_same_choice = match &previous.bin_choice {
+                Some(previous) => scratch.bin_choice.as_ref().is_some_and(|found| found.is_similar(previous)),
+                None => tier_transform == previous.tier_transform,
             };
-            is_first && !kept.is_whole && is_alike
+            is_first && !previous.is_whole && is_same_choice
         };
-        if limit.kept.is_some_and(is_kept) {
+        if limit.previous.is_some_and(is_reusable) {
             estimates.clear();
         }
-        let (mut least, mut found) = (limit.most, None);
+        let (mut min_cost, mut found) = (limit.max_cost, None);
         for (estimate, candidate) in estimates {
-            let is_above = |one_in: u64| estimate - estimate / one_in >= least;
-            let is_too_much = found.is_some() && is_above(candidate.trusted_to_one_in);
-            if is_too_much || limit.trusted_to_one_in.is_some_and(is_above) {
+            let is_above = |divisor: u64| estimate - estimate / divisor >= min_cost;
+            let is_too_expensive = found.is_some() && is_above(candidate.skip_margin_divisor);
+            if is_too_expensive || limit.skip_margin_divisor.is_some_and(is_above) {
                 continue;
             }
             if !search.is_exhaustive
                 && let Some(bytes) = candidate.encoder.estimate_by_encoding(&mut sampled, scratch)?
             {
                 let estimate = candidate.cost(bytes);
-                if estimate - estimate / ENCODED_TRUSTED_TO_ONE_IN >= least {
+                if estimate - estimate / ENCODED_SKIP_MARGIN_DIVISOR >= min_cost {
                     continue;
                 }
             }
-            scratch.last_bins = None;
+            scratch.last_bin_choice = None;
             if !candidate.encoder.encode(part, stored, scratch)? {
                 continue;
             }
             let cost = candidate.cost(stored.len());
-            if saves_enough(stored.len(), raw.len()) && cost < least {
-                least = cost;
+            if saves_enough(stored.len(), raw.len()) && cost < min_cost {
+                min_cost = cost;
                 let cost = cost as f64 / raw.len() as f64; // not empty
-                let bin_choice = scratch.last_bins.take();
+                let bin_choice = scratch.last_bin_choice.take();
                 found = Some(ValueChoice {
                     candidate,
                     is_whole: false,
@@ -486,8 +485,8 @@ impl ChunkEncoder {
     /// Decodes `self.best` and compares it with `raw`.
     pub(crate) fn compare(&mut self, encoding: Encoding, RawPart { geometry, raw }: RawPart<'_>) -> Result<()> {
         let Some(Check { scratch, decoded }) = &mut self.check else { return Ok(()) };
-        let dictionary = self.scratch.dictionary.as_ref().map(|dictionary| &*dictionary.decoding);
-        let spec = PartSpec::new(geometry.element_bytes, raw.len()).with(dictionary);
+        let zstd_dictionary = self.scratch.zstd_dictionary.as_ref().map(|zstd_dictionary| &*zstd_dictionary.decoding);
+        let spec = PartSpec::new(geometry.element_bytes, raw.len()).with_zstd_dictionary(zstd_dictionary);
         decoded.resize(raw.len(), 0);
         let checked = encoding.parse(spec, Body::whole(&self.best), &(0..self.best.len())).and_then(|part| {
             part.check()?;
@@ -514,7 +513,7 @@ pub(crate) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
 
 /// Fills `body` up to a multiple of 64, where the next part begins.
 fn pad(body: &mut Vec<u8>) {
-    body.resize(body.len().next_multiple_of(HEAD_BYTES), 0);
+    body.resize(body.len().next_multiple_of(HEADER_BYTES), 0);
 }
 
 fn field(length: usize) -> Result<u32> {

@@ -13,11 +13,10 @@ use crate::codec::{
     RAW, RAW_BLOCKS, base_name,
     blocked::{BlockCodec, Constant, Encoder, Encoding, seal},
     choice::{Profile, Search, WeightedEncoder},
-    encoding, encoding_name,
-    part::{Anatomy, Body, Geometry, PartSpec, RawPart, block_ends},
+    encoding, encoding_name, encoding_of,
+    part::{Body, Description, Geometry, PartSpec, RawPart, block_ends},
     scratch::EncodeScratch,
-    written_by,
-    zstandard::EncodingDictionary,
+    zstandard::ZstdEncoderDictionary,
 };
 use crate::{Error, Result};
 use std::sync::Arc;
@@ -60,13 +59,13 @@ pub(crate) struct Values<'a> {
     /// The ends of the blocks that each profile writes; at most one if it writes none.
     ends: Vec<(Profile, Vec<u32>)>,
     /// Ends in the file; that of the whole if it has no blocks.
-    of_file: Vec<u32>,
+    file_ends: Vec<u32>,
     /// The end of the only block of a chunk that is not in several.
-    of_whole: [u32; 1],
+    whole_end: [u32; 1],
     /// The bytes of the body before the values.
     before: &'a [u8],
     is_string: bool,
-    dictionary: Option<Arc<EncodingDictionary>>,
+    zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     encoding: Encoding,
     pub stored: &'a [u8],
     /// The decoded bytes, in the byte order of the file.
@@ -90,43 +89,44 @@ impl<'a> Values<'a> {
         let (before, stored) = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
         let encoding = encoding(part.encoding)?;
         let table = if raw.is_empty() { None } else { encoding.table(stored) };
-        let dictionary = table.map(|table| EncodingDictionary::new(table, tables.dictionary(table)?)).transpose()?;
+        let zstd_dictionary =
+            table.map(|table| ZstdEncoderDictionary::new(table, tables.zstd_dictionary(table)?)).transpose()?;
         let spec = PartSpec::new(layout.element_bytes, raw.len());
-        let mut of_file = Vec::new();
+        let mut file_ends = Vec::new();
         if encoding.is_in_blocks() {
             let part = encoding.parse(spec, Body::whole(stored), &(0..stored.len()))?;
-            for entry in part.front.blocks() {
+            for entry in part.block_index.blocks() {
                 // a field of as many bits
-                of_file.extend(u32::try_from(entry?.elements.end));
+                file_ends.extend(u32::try_from(entry?.elements.end));
             }
         }
         let is_string = layout.dtype.is_string();
         let size_of = |profile: Profile| profile.block_bytes_of(is_string, profile.block_bytes());
         let mut ends = Vec::new();
         for profile in Profile::ALL {
-            let mut own = Vec::new();
+            let mut profile_ends = Vec::new();
             if let Some(size) = size_of(profile) {
-                block_ends(layout, &decoder.content(Body::whole(body)), size, &mut own)?;
+                block_ends(layout, &decoder.content(Body::whole(body)), size, &mut profile_ends)?;
             }
-            ends.push((profile, own));
+            ends.push((profile, profile_ends));
         }
         let count = raw.len() / layout.element_bytes.max(1);
-        let of_whole = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
-        if of_file.len() <= 1 {
-            of_file = of_whole.to_vec();
-        } else if ends.iter().all(|(_, own)| *own != of_file) {
+        let whole_end = [u32::try_from(count).unwrap_or(u32::MAX)]; // at most 2^32 - 2^16
+        if file_ends.len() <= 1 {
+            file_ends = whole_end.to_vec();
+        } else if ends.iter().all(|(_, profile_ends)| *profile_ends != file_ends) {
             // no profile chooses these: the writer's options did
             let others = ends.iter_mut().filter(|(profile, _)| size_of(*profile).is_some());
-            others.for_each(|(_, own)| own.clone_from(&of_file));
+            others.for_each(|(_, profile_ends)| profile_ends.clone_from(&file_ends));
         }
         let mut values = Self {
             geometry: Geometry::of_values(layout),
             ends,
-            of_file,
-            of_whole,
+            file_ends,
+            whole_end,
             before,
             is_string,
-            dictionary: dictionary.map(Arc::new),
+            zstd_dictionary: zstd_dictionary.map(Arc::new),
             encoding,
             stored,
             raw,
@@ -138,15 +138,15 @@ impl<'a> Values<'a> {
     /// Finds the profiles that give what the file has only if they write its blocks, or none as it
     /// has none: the writer's options said so, or an earlier release wrote the file.
     fn find_blocks(&mut self) -> Result<()> {
-        for profile in built().filter(|profile| profile.block_bytes().is_some()) {
-            let own = self.ends(profile).to_vec();
-            let are_same = own == self.of_file || own.len() <= 1 && self.of_file.len() == 1;
+        for profile in available_profiles().filter(|profile| profile.block_bytes().is_some()) {
+            let profile_ends = self.ends(profile).to_vec();
+            let are_same = profile_ends == self.file_ends || profile_ends.len() <= 1 && self.file_ends.len() == 1;
             if are_same || self.encode_as(profile, Search::new())?.2 {
                 continue;
             }
-            self.set_ends(profile, self.of_file.clone());
+            self.set_ends(profile, self.file_ends.clone());
             if !self.encode_as(profile, Search::new())?.2 {
-                self.set_ends(profile, own);
+                self.set_ends(profile, profile_ends);
             }
         }
         Ok(())
@@ -157,7 +157,10 @@ impl<'a> Values<'a> {
     }
 
     fn set_ends(&mut self, profile: Profile, ends: Vec<u32>) {
-        self.ends.iter_mut().filter(|(other, _)| *other == profile).for_each(|(_, own)| own.clone_from(&ends));
+        self.ends
+            .iter_mut()
+            .filter(|(other, _)| *other == profile)
+            .for_each(|(_, profile_ends)| profile_ends.clone_from(&ends));
     }
 
     fn in_blocks(&self, profile: Profile) -> bool {
@@ -165,7 +168,7 @@ impl<'a> Values<'a> {
     }
 
     fn geometry(&self, profile: Profile, in_blocks: bool) -> Geometry<'_> {
-        self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.of_whole })
+        self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.whole_end })
     }
 
     /// Returns the number of elements; of text and bytes, that of bytes.
@@ -173,9 +176,9 @@ impl<'a> Values<'a> {
         self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
     }
 
-    pub(crate) fn anatomy(&self) -> Result<Anatomy> {
+    pub(crate) fn description(&self) -> Result<Description> {
         let spec = PartSpec::new(self.geometry.element_bytes, self.raw.len());
-        self.encoding.parse(spec, Body::whole(self.stored), &(0..self.stored.len()))?.anatomy()
+        self.encoding.parse(spec, Body::whole(self.stored), &(0..self.stored.len()))?.description()
     }
 
     fn is_in_file(&self, encoding: Encoding, stored: &[u8]) -> bool {
@@ -187,14 +190,14 @@ impl<'a> Values<'a> {
     pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
         let mut trials = Vec::new();
         let mut stored = Vec::new();
-        let mut scratch = EncodeScratch { dictionary: self.dictionary.clone(), ..EncodeScratch::default() };
+        let mut scratch = EncodeScratch { zstd_dictionary: self.zstd_dictionary.clone(), ..EncodeScratch::default() };
         let (in_blocks, others): (Vec<_>, Vec<_>) =
             Profile::ALL.into_iter().partition(|&profile| self.in_blocks(profile));
         others.into_iter().for_each(|profile| add(&mut trials, self.trial(Some(profile), RAW, Some(&self.raw))));
         let raw: &dyn Encoder = RAW_BLOCKS;
         let fallbacks =
-            in_blocks.into_iter().map(|profile| Way { profile, is_own: true, encoder: raw, in_blocks: true });
-        for Way { profile, is_own, encoder, in_blocks } in fallbacks.chain(self.ways()) {
+            in_blocks.into_iter().map(|profile| Attempt { profile, is_for_type: true, encoder: raw, in_blocks: true });
+        for Attempt { profile, is_for_type, encoder, in_blocks } in fallbacks.chain(self.attempts()) {
             let geometry = self.geometry(profile, in_blocks);
             // as writers do
             let part = RawPart { geometry: &geometry, raw: &self.raw };
@@ -202,12 +205,12 @@ impl<'a> Values<'a> {
                 encoder.estimate(part, scratch);
                 encoder.estimate_by_encoding(part, scratch)
             })?;
-            let can = encoder.encode(part, &mut stored, &mut scratch)?;
-            let encoding = written_by(encoder, geometry.is_in_blocks())?;
+            let is_encoded = encoder.encode(part, &mut stored, &mut scratch)?;
+            let encoding = encoding_of(encoder, geometry.is_in_blocks())?;
             if encoding.is_in_blocks() {
                 seal(self.before, &mut stored);
             }
-            add(&mut trials, self.trial(is_own.then_some(profile), encoding, can.then_some(&stored)));
+            add(&mut trials, self.trial(is_for_type.then_some(profile), encoding, is_encoded.then_some(&stored)));
         }
         trials.sort_by_key(|trial| trial.stored_bytes.unwrap_or(u64::MAX));
         Ok(trials)
@@ -224,23 +227,23 @@ impl<'a> Values<'a> {
 
     /// Returns the encoders of all profiles, those for columns of other types last. Of a profile
     /// with blocks, a short chunk has none. Returns nothing for empty values.
-    fn ways(&self) -> impl Iterator<Item = Way> {
-        let of = |is_own: bool| {
-            let is_string = self.is_string == is_own;
+    fn attempts(&self) -> impl Iterator<Item = Attempt> {
+        let of = |is_for_type: bool| {
+            let is_string = self.is_string == is_for_type;
             let candidates = move |(profile, in_blocks): (Profile, bool)| {
                 let all = profile.candidates(is_string, in_blocks).iter();
-                all.map(move |candidate| Way { profile, is_own, encoder: candidate.encoder, in_blocks })
+                all.map(move |candidate| Attempt { profile, is_for_type, encoder: candidate.encoder, in_blocks })
             };
             let with_and_without =
                 |profile| self.in_blocks(profile).then_some((profile, true)).into_iter().chain([(profile, false)]);
             Profile::ALL.into_iter().flat_map(with_and_without).flat_map(candidates)
         };
         let any = !self.raw.is_empty();
-        of(true).chain(of(false)).filter(move |way| any && way.encoder.check_built().is_ok())
+        of(true).chain(of(false)).filter(move |attempt| any && attempt.encoder.check_built().is_ok())
     }
 
     pub(crate) fn choices(&self, trials: &[Trial]) -> Result<Vec<Choice>> {
-        built().map(|profile| self.choice(profile, trials)).collect()
+        available_profiles().map(|profile| self.choice(profile, trials)).collect()
     }
 
     /// Encodes the values as a profile does. Returns whether the file has the result.
@@ -248,7 +251,7 @@ impl<'a> Values<'a> {
         let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, search);
         let geometry = self.geometry(profile, self.in_blocks(profile));
         let part = RawPart { geometry: &geometry, raw: &self.raw };
-        let (encoding, stored) = encoder.encode_alone(part, self.is_string, self.dictionary.as_ref())?;
+        let (encoding, stored) = encoder.encode_standalone(part, self.is_string, self.zstd_dictionary.as_ref())?;
         let mut stored = stored.to_vec();
         if encoding.is_in_blocks() {
             seal(self.before, &mut stored);
@@ -290,28 +293,30 @@ impl<'a> Values<'a> {
         }
         let is_candidate = |name: &str| candidates.iter().any(|candidate| candidate.encoder.name() == base_name(name));
         let in_blocks = self.in_blocks(profile);
-        let is_of_one_form = self.is_string || chosen.is_constant();
-        if in_blocks && !chosen.is_in_blocks() && chosen.field() != RAW.field() && !is_of_one_form {
+        let has_one_form = self.is_string || chosen.is_constant();
+        if in_blocks && !chosen.is_in_blocks() && chosen.field() != RAW.field() && !has_one_form {
             return "blocks take 5 % more".to_owned();
         }
         let is_tried = |name: &str| {
-            let is_of_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant::NAME;
-            is_of_form && is_candidate(name)
+            let matches_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant::NAME;
+            matches_form && is_candidate(name)
         };
         let tried = trials.iter().filter(|trial| is_tried(&trial.encoding) && trial.profiles.contains(&profile));
         let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, &trial.encoding))).min();
-        let Some((least, name)) = smallest else {
+        let Some((min_bytes, name)) = smallest else {
             return "no encoding of the profile can express the values".to_owned();
         };
-        if !usize::try_from(least).is_ok_and(|least| saves_enough(least, self.raw.len())) {
+        if !usize::try_from(min_bytes).is_ok_and(|min_bytes| saves_enough(min_bytes, self.raw.len())) {
             return format!("no encoding saves 5 %, so the values stay raw; the smallest is {name}");
         }
-        if u64_of(stored.len()) <= least {
+        if u64_of(stored.len()) <= min_bytes {
             return "the smallest encoding of the profile".to_owned();
         }
-        let (weight, due) = (weight(candidates, name), weight(candidates, chosen.name()));
-        if weight > due && least.saturating_mul(weight) >= u64_of(stored.len()).saturating_mul(due) {
-            let percent = 100 - 100 * due / weight.max(1); // `due` is less than `weight`
+        let (weight, chosen_weight) = (weight(candidates, name), weight(candidates, chosen.name()));
+        if weight > chosen_weight
+            && min_bytes.saturating_mul(weight) >= u64_of(stored.len()).saturating_mul(chosen_weight)
+        {
+            let percent = 100 - 100 * chosen_weight / weight.max(1); // `chosen_weight` is less than `weight`
             return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
         }
         format!("{name} is smaller, but its estimate from a sample was greater")
@@ -319,16 +324,16 @@ impl<'a> Values<'a> {
 }
 
 /// An encoding that a profile tries.
-struct Way {
+struct Attempt {
     profile: Profile,
     /// Whether it tries it for columns of this type.
-    is_own: bool,
+    is_for_type: bool,
     encoder: &'static dyn Encoder,
     in_blocks: bool,
 }
 
 /// Returns the profiles that this build can write.
-fn built() -> impl Iterator<Item = Profile> {
+fn available_profiles() -> impl Iterator<Item = Profile> {
     Profile::ALL.into_iter().filter(|profile| profile.check_built().is_ok())
 }
 

@@ -2,8 +2,8 @@
 
 use super::float_type;
 use crate::codec::{
-    bins::{BinBlocks, KeptBins},
-    blocked::{Block, BlockCodec, Blocked, Encoder, FRONT_HEAD_BYTES},
+    bins::{BinBlocks, BinTableCache},
+    blocked::{BLOCK_INDEX_HEADER_BYTES, Block, BlockCodec, Blocked, Encoder},
     part::{Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
@@ -46,9 +46,9 @@ fn block(width: Width, transform: Transform, low_bytes: usize, count: usize) -> 
         stated.extend([0, 16]);
         stated.extend(frequencies);
     }
-    let mut head = (24 + stated.len() as u32).to_le_bytes().to_vec();
-    head.extend(transform.to_bytes());
-    head.extend([low_bytes as u8, 16, 3, 0]);
+    let mut header = (24 + stated.len() as u32).to_le_bytes().to_vec();
+    header.extend(transform.to_bytes());
+    header.extend([low_bytes as u8, 16, 3, 0]);
 
     let byte = |i: usize| (i as u32).wrapping_mul(0x9E37_79B9).rotate_left(i as u32 % 29).to_le_bytes()[1];
     let windows: Vec<[u8; 2]> = (0..count).map(|i| [byte(3 * i), if w == 1 { 0 } else { byte(3 * i + 1) }]).collect();
@@ -67,7 +67,7 @@ fn block(width: Width, transform: Transform, low_bytes: usize, count: usize) -> 
         let planes = (0..low_bytes).map(|plane| low[plane * count + i]);
         element.iter_mut().zip(planes.chain(windows[i])).for_each(|(to, from)| *to = from);
     }
-    BinBlock { width, tables: [head, stated].concat(), stored, coded }
+    BinBlock { width, tables: [header, stated].concat(), stored, coded }
 }
 
 impl BinBlock {
@@ -75,7 +75,7 @@ impl BinBlock {
     fn decode(&self, range: std::ops::Range<usize>, scratch: &mut DecodeScratch) -> Vec<u8> {
         let w = self.width.bytes();
         let spec = PartSpec::new(w, self.coded.len());
-        let tables = BINS.kept_tables(spec, &self.tables, scratch).unwrap();
+        let tables = BINS.cached_tables(spec, &self.tables, scratch).unwrap();
         let block = Block { tables: &tables, spec, stored: &self.stored };
         let mut out = vec![0xA5; range.len() * w];
         if out.len() == self.coded.len() {
@@ -104,14 +104,14 @@ fn elements_of_a_range_are_those_of_the_block() {
         {
             for count in [1, 64, 65, 200, 333] {
                 let block = block(width, transform, i.min(w.saturating_sub(2)), count);
-                let mut due = block.coded.clone();
-                transform.undo(width, &mut due);
+                let mut expected = block.coded.clone();
+                transform.undo(width, &mut expected);
                 for start in (0..count).step_by(7) {
                     for end in [start + 1, start + 20, start + 64, count] {
                         let range = start..end.min(count);
                         let found = block.decode(range.clone(), &mut scratch);
                         assert!(
-                            found == due[range.start * w..range.end * w],
+                            found == expected[range.start * w..range.end * w],
                             "{width:?} {transform:?} {count} {range:?}"
                         );
                     }
@@ -151,24 +151,24 @@ fn options_and_mappings_are_found() {
         let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
         assert!(Blocked(BINS).encode(RawPart { geometry: &geometry, raw: &raw }, &mut stored, &mut scratch).unwrap());
         // after the head of the front, byte 23 of the tables
-        assert_eq!(stored[FRONT_HEAD_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
+        assert_eq!(stored[BLOCK_INDEX_HEADER_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
         assert!(stored.len() < raw.len() * 4 / 5, "{pattern:?}: {} bytes", stored.len());
     }
 }
 
 /// Tables that were refused are not taken for those that were kept.
 #[test]
-fn kept_tables_are_those_of_the_bytes() {
+fn cached_tables_match_their_bytes() {
     let good = block(Width::W2, Transform::None, 0, 10).tables;
     let (two, four) = (PartSpec::new(2, 20), PartSpec::new(4, 40));
     for bad in [&good[..0], &good[..23], &good[..good.len() - 1], &[&good[..21], &[17], &good[22..]].concat()] {
-        let mut kept = KeptBins::default();
+        let mut cache = BinTableCache::default();
         for _ in 0..2 {
-            assert!(kept.get(two, bad).is_err());
-            assert!(kept.get(two, &good).is_ok());
-            assert!(kept.get(four, &good).is_ok());
-            assert!(kept.get(two, &good).is_ok());
-            assert!(kept.get(two, bad).is_err());
+            assert!(cache.get(two, bad).is_err());
+            assert!(cache.get(two, &good).is_ok());
+            assert!(cache.get(four, &good).is_ok());
+            assert!(cache.get(two, &good).is_ok());
+            assert!(cache.get(two, bad).is_err());
         }
     }
 }

@@ -34,7 +34,7 @@ fn part<'a>(geometry: &'a Geometry<'a>, raw: &'a [u8]) -> SampledPart<'a> {
 }
 
 /// The elements of a part of `count` that are looked at, in blocks of `block` elements.
-fn looked_at(count: usize, block: usize) -> Vec<usize> {
+fn sampled_elements(count: usize, block: usize) -> Vec<usize> {
     let ends: Vec<u32> = (1..=count.div_ceil(block)).map(|i| (i * block).min(count) as u32).collect();
     let raw = elements(count, |i| i);
     let geometry = geometry(false, 100, [0, 0]).in_blocks(&ends);
@@ -44,10 +44,10 @@ fn looked_at(count: usize, block: usize) -> Vec<usize> {
 
 #[test]
 fn samples_are_whole_blocks_evenly_spaced() {
-    assert!(looked_at(100, 100).into_iter().eq(0..100), "the only block");
-    assert!(looked_at(150, 100).into_iter().eq(0..150), "both");
-    assert!(looked_at(800, 100).into_iter().eq((200..300).chain(600..700)), "two of eight");
-    let of_many: Vec<usize> = looked_at(64_000, 100).into_iter().step_by(100).collect();
+    assert!(sampled_elements(100, 100).into_iter().eq(0..100), "the only block");
+    assert!(sampled_elements(150, 100).into_iter().eq(0..150), "both");
+    assert!(sampled_elements(800, 100).into_iter().eq((200..300).chain(600..700)), "two of eight");
+    let of_many: Vec<usize> = sampled_elements(64_000, 100).into_iter().step_by(100).collect();
     assert_eq!(of_many, (0..16).map(|i| 2000 + 4000 * i).collect::<Vec<_>>(), "sixteen of 640");
     // without blocks, pieces of whole samples
     let raw = elements(60_000, |i| i);
@@ -57,14 +57,14 @@ fn samples_are_whole_blocks_evenly_spaced() {
 }
 
 #[test]
-fn pieces_are_rows_in_the_middle_of_blocks() {
+fn segments_are_rows_in_the_middle_of_blocks() {
     let ends: Vec<u32> = (1..=8).map(|i| i * 8000).collect();
     let raw = elements(64_000, |i| i);
     let geometry = geometry(false, 100, [0, 0]).in_blocks(&ends);
     let of = |strides| {
-        let pieces = part(&Geometry { strides, ..geometry }, &raw).sample.pieces;
-        let first: Vec<u16> = pieces.bytes.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect();
-        (pieces.ends, first[0], first[first.len() - 1])
+        let segments = part(&Geometry { strides, ..geometry }, &raw).sample.segments;
+        let first: Vec<u16> = segments.bytes.as_chunks().0.iter().map(|&bytes| u16::from_le_bytes(bytes)).collect();
+        (segments.ends, first[0], first[first.len() - 1])
     };
     let ends = |length: u32| (1..=8).map(|i| i * length).collect::<Vec<u32>>();
     assert_eq!(of([0, 0]), (ends(512), 3800, 59_800 + 511), "512 of each");
@@ -121,7 +121,7 @@ fn the_first_row_of_a_sample_counts_as_often_as_there_is_one() {
 fn estimates_look_at_the_sample_and_nothing_else() {
     const COUNT: usize = 40_000;
     let ends: Vec<u32> = (1..=10).map(|i| i * 4000).collect();
-    let is_looked_at = |i: u64| [2, 7].contains(&(i / 4000));
+    let is_sampled = |i: u64| [2, 7].contains(&(i / 4000));
     let mut encoders: Vec<&dyn Encoder> = vec![EXPONENTS, RESIDUALS];
     let bitshuffle: &dyn Encoder = &Blocked(BitshuffleBlocks);
     encoders.extend(Some(bitshuffle).filter(|encoder| encoder.check_built().is_ok()));
@@ -129,7 +129,7 @@ fn estimates_look_at_the_sample_and_nothing_else() {
         for element_bytes in [1, 2, 4, 8] {
             let geometry = Geometry { element_bytes, ..geometry(false, 1000, [0, 0]) }.in_blocks(&ends);
             let estimate = |is_random: &dyn Fn(bool) -> bool| {
-                let element = |i: u64| if is_random(is_looked_at(i)) { mix(1, i % 4000) } else { 0 };
+                let element = |i: u64| if is_random(is_sampled(i)) { mix(1, i % 4000) } else { 0 };
                 let bytes = |i| element(i).to_le_bytes().into_iter().take(element_bytes);
                 let raw: Vec<u8> = (0..COUNT as u64).flat_map(bytes).collect();
                 encoder.estimate(&mut part(&geometry, &raw), &mut EncodeScratch::default()).expect("they estimate")

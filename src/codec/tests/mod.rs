@@ -10,11 +10,11 @@ use crate::codec::{
     bins::BinBlocks,
     blocked::{Blocked, Constant, Encoder, Encoding, RawBlocks, StoredPart},
     choice::{Sample, SampledPart},
+    encoding_of,
     part::{Body, FloatType, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     tiers::{ExponentBlocks, ResidualBlocks, TIER_TABLE_BYTES},
     transform::Transform,
-    written_by,
     zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks},
 };
 use crate::kernel::predict::{Prediction, Predictor};
@@ -29,9 +29,9 @@ mod refusals;
 
 /// `cases`, or as many as PROPTEST_CASES says.
 fn config(cases: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
+    let requested = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig {
-        cases: asked.unwrap_or(cases),
+        cases: requested.unwrap_or(cases),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
         ..ProptestConfig::default()
     }
@@ -119,12 +119,12 @@ fn decode_in_all_ways(
     let w = spec.element_bytes;
     for &range in ranges {
         let range = range_of(range, spec.raw_bytes / w);
-        let alone = fresh.decode_range(encoding, spec, stored, &range, 0);
-        assert_eq!(used.decode_range(encoding, spec, stored, &range, 0xA5), alone, "{}: {range:?}", encoding.name());
+        let partial = fresh.decode_range(encoding, spec, stored, &range, 0);
+        assert_eq!(used.decode_range(encoding, spec, stored, &range, 0xA5), partial, "{}: {range:?}", encoding.name());
         if let Ok(whole) = &whole
-            && let Some(alone) = alone.expect("a range of what decodes")
+            && let Some(partial) = partial.expect("a range of what decodes")
         {
-            assert_eq!(alone, whole[range.start * w..range.end * w], "{}: {range:?}", encoding.name());
+            assert_eq!(partial, whole[range.start * w..range.end * w], "{}: {range:?}", encoding.name());
         }
     }
     whole
@@ -251,7 +251,7 @@ fn what_was_written_before_makes_no_difference() {
 /// The extra bits of a group of 64 do not stand element by element: a range that ends within a
 /// group once had wrong ones.
 #[test]
-fn every_range_of_some_groups_is_decoded_alone() {
+fn every_range_of_a_few_groups_decodes_individually() {
     let geometry =
         Geometry { element_bytes: 2, float: false, float_type: None, restart: 10, strides: [0, 0], blocks: &[] };
     let cases =
@@ -262,8 +262,8 @@ fn every_range_of_some_groups_is_decoded_alone() {
         let stored = memory.encode(&case).expect("they can express it");
         for start in 0..case.count {
             for end in start + 1..=case.count {
-                let alone = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..end), 0xA5);
-                assert_eq!(alone, Ok(Some(raw[2 * start..2 * end].to_vec())), "{case:?}, {start}..{end}");
+                let partial = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..end), 0xA5);
+                assert_eq!(partial, Ok(Some(raw[2 * start..2 * end].to_vec())), "{case:?}, {start}..{end}");
             }
         }
     }
@@ -272,7 +272,7 @@ fn every_range_of_some_groups_is_decoded_alone() {
 /// Prediction begins with the first element: what is behind a third of them is decoded with all
 /// others.
 #[test]
-fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
+fn a_range_far_from_its_restart_does_not_decode_individually() {
     let geometry =
         Geometry { element_bytes: 2, float: false, float_type: None, restart: u32::MAX, strides: [0, 0], blocks: &[] };
     let case = Case { encoder: RESIDUALS, geometry, pattern: Pattern::Ramp, count: 3000, seed: 3 };
@@ -280,16 +280,16 @@ fn a_range_far_behind_the_start_of_its_prediction_is_not_decoded_alone() {
     let delta = Prediction { predictor: Predictor::Delta, restart: u32::MAX, stride: 1 };
     memory.encode.tier_transform = Some(Transform::Predict(delta));
     let stored = memory.encode(&case).expect("tiers express anything");
-    for (start, alone) in [(0, true), (5, true), (1000, true), (1001, false), (2999, false)] {
+    for (start, partial) in [(0, true), (5, true), (1000, true), (1001, false), (2999, false)] {
         let found = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..start + 1), 0xA5);
-        assert_eq!(found, Ok(alone.then(|| raw[2 * start..2 * start + 2].to_vec())), "{start}");
+        assert_eq!(found, Ok(partial.then(|| raw[2 * start..2 * start + 2].to_vec())), "{start}");
     }
 }
 
 /// The same values give the same bytes, on all machines and in all releases that do not say
 /// otherwise: those of Zstandard depend on its version.
 #[test]
-fn what_tiers_write_stays_as_it_is() {
+fn tier_output_does_not_change() {
     let strides = [[0, 0], [3, 0], [128, 0], [12, 3]];
     let mut memory = Memory::default();
     let crcs = [EXPONENTS, RESIDUALS].map(|encoder| {
@@ -306,9 +306,9 @@ fn what_tiers_write_stays_as_it_is() {
         }
         crc.finalize()
     });
-    let due = [0x72e6_99a2, 0xad00_ecb7];
+    let expected = [0x72e6_99a2, 0xad00_ecb7];
     assert!(
-        crcs == due,
+        crcs == expected,
         "{crcs:#x?}: other bytes than before; if they are meant to be others, say so in the changelog"
     );
 }
@@ -316,7 +316,7 @@ fn what_tiers_write_stays_as_it_is() {
 /// A tensor of a fixed shape can be decoded alone, as prediction starts anew with it; scalars some
 /// of them at a time.
 #[test]
-fn prediction_starts_anew_with_each_tensor() {
+fn prediction_restarts_with_each_tensor() {
     let geometry = |shape: Shape| Geometry::of_values(&ColumnSchema::tensor("x", DType::F32, shape).layout().unwrap());
     let restart = |shape| geometry(shape).restart;
     assert_eq!(
@@ -375,16 +375,16 @@ impl Case {
             return vec![count];
         }
         while ends.last() != Some(&count) {
-            let most = [1, 64, 200, 4096, 65_535][random.index(5)];
+            let max_length = [1, 64, 200, 4096, 65_535][random.index(5)];
             let start: u32 = ends.last().copied().unwrap_or(0);
-            ends.push(count.min(start + 1 + random.below(most) as u32).min(start + 65_535));
+            ends.push(count.min(start + 1 + random.below(max_length) as u32).min(start + 65_535));
         }
         ends
     }
 
     /// The encoding of what the encoder writes.
     fn encoding(&self) -> Encoding {
-        written_by(self.encoder, self.blocks().len() > 1).expect("it is known")
+        encoding_of(self.encoder, self.blocks().len() > 1).expect("it is known")
     }
 
     fn spec(&self) -> PartSpec<'static> {
@@ -455,13 +455,13 @@ enum Damage {
 
 fn damage() -> impl Strategy<Value = Damage> {
     // heads are where damage goes furthest
-    let place = || prop_oneof![0..100_usize, any::<usize>()];
+    let offset = || prop_oneof![0..100_usize, any::<usize>()];
     let byte = prop_oneof![any::<u8>(), Just(0), Just(1), Just(u8::MAX)];
     let number = prop_oneof![any::<u32>(), 0..300_u32, Just(u32::MAX)];
     prop_oneof![
-        4 => (place(), byte).prop_map(|(at, byte)| Damage::Byte(at, byte)),
+        4 => (offset(), byte).prop_map(|(at, byte)| Damage::Byte(at, byte)),
         4 => any::<usize>().prop_map(Damage::Bit),
-        2 => (place(), number).prop_map(|(at, number)| Damage::Number(at, number)),
+        2 => (offset(), number).prop_map(|(at, number)| Damage::Number(at, number)),
         1 => any::<usize>().prop_map(Damage::Cut),
         1 => vec(any::<u8>(), 1..20).prop_map(Damage::Append),
     ]

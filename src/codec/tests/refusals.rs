@@ -6,13 +6,12 @@ use crate::ErrorKind;
 use crate::codec::{
     all_encodings,
     blocked::{Block, BlockCodec, Blocked, Constant, Encoder},
-    check_supported, encoding_name,
+    check_supported, encoding_name, encoding_of,
     part::{Geometry, PartSpec, RawPart},
     scratch::EncodeScratch,
     tests::Memory,
     tiers::RANKS,
     transform::Transform,
-    written_by,
 };
 use crate::format::index::BLOCKS;
 use tensilo_testing::Pattern;
@@ -46,14 +45,14 @@ fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let mut ranks = [0; RANKS];
     ranks[0] = 7;
     let tables = [&Transform::None.to_bytes()[..], &[2, 1, 1], &ranks].concat();
-    let encoding = written_by(EXPONENTS, false).expect("it is known");
+    let encoding = encoding_of(EXPONENTS, false).expect("it is known");
     let decode = |planes: [u8; 2]| {
         let stored = [&tables[..], &[0; 8], &planes, &[0; 6]].concat();
         Memory::default().decode(encoding, PartSpec::new(1, 5), &stored, 0)
     };
     assert_eq!(decode([0, 0]), Ok(vec![7; 5]));
-    for filling in (5..8).map(|bit| 1 << bit) {
-        for planes in [[filling, 0], [0, filling], [filling, filling]] {
+    for padding_bit in (5..8).map(|bit| 1 << bit) {
+        for planes in [[padding_bit, 0], [0, padding_bit], [padding_bit, padding_bit]] {
             assert!(decode(planes).is_err_and(|error| error.contains("R-5.8")), "{planes:x?}");
         }
     }
@@ -91,10 +90,10 @@ fn encodings_that_this_release_does_not_know_are_refused() {
 mod frames {
     use crate::codec::{
         blocked::{Block, BlockCodec, Blocked, Encoder},
+        encoding_of,
         part::{Geometry, PartSpec, RawPart},
         scratch::EncodeScratch,
         tests::Memory,
-        written_by,
         zstandard::{BitshuffleBlocks, MAGIC, PlaneBlocks, stated_window},
     };
     use tensilo_testing::mix;
@@ -118,7 +117,7 @@ mod frames {
     }
 
     #[test]
-    fn a_frame_states_the_length_that_is_due() {
+    fn a_frame_states_the_expected_length() {
         let mut frame = Vec::new();
         let raw = [1, 2, 3, 4, 5];
         Blocked(BitshuffleBlocks)
@@ -171,7 +170,7 @@ mod frames {
         );
         assert!(encoded.expect("nothing fails but memory"));
         let spec = PartSpec::new(2, raw.len());
-        let encoding = written_by(&Blocked(PlaneBlocks), false).expect("it is known");
+        let encoding = encoding_of(&Blocked(PlaneBlocks), false).expect("it is known");
         assert_eq!(Memory::default().decode(encoding, spec, &stored, 0), Ok(raw));
         stored.len()
     }

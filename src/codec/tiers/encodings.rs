@@ -11,20 +11,20 @@
 //! and the lengths of all elements before it tell where its extra bits begin.
 
 use super::stream::{
-    TABLE_BYTES, TierBlock, TierPlan, TierScratch, TierStream, TierTables, describe_head, histogram, overrun,
+    TABLE_BYTES, TierBlock, TierPlan, TierScratch, TierStream, TierTables, describe_header, histogram, overrun,
     write_block, wrong_length,
 };
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::{
     bits::{append_extra_bits, ends_in_zeros, join, split, sum_extra_bits},
-    blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORDS},
+    blocked::{Block, BlockCodec, BlockEncoder, BlockLimits, VisitPlan, WORD_LIMITS},
     choice::{SampledPart, best_tier_transform, bit_lengths, transforms},
-    part::{Anatomy, PartSpec, RawPart},
+    part::{Description, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     transform::Transform,
 };
-use crate::kernel::{Width, extra_bits, prefetch, tiers::GROUP};
+use crate::kernel::{Width, extra_bits, prefetch_cache_lines, tiers::GROUP};
 use crate::{Error, Result};
 use std::ops::Range;
 
@@ -71,11 +71,11 @@ impl<'a> StoredExponents<'a> {
         })
     }
 
-    fn describe(&self, anatomy: &mut Anatomy) {
+    fn describe(&self, description: &mut Description) {
         for (byte, plane) in self.low_bytes.chunks_exact(self.count.max(1)).enumerate() {
-            anatomy.add(format!("byte {byte}"), "as it is", plane);
+            description.add(format!("byte {byte}"), "raw", plane);
         }
-        self.symbols.describe(anatomy);
+        self.symbols.describe(description);
     }
 
     /// Joins symbols, the first of which is that of element `at`, with their low bytes.
@@ -100,15 +100,15 @@ impl BlockCodec for ExponentBlocks {
     const ID: u16 = 4;
     const NAME: &'static str = "exponent-tiers";
     const TABLE_BYTES: usize = TABLE_BYTES;
-    const LIMITS: BlockLimits = WORDS;
-    const IS_FOR_DEVICES: bool = true;
+    const LIMITS: BlockLimits = WORD_LIMITS;
+    const IS_DEVICE_DECODABLE: bool = true;
     const TABLES_RULE: &'static str = "R-5.17";
 
     fn parse_tables(&self, _: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {
         check_exponent_tables(TierTables::parse(tables)?)
     }
 
-    fn kept_tables(&self, _: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
+    fn cached_tables(&self, _: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
         check_exponent_tables(scratch.tier_tables.get(tables)?)
     }
 
@@ -128,20 +128,20 @@ impl BlockCodec for ExponentBlocks {
 
     /// Announces the tiers, which end the block, and one plane of low bytes: most elements have no
     /// other.
-    fn announce(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
+    fn prefetch(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
         let PartSpec { raw_bytes, element_bytes, .. } = block.spec;
         let low_bytes = raw_bytes - raw_bytes / element_bytes.max(1);
-        prefetch(block.stored.get(low_bytes..).unwrap_or(&[]));
-        prefetch(block.stored.get(range.clone()).unwrap_or(&[]));
+        prefetch_cache_lines(block.stored.get(low_bytes..).unwrap_or(&[]));
+        prefetch_cache_lines(block.stored.get(range.clone()).unwrap_or(&[]));
     }
 
     fn transform(&self, tables: &TierTables) -> Option<String> {
         Some(tables.transform.describe())
     }
 
-    fn describe(&self, block: &Block<'_, TierTables>, anatomy: &mut Anatomy) -> Result<()> {
-        describe_head(block.stored, anatomy);
-        StoredExponents::parse(block)?.describe(anatomy);
+    fn describe(&self, block: &Block<'_, TierTables>, description: &mut Description) -> Result<()> {
+        describe_header(block.stored, description);
+        StoredExponents::parse(block)?.describe(description);
         Ok(())
     }
 }
@@ -153,19 +153,19 @@ impl BlockEncoder for ExponentBlocks {
         split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
         let bits = TierPlan::new(&histogram(symbols), *search).bits;
         // an estimate, and saturating
-        Some((TABLE_BYTES as f64 + (bits as f64 / 8.0 + low_bytes.len() as f64) * part.one_in()) as usize)
+        Some((TABLE_BYTES as f64 + (bits as f64 / 8.0 + low_bytes.len() as f64) * part.sample_scale()) as usize)
     }
 
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
-        let EncodeScratch { symbols, low_bytes, head, search, .. } = scratch;
+        let EncodeScratch { symbols, low_bytes, header, search, .. } = scratch;
         split(width, geometry.float, raw, symbols, low_bytes);
         let transform = if geometry.float { Transform::Rotate } else { Transform::None };
-        *head = TierPlan::new(&histogram(symbols), *search).head;
+        *header = TierPlan::new(&histogram(symbols), *search).header;
         let mut tables = Vec::new();
-        TierTables::new(transform, *head).write(&mut tables);
+        TierTables::new(transform, *header).write(&mut tables);
         visit(&tables, &|bytes| bytes, scratch).map(drop)
     }
 
@@ -176,11 +176,11 @@ impl BlockEncoder for ExponentBlocks {
         stored: &mut Vec<u8>,
         scratch: &mut EncodeScratch,
     ) -> Result<()> {
-        let EncodeScratch { symbols, low_bytes, head, tiers, .. } = scratch;
+        let EncodeScratch { symbols, low_bytes, header, tiers, .. } = scratch;
         let planes = low_bytes.chunks_exact(symbols.len().max(1));
         // those of the part
         let planes = planes.map(|plane| plane.get(elements.clone()).unwrap_or(&[]));
-        write_block(head, planes, symbols.get(elements.clone()).unwrap_or(&[]), stored, tiers)
+        write_block(header, planes, symbols.get(elements.clone()).unwrap_or(&[]), stored, tiers)
     }
 }
 
@@ -217,7 +217,7 @@ impl<'a> StoredResiduals<'a> {
     /// `group` is the start of a group.
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let mut at = 0_u64;
-        let most = self.extra_bits.len().saturating_mul(8);
+        let max_bits = self.extra_bits.len().saturating_mul(8);
         let mut out = out;
         // from the start, as the extra bits of earlier elements are not counted anywhere
         self.lengths.decode_range(&(0..end), scratch, |first, lengths| {
@@ -225,11 +225,11 @@ impl<'a> StoredResiduals<'a> {
             // at most all
             let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len()));
             at = at.saturating_add(sum_extra_bits(skipped));
-            let bits = usize::try_from(at).ok().filter(|&bits| bits <= most).ok_or_else(beyond)?;
+            let bits = usize::try_from(at).ok().filter(|&bits| bits <= max_bits).ok_or_else(beyond)?;
             let block = out.split_off_mut(..lengths.len() * self.width.bytes()).ok_or_else(overrun)?;
             let next = extra_bits::best().deposit(self.width, lengths, self.extra_bits, bits, block);
             at = u64_of(next);
-            if next <= most { Ok(()) } else { Err(beyond()) }
+            if next <= max_bits { Ok(()) } else { Err(beyond()) }
         })
     }
 
@@ -241,9 +241,9 @@ impl<'a> StoredResiduals<'a> {
         if ends_in_zeros(self.extra_bits, at) { Ok(()) } else { Err(malformed("filling bits are not zero")) }
     }
 
-    fn describe(&self, anatomy: &mut Anatomy) {
-        self.lengths.describe(anatomy);
-        anatomy.add("extra bits", "the bits of residuals below their highest", self.extra_bits);
+    fn describe(&self, description: &mut Description) {
+        self.lengths.describe(description);
+        description.add("extra bits", "the bits of residuals below their highest", self.extra_bits);
     }
 
     fn decode(&self, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
@@ -305,7 +305,7 @@ fn check_residual_tables(width: Width, tables: TierTables) -> Result<TierTables>
     if tables.transform == Transform::Rotate {
         return Err(malformed("it cannot rotate"));
     }
-    check_lengths(width, &tables.head.ranks).map(|()| tables)
+    check_lengths(width, &tables.header.ranks).map(|()| tables)
 }
 
 impl BlockCodec for ResidualBlocks {
@@ -314,15 +314,15 @@ impl BlockCodec for ResidualBlocks {
     const ID: u16 = 5;
     const NAME: &'static str = "residual-tiers";
     const TABLE_BYTES: usize = TABLE_BYTES;
-    const LIMITS: BlockLimits = WORDS;
-    const IS_FOR_DEVICES: bool = true;
+    const LIMITS: BlockLimits = WORD_LIMITS;
+    const IS_DEVICE_DECODABLE: bool = true;
     const TABLES_RULE: &'static str = "R-5.17";
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<TierTables> {
         check_residual_tables(spec.width_and_count()?.0, TierTables::parse(tables)?)
     }
 
-    fn kept_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
+    fn cached_tables(&self, spec: PartSpec<'_>, tables: &[u8], scratch: &mut DecodeScratch) -> Result<TierTables> {
         check_residual_tables(spec.width_and_count()?.0, scratch.tier_tables.get(tables)?)
     }
 
@@ -347,9 +347,9 @@ impl BlockCodec for ResidualBlocks {
         Some(tables.transform.describe())
     }
 
-    fn describe(&self, block: &Block<'_, TierTables>, anatomy: &mut Anatomy) -> Result<()> {
-        describe_head(block.stored, anatomy);
-        StoredResiduals::parse(block)?.0.describe(anatomy);
+    fn describe(&self, block: &Block<'_, TierTables>, description: &mut Description) -> Result<()> {
+        describe_header(block.stored, description);
+        StoredResiduals::parse(block)?.0.describe(description);
         Ok(())
     }
 }
@@ -367,11 +367,11 @@ impl BlockEncoder for ResidualBlocks {
         let spec = PartSpec::new(geometry.element_bytes, raw.len());
         let Ok((width, _)) = spec.width_and_count() else { return Ok(()) };
         for transform in transforms(width, part, scratch) {
-            let EncodeScratch { symbols, coded, head, search, .. } = scratch;
+            let EncodeScratch { symbols, coded, header, search, .. } = scratch;
             bit_lengths(transform, width, geometry, raw, coded, symbols);
-            *head = TierPlan::new(&histogram(symbols), *search).head;
+            *header = TierPlan::new(&histogram(symbols), *search).header;
             let mut tables = Vec::new();
-            TierTables::new(transform, *head).write(&mut tables);
+            TierTables::new(transform, *header).write(&mut tables);
             visit(&tables, &|bytes| bytes, scratch)?;
         }
         Ok(())
@@ -385,12 +385,12 @@ impl BlockEncoder for ResidualBlocks {
         scratch: &mut EncodeScratch,
     ) -> Result<()> {
         let RawPart { geometry, .. } = part;
-        let EncodeScratch { symbols, coded, head, tiers, words, .. } = scratch;
+        let EncodeScratch { symbols, coded, header, tiers, words, .. } = scratch;
         let width = Width::from_bytes(geometry.element_bytes).ok_or_else(not_of_part)?;
         let bytes = elements.start * width.bytes()..elements.end * width.bytes();
         let block = symbols.get(elements.clone()).zip(coded.get(bytes));
         let (lengths, coded) = block.ok_or_else(not_of_part)?;
-        write_block(head, std::iter::empty(), lengths, stored, tiers)?;
+        write_block(header, std::iter::empty(), lengths, stored, tiers)?;
         append_extra_bits(width, lengths, coded, words, stored);
         Ok(())
     }

@@ -9,6 +9,6 @@ pub(super) use encodings::{ExponentBlocks, ResidualBlocks};
 #[cfg(test)]
 pub(super) use stream::RANKS;
 pub(super) use stream::{
-    Histogram, KeptTables, TABLE_BYTES as TIER_TABLE_BYTES, TierEncodeScratch, TierHead, TierPlan, TierScratch, count,
-    histogram, sum_of,
+    Histogram, TABLE_BYTES as TIER_TABLE_BYTES, TierEncodeScratch, TierHeader, TierPlan, TierScratch, TierTableCache,
+    count, histogram, sum_of,
 };

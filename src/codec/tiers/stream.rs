@@ -18,7 +18,7 @@ use crate::bytes::le::structure;
 use crate::bytes::memory;
 use crate::codec::{
     choice::{Idea, Search},
-    part::Anatomy,
+    part::Description,
     transform::{TRANSFORM_BYTES, Transform},
 };
 use crate::kernel::tiers::{GROUP, GROUP_BYTES, best, code_bytes};
@@ -84,7 +84,7 @@ impl<'a> TierCodes<'a> {
 
     /// Returns whether the codes that fill up the last group, and the padding, are zero.
     #[inline]
-    pub(crate) fn filling_is_zero(&self) -> bool {
+    pub(crate) fn padding_is_zero(&self) -> bool {
         let words = self.last.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
         words.fold(0, |any, word| any | word) >> (self.count % GROUP) == 0 && self.padding.iter().all(|&byte| byte == 0)
     }
@@ -117,7 +117,7 @@ pub(crate) const RANKS: usize = 29;
 
 /// The widths and ranks of tiers, and how many codes a block has of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TierHead {
+pub(crate) struct TierHeader {
     /// Bits of a code of each tier.
     pub widths: [u8; 3],
     /// The numbers of symbols that escape from each tier: the codes of the next, and the literals.
@@ -131,7 +131,7 @@ pub(crate) const fn plain_codes(width: u8) -> usize {
     (1 << width) - 1
 }
 
-impl TierHead {
+impl TierHeader {
     /// Returns a head with no codes in tiers 2 and 3.
     pub(crate) fn new(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
         Self { widths, escapes: [0; 3], ranks }
@@ -214,12 +214,12 @@ impl TierHead {
 
 /// Symbols of tier 1 that are decoded at a time. They and their elements stay in the first-level
 /// cache.
-const BLOCK: usize = 4096;
+const SYMBOLS_PER_STEP: usize = 4096;
 
 /// A tier stream: its head, and where each of its four sections is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TierStream<'a> {
-    pub head: TierHead,
+    pub header: TierHeader,
     /// Codes of each tier, and literals.
     counts: [usize; 4],
     tiers: [TierCodes<'a>; 3],
@@ -242,34 +242,34 @@ pub(crate) fn overrun() -> Error {
 
 impl<'a> TierStream<'a> {
     /// Splits the sections of a stream of `count` symbols from a block. They begin at `start`, or
-    /// after the padding there. `tables` is [`TierHead::tables`]. Returns the stream and the bytes
+    /// after the padding there. `tables` is [`TierHeader::tables`]. Returns the stream and the bytes
     /// after it, or `None` if the block is too short.
     #[inline]
     pub(crate) fn split(
-        head: TierHead,
+        header: TierHeader,
         tables: [[u8; 16]; 3],
         count: usize,
         block: &'a [u8],
         start: usize,
     ) -> Option<(Self, &'a [u8])> {
-        let counts @ [_, second, third, literals] = head.counts(count);
-        let [a, b, c] = head.widths.map(usize::from);
+        let counts @ [_, second, third, literals] = header.counts(count);
+        let [a, b, c] = header.widths.map(usize::from);
         let (first, end) = TierCodes::split(a, count, block, start)?;
         let (second, end) = TierCodes::split(b, second, block, end)?;
         let (third, end) = TierCodes::split(c, third, block, end)?;
         let (literals, rest) = block.get(end..)?.split_at_checked(literals)?;
         let tiers = [first, second, third];
-        Some((Self { head, counts, tiers, tables, literals }, rest))
+        Some((Self { header, counts, tiers, tables, literals }, rest))
     }
 
-    pub(crate) fn describe(&self, anatomy: &mut Anatomy) {
-        let tiers = (1..).zip(self.tiers).zip(self.counts.iter().zip(self.head.widths));
+    pub(crate) fn describe(&self, description: &mut Description) {
+        let tiers = (1..).zip(self.tiers).zip(self.counts.iter().zip(self.header.widths));
         for ((tier, codes), (count, width)) in tiers {
             let plural = if width == 1 { "" } else { "s" };
-            anatomy.add("padding", "zero bytes", codes.padding);
-            anatomy.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes.stored);
+            description.add("padding", "zero bytes", codes.padding);
+            description.add(format!("tier {tier}"), format!("{count} codes of {width} bit{plural}"), codes.stored);
         }
-        anatomy.add("literals", "one byte each", self.literals);
+        description.add("literals", "one byte each", self.literals);
     }
 
     /// Decodes all symbols. Calls `each` with the index of a symbol and the
@@ -279,7 +279,7 @@ impl<'a> TierStream<'a> {
         scratch: &mut TierScratch,
         mut each: impl FnMut(usize, &[u8]) -> Result<()>,
     ) -> Result<()> {
-        self.check_filling()?;
+        self.check_padding()?;
         let [count, second, third, literals] = self.counts;
         if self.is_short() {
             return each(0, self.decode_short(&(0..count), scratch)?);
@@ -293,7 +293,7 @@ impl<'a> TierStream<'a> {
 
     fn is_short(&self) -> bool {
         let [count, ..] = self.counts;
-        count <= BLOCK
+        count <= SYMBOLS_PER_STEP
     }
 
     /// Decodes a range of the symbols of a short stream at once, which begins at the start of a
@@ -308,8 +308,8 @@ impl<'a> TierStream<'a> {
         let escaped = escaped.get(before..).ok_or_else(wrong_counts)?;
         let (symbols, within) = self.tier(0, table_1, range.clone(), escaped, symbols_1)?;
         let second = before.saturating_add(within);
-        let is_right = second == count_2 || (range.end < count && second < count_2);
-        if is_right && [third, literals] == [count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
+        let is_valid = second == count_2 || (range.end < count && second < count_2);
+        if is_valid && [third, literals] == [count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
     }
 
     /// Decodes a range of the symbols, which begins at the start of a group. Calls `each` as
@@ -325,7 +325,7 @@ impl<'a> TierStream<'a> {
         }
         let from = self.position_of(range.start);
         let to = self.position_of(range.end);
-        if to.iter().zip(&self.counts).any(|(found, due)| found > due) {
+        if to.iter().zip(&self.counts).any(|(found, expected)| found > expected) {
             return Err(wrong_counts());
         }
         self.decode_between(&from, &to, scratch, each)?;
@@ -346,18 +346,18 @@ impl<'a> TierStream<'a> {
         // tiers 2 and 3 are decoded from the start of a group on, and so are the symbols that
         // escape from it
         let second_from = second - second % GROUP;
-        let third_due = third.checked_sub(self.escapes(1, second_from..second)).ok_or_else(wrong_counts)?;
-        let third_from = third_due - third_due % GROUP;
+        let third_start = third.checked_sub(self.escapes(1, second_from..second)).ok_or_else(wrong_counts)?;
+        let third_from = third_start - third_start % GROUP;
         let literal_from = literal.checked_sub(self.escapes(2, third_from..third)).ok_or_else(wrong_counts)?;
         let literals = self.literals.get(literal_from..).unwrap_or(&[]);
         let (escaped, _) = self.tier(2, &self.tables[2], third_from..end_3, literals, symbols_3)?;
-        let escaped = escaped.get(third_due - third_from..).unwrap_or(&[]);
+        let escaped = escaped.get(third_start - third_from..).unwrap_or(&[]);
         let (escaped, _) = self.tier(1, &self.tables[1], second_from..end_2, escaped, symbols_2)?;
         let escaped = escaped.get(second - second_from..).unwrap_or(&[]);
         let [table, ..] = self.tables;
         let (mut at, mut escapes) = (first, 0);
         while at < end_1 {
-            let block = at..end_1.min(at + BLOCK);
+            let block = at..end_1.min(at + SYMBOLS_PER_STEP);
             let rest = escaped.get(escapes..).ok_or_else(wrong_counts)?;
             let (symbols, found) = self.tier(0, &table, block.clone(), rest, symbols_1)?;
             each(at, symbols)?;
@@ -400,8 +400,8 @@ impl<'a> TierStream<'a> {
 
     /// Checks that the codes that fill up the last group of each tier, and the bytes before each
     /// tier, are zero.
-    fn check_filling(&self) -> Result<()> {
-        if self.tiers.iter().all(TierCodes::filling_is_zero) {
+    fn check_padding(&self) -> Result<()> {
+        if self.tiers.iter().all(TierCodes::padding_is_zero) {
             return Ok(());
         }
         Err(Error::corrupt("R-5.8", "the codes that fill up a tier, or the bytes before it, are not zero"))
@@ -424,7 +424,7 @@ structure! {
 
 structure! {
     /// Chapter 5.7: what a block of tiers begins with.
-    mod block_head: 8 bytes {
+    mod block_header: 8 bytes {
         0 => COUNT_2: u16,
         2 => COUNT_3: u16,
         4 => COUNT_4: u16,
@@ -438,16 +438,16 @@ pub(crate) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
 pub(crate) struct TierTables {
     pub transform: Transform,
     /// Widths and ranks. The counts differ from block to block.
-    pub head: TierHead,
-    /// See [`TierHead::tables`].
+    pub header: TierHeader,
+    /// See [`TierHeader::tables`].
     symbols: [[u8; 16]; 3],
 }
 
 /// The tables that were parsed last, and the bytes that they were parsed from.
 #[derive(Default)]
-pub(crate) struct KeptTables(Option<([u8; TABLE_BYTES], TierTables)>);
+pub(crate) struct TierTableCache(Option<([u8; TABLE_BYTES], TierTables)>);
 
-impl KeptTables {
+impl TierTableCache {
     /// Returns [`TierTables::parse`] of these bytes.
     #[inline]
     pub(crate) fn get(&mut self, tables: &[u8]) -> Result<TierTables> {
@@ -475,8 +475,8 @@ pub(crate) fn wrong_length() -> Error {
 }
 
 impl TierTables {
-    pub(crate) fn new(transform: Transform, head: TierHead) -> Self {
-        Self { transform, head, symbols: head.tables() }
+    pub(crate) fn new(transform: Transform, header: TierHeader) -> Self {
+        Self { transform, header, symbols: header.tables() }
     }
 
     /// Parses the tables.
@@ -486,25 +486,28 @@ impl TierTables {
             Some((transform, rest.first_chunk::<{ tier_tables::SIZE }>()?))
         };
         let (transform, tiers) = split().ok_or_else(|| Error::internal("the tables of tiers were not split off"))?;
-        let head = TierHead::new(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
-        if !head.is_valid() {
+        let header = TierHeader::new(tier_tables::WIDTHS.get(tiers), tier_tables::BY_RANK.get(tiers));
+        if !header.is_valid() {
             return Err(Error::corrupt("R-5.8", format!("the tables of tiers are malformed: {tiers:02x?}")));
         }
-        Ok(Self::new(Transform::parse(transform)?, head))
+        Ok(Self::new(Transform::parse(transform)?, header))
     }
 
     /// Splits the stored bytes of a block of `count` elements, which has `low_bytes`.
     #[inline]
     pub(crate) fn split<'a>(&self, count: usize, low_bytes: usize, stored: &'a [u8]) -> Result<TierBlock<'a>> {
         let split = || {
-            let (fields, rest) = stored.split_first_chunk::<{ block_head::SIZE }>()?;
-            let counts =
-                [block_head::COUNT_2.get(fields), block_head::COUNT_3.get(fields), block_head::COUNT_4.get(fields)];
+            let (fields, rest) = stored.split_first_chunk::<{ block_header::SIZE }>()?;
+            let counts = [
+                block_header::COUNT_2.get(fields),
+                block_header::COUNT_3.get(fields),
+                block_header::COUNT_4.get(fields),
+            ];
             let low_bytes = rest.get(..low_bytes)?;
-            let head = TierHead { escapes: counts.map(u32::from), ..self.head };
-            let start = block_head::SIZE + low_bytes.len(); // inside the block
-            let (symbols, rest) = TierStream::split(head, self.symbols, count, stored, start)?;
-            Some((TierBlock { low_bytes, symbols, rest }, block_head::RESERVED.get(fields)))
+            let header = TierHeader { escapes: counts.map(u32::from), ..self.header };
+            let start = block_header::SIZE + low_bytes.len(); // inside the block
+            let (symbols, rest) = TierStream::split(header, self.symbols, count, stored, start)?;
+            Some((TierBlock { low_bytes, symbols, rest }, block_header::RESERVED.get(fields)))
         };
         match split() {
             Some((block, 0)) => Ok(block),
@@ -515,15 +518,15 @@ impl TierTables {
 
     pub(super) fn write(&self, tables: &mut Vec<u8>) {
         let mut tiers = [0; tier_tables::SIZE];
-        tier_tables::WIDTHS.put(&mut tiers, self.head.widths);
-        tier_tables::BY_RANK.put(&mut tiers, self.head.ranks);
+        tier_tables::WIDTHS.put(&mut tiers, self.header.widths);
+        tier_tables::BY_RANK.put(&mut tiers, self.header.ranks);
         tables.extend_from_slice(&self.transform.to_bytes());
         tables.extend_from_slice(&tiers);
     }
 }
 
-pub(crate) fn describe_head(stored: &[u8], anatomy: &mut Anatomy) {
-    anatomy.add("heads of blocks", "numbers of codes", stored.get(..block_head::SIZE).unwrap_or(stored));
+pub(crate) fn describe_header(stored: &[u8], description: &mut Description) {
+    description.add("block headers", "numbers of codes", stored.get(..block_header::SIZE).unwrap_or(stored));
 }
 
 // ---- what writers choose
@@ -559,7 +562,7 @@ pub(crate) fn sum_of([mut sum, second, third, fourth]: [Histogram; 4]) -> Histog
 /// Widths and ranks for a histogram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TierPlan {
-    pub head: TierHead,
+    pub header: TierHeader,
     /// Bits of all codes and literals, without those that fill up groups.
     pub bits: u64,
 }
@@ -574,15 +577,15 @@ impl TierPlan {
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
         let count: u32 = order.iter().map(|(count, _)| count).sum();
-        let mut left = [count; RANKS + 1]; // symbols of this rank and those after it
+        let mut remaining = [count; RANKS + 1]; // symbols of this rank and those after it
         for (rank, (count, _)) in order.iter().take(RANKS).enumerate() {
             // in bounds: `take`; a part of the sum
-            left[rank + 1..].iter_mut().for_each(|left| *left -= count);
+            remaining[rank + 1..].iter_mut().for_each(|remaining| *remaining -= count);
         }
         let plans = (1..=3).flat_map(|a| (1..=3).flat_map(move |b| (1..=4).map(move |c| [a, b, c])));
         let plans = plans.filter(|widths| search.has(Idea::TierWidths) || *widths == FIXED_WIDTHS);
         let plans = plans.map(|widths| {
-            let escapes = escapes(&left, widths);
+            let escapes = escapes(&remaining, widths);
             (bits(count, widths, escapes), widths, escapes)
         });
         // there are 36
@@ -590,17 +593,17 @@ impl TierPlan {
         let mut ranks = [0; RANKS];
         let reachable = widths.map(plain_codes).iter().sum();
         ranks.iter_mut().zip(&order).take(reachable).for_each(|(rank, (_, symbol))| *rank = *symbol);
-        Self { head: TierHead { widths, escapes, ranks }, bits }
+        Self { header: TierHeader { widths, escapes, ranks }, bits }
     }
 }
 
-/// Returns the numbers of symbols that escape from each tier. `left` has the number of symbols from
+/// Returns the numbers of symbols that escape from each tier. `remaining` has the number of symbols from
 /// each rank on.
-fn escapes(left: &[u32; RANKS + 1], widths: [u8; 3]) -> [u32; 3] {
+fn escapes(remaining: &[u32; RANKS + 1], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
         first += plain_codes(width);
-        left.get(first).copied().unwrap_or(0) // at most 29
+        remaining.get(first).copied().unwrap_or(0) // at most 29
     })
 }
 
@@ -618,32 +621,32 @@ pub(crate) struct TierEncodeScratch {
 /// Cuts the words of the last group of `count` codes, with which `stored` ends, to the bytes that
 /// have codes.
 fn cut(width: usize, count: usize, stored: &mut Vec<u8>) {
-    let kept = (count % GROUP).div_ceil(8);
-    let Some(start) = stored.len().checked_sub(8 * width).filter(|_| kept > 0) else { return };
+    let word_bytes = (count % GROUP).div_ceil(8);
+    let Some(start) = stored.len().checked_sub(8 * width).filter(|_| word_bytes > 0) else { return };
     for word in 1..width {
         // within the group
-        stored.copy_within(start + 8 * word..start + 8 * word + kept, start + kept * word);
+        stored.copy_within(start + 8 * word..start + 8 * word + word_bytes, start + word_bytes * word);
     }
-    stored.truncate(start + kept * width);
+    stored.truncate(start + word_bytes * width);
 }
 
-/// Appends a block: low bytes, and the tier stream of symbols for which `head` was planned.
+/// Appends a block: low bytes, and the tier stream of symbols for which `header` was planned.
 pub(super) fn write_block<'l>(
-    head: &TierHead,
+    header: &TierHeader,
     low_bytes: impl Iterator<Item = &'l [u8]>,
     symbols: &[u8],
     stored: &mut Vec<u8>,
     scratch: &mut TierEncodeScratch,
 ) -> Result<()> {
     let start = stored.len();
-    stored.resize(start + block_head::SIZE, 0);
+    stored.resize(start + block_header::SIZE, 0);
     low_bytes.for_each(|plane| stored.extend_from_slice(plane));
-    let [count_2, count_3, count_4] = head.write(symbols, start, stored, scratch);
+    let [count_2, count_3, count_4] = header.write(symbols, start, stored, scratch);
     let field = |count| u16::try_from(count).map_err(|_| Error::internal("a block has too many elements"));
-    let mut block = [0; block_head::SIZE];
-    block_head::COUNT_2.put(&mut block, field(count_2)?);
-    block_head::COUNT_3.put(&mut block, field(count_3)?);
-    block_head::COUNT_4.put(&mut block, field(count_4)?);
+    let mut block = [0; block_header::SIZE];
+    block_header::COUNT_2.put(&mut block, field(count_2)?);
+    block_header::COUNT_3.put(&mut block, field(count_3)?);
+    block_header::COUNT_4.put(&mut block, field(count_4)?);
     stored.iter_mut().skip(start).zip(block).for_each(|(to, from)| *to = from);
     Ok(())
 }

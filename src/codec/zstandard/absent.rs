@@ -1,6 +1,6 @@
 //! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
 
-use super::check_dictionary;
+use super::check_zstd_dictionary;
 use crate::codec::{
     blocked::{Block, BlockCodec, BlockEncoder, VisitPlan, table_number},
     part::{PartSpec, RawPart},
@@ -15,21 +15,21 @@ pub(crate) struct BitshuffleBlocks;
 pub(crate) struct PlaneBlocks;
 
 /// A dictionary, which this build cannot use.
-pub(crate) struct Dictionary;
+pub(crate) struct ZstdDictionary;
 
-impl Dictionary {
+impl ZstdDictionary {
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
-        check_dictionary(&body).map(|()| Self)
+        check_zstd_dictionary(&body).map(|()| Self)
     }
 }
 
 /// A dictionary, which this build cannot use.
-pub(crate) struct EncodingDictionary {
-    pub(crate) decoding: Arc<Dictionary>,
+pub(crate) struct ZstdEncoderDictionary {
+    pub(crate) decoding: Arc<ZstdDictionary>,
 }
 
-impl EncodingDictionary {
-    pub(crate) fn new(_: u32, _: Arc<Dictionary>) -> Result<Self> {
+impl ZstdEncoderDictionary {
+    pub(crate) fn new(_: u32, _: Arc<ZstdDictionary>) -> Result<Self> {
         Err(Error::not_built("zstd", "dictionaries"))
     }
 }

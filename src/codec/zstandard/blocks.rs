@@ -11,14 +11,14 @@
 //! pack all three divisions of a part and keep the smallest; estimates assume that the strongest
 //! level saves a part of what the quickest one leaves.
 
-use super::frame::{FrameEncodeScratch, FrameScratch, MOST_BYTES, Split, check_frame};
+use super::frame::{FrameEncodeScratch, FrameScratch, MAX_BYTES, Split, check_frame};
 use crate::bytes::le::structure;
 use crate::bytes::memory;
 use crate::codec::{
     bits::{join, planes, split},
     blocked::{Block, BlockCodec, BlockEncoder, NO_TABLE, VisitPlan, table_number},
-    choice::{Idea, Pieces, SampledPart, transform_blocks, transforms},
-    part::{Anatomy, Geometry, PartSpec, RawPart},
+    choice::{Idea, SampledPart, SampledRanges, transform_blocks, transforms},
+    part::{Description, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     transform::{TRANSFORM_BYTES, Transform},
 };
@@ -54,8 +54,10 @@ impl BlockCodec for ZstdBlocks {
 
     fn decode(&self, block: &Block<'_, Option<u32>>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()> {
         check_frame(block.spec.raw_bytes, block.stored)?;
-        match (block.spec.dictionary, block.tables) {
-            (Some(dictionary), Some(_)) => scratch.frames.zstd.decode_with(dictionary.prepared(), block.stored, out),
+        match (block.spec.zstd_dictionary, block.tables) {
+            (Some(zstd_dictionary), Some(_)) => {
+                scratch.frames.zstd.decode_with(zstd_dictionary.prepared(), block.stored, out)
+            }
             (_, None) => scratch.frames.zstd.decode(block.stored, out),
             (None, Some(_)) => Err(Error::internal("a part is decoded without its table")),
         }
@@ -68,15 +70,15 @@ impl BlockEncoder for ZstdBlocks {
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let search = scratch.search;
-        let dictionary = scratch.dictionary.take().filter(|_| search.has(Idea::ZstdDictionary));
-        let is_long = !geometry.is_in_blocks() && raw.len() > MOST_BYTES;
-        let dictionary = dictionary.filter(|_| !is_long);
+        let zstd_dictionary = scratch.zstd_dictionary.take().filter(|_| search.has(Idea::ZstdDictionary));
+        let is_long = !geometry.is_in_blocks() && raw.len() > MAX_BYTES;
+        let zstd_dictionary = zstd_dictionary.filter(|_| !is_long);
         let mut visited = Ok(false);
-        if search.has(Idea::Zstd) && !(geometry.is_in_blocks() && dictionary.is_some()) {
+        if search.has(Idea::Zstd) && !(geometry.is_in_blocks() && zstd_dictionary.is_some()) {
             visited = visit(&NO_TABLE.to_le_bytes(), &|bytes| bytes, scratch);
         }
-        if let Some(table) = dictionary.as_ref().map(|dictionary| dictionary.table) {
-            scratch.dictionary = dictionary;
+        if let Some(table) = zstd_dictionary.as_ref().map(|zstd_dictionary| zstd_dictionary.table) {
+            scratch.zstd_dictionary = zstd_dictionary;
             visited = visited.and_then(|_| visit(&table.to_le_bytes(), &|bytes| bytes, scratch));
         }
         visited.map(drop)
@@ -90,9 +92,11 @@ impl BlockEncoder for ZstdBlocks {
         scratch: &mut EncodeScratch,
     ) -> Result<()> {
         let raw = part.bytes_of(elements);
-        let EncodeScratch { frames, dictionary, .. } = scratch;
-        match dictionary {
-            Some(dictionary) => frames.with_dictionary.encode(&dictionary.prepared, raw, &mut frames.frame)?,
+        let EncodeScratch { frames, zstd_dictionary, .. } = scratch;
+        match zstd_dictionary {
+            Some(zstd_dictionary) => {
+                frames.dictionary_encoder.encode(&zstd_dictionary.prepared, raw, &mut frames.frame)?
+            }
             None => frames.zstd.encode(raw, &mut frames.frame)?,
         }
         stored.extend_from_slice(&frames.frame);
@@ -130,22 +134,22 @@ impl BlockCodec for BitshuffleBlocks {
 }
 
 /// The quickest level of Zstandard takes more than others by about one in this many bytes.
-const QUICKEST_MISSES_ONE_IN: usize = 8;
+const QUICK_EXCESS_DIVISOR: usize = 8;
 
 impl BlockEncoder for BitshuffleBlocks {
     /// Compresses half of the sample with the fastest level, which finds less than the profile's.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
-        let Pieces { bytes: sample, ends } = &part.sample.blocks;
+        let SampledRanges { bytes: sample, ends } = &part.sample.blocks;
         let half = ends.get(ends.len().div_ceil(2).wrapping_sub(1)).map_or(0, |&end| end as usize);
         let elements = sample.get(..half * width.bytes()).unwrap_or(&[]);
         bytes.resize(elements.len(), 0);
         bitshuffle::best().shuffle(width, elements, bytes);
         quick.encode(bytes, frame).ok()?;
-        let one_in = part.raw.len() as f64 / elements.len().max(1) as f64;
-        let estimate = (frame.len() as f64 * one_in) as usize; // saturating
-        Some(estimate - estimate / QUICKEST_MISSES_ONE_IN)
+        let sample_scale = part.raw.len() as f64 / elements.len().max(1) as f64;
+        let estimate = (frame.len() as f64 * sample_scale) as usize; // saturating
+        Some(estimate - estimate / QUICK_EXCESS_DIVISOR)
     }
 
     fn each_plan(&self, _: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
@@ -200,10 +204,10 @@ pub(crate) struct PlaneBlocks;
 
 /// About what the strongest level saves of what the quickest one leaves, at most: one byte in this
 /// many.
-const STRONG_SAVES_ONE_IN: usize = 6;
+const STRONG_SAVING_DIVISOR: usize = 6;
 
 /// Few repetitions that the quickest level finds: they save one byte in this many.
-const FEW_SAVE_ONE_IN: usize = 64;
+const MATCH_SAVING_DIVISOR: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Packing {
@@ -215,7 +219,7 @@ enum Packing {
 impl Packing {
     fn describe(self) -> &'static str {
         match self {
-            Self::Raw => "as it is",
+            Self::Raw => "raw",
             Self::Constant => "one byte, repeated",
             Self::Zstd => "zstd",
         }
@@ -293,12 +297,12 @@ impl<'a> Planes<'a> {
             let length = usize::try_from(stream_entry::STORED_BYTES.get(entry)).ok();
             let split = length.and_then(|length| rest.split_at_checked(length));
             let (stream, after) = split.ok_or_else(|| malformed_planes("a stream reaches beyond the stored bytes"))?;
-            let due = match packing {
+            let expected = match packing {
                 Packing::Raw => self.stream_bytes,
                 Packing::Constant => 1,
                 Packing::Zstd => stream.len(),
             };
-            if stream.len() != due {
+            if stream.len() != expected {
                 return Err(malformed_planes("a stream does not have the length of its packing"));
             }
             each(packing, stream)?;
@@ -365,18 +369,22 @@ impl BlockCodec for PlaneBlocks {
         Some(tables.transform.describe())
     }
 
-    fn describe(&self, block: &Block<'_, PlaneTables>, anatomy: &mut Anatomy) -> Result<()> {
+    fn describe(&self, block: &Block<'_, PlaneTables>, description: &mut Description) -> Result<()> {
         let planes = PlaneTables::split(block)?;
-        let heads = block.stored.len().saturating_sub(planes.streams.len());
-        anatomy.add("heads of blocks", "packings and lengths of the streams", block.stored.get(..heads).unwrap_or(&[]));
+        let headers = block.stored.len().saturating_sub(planes.streams.len());
+        description.add(
+            "block headers",
+            "packings and lengths of the streams",
+            block.stored.get(..headers).unwrap_or(&[]),
+        );
         let kind = if block.tables.bits { "bit plane" } else { "byte" };
         let mut number = 0;
         let tail = planes.each(|packing, stream| {
-            anatomy.add(format!("{kind} {number}"), packing.describe(), stream);
+            description.add(format!("{kind} {number}"), packing.describe(), stream);
             number += 1;
             Ok(())
         })?;
-        anatomy.add("tail", "the last elements", tail);
+        description.add("tail", "the last elements", tail);
         Ok(())
     }
 }
@@ -387,17 +395,17 @@ impl BlockEncoder for PlaneBlocks {
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let residuals = likely_transform(width, part.raw_part(), scratch);
-        let mut least = part.raw.len(); // one of more is not written
+        let mut min_bytes = part.raw.len(); // one of more is not written
         let mut packed = std::mem::take(&mut scratch.frames.candidate);
         // bits are hardly ever much smaller than both
         for split in [Split::Plain, Split::Bytes] {
             packed.clear();
             let transform = split.transform(residuals, part.geometry.float);
             let is_packed = pack_block(split, transform, width, part.raw, scratch, estimate_stream, &mut packed);
-            least = is_packed.map_or(least, |()| least.min(TABLE_BYTES + packed.len()));
+            min_bytes = is_packed.map_or(min_bytes, |()| min_bytes.min(TABLE_BYTES + packed.len()));
         }
         scratch.frames.candidate = packed;
-        Some(least)
+        Some(min_bytes)
     }
 
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
@@ -539,9 +547,9 @@ fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> 
     }
     quick.encode(stream, other)?;
     // the strongest level finds no repetitions where the quickest finds none
-    let has_found = other.len() < frame.len() - frame.len() / FEW_SAVE_ONE_IN;
-    let least = if has_found { other.len() - other.len() / STRONG_SAVES_ONE_IN } else { frame.len() };
-    Ok((Packing::Zstd, frame.get(..least).unwrap_or(frame)))
+    let has_found = other.len() < frame.len() - frame.len() / MATCH_SAVING_DIVISOR;
+    let min_bytes = if has_found { other.len() - other.len() / STRONG_SAVING_DIVISOR } else { frame.len() };
+    Ok((Packing::Zstd, frame.get(..min_bytes).unwrap_or(frame)))
 }
 
 /// Returns how a stream of no byte, or of one that is repeated, is packed.

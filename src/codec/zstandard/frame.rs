@@ -5,7 +5,7 @@
 //! Contexts are made when first used and kept, one for each level. A dictionary is a table of a
 //! column; frames that need one do not name it, since the format names a table instead.
 
-use super::{check_dictionary, no_dictionary};
+use super::{check_zstd_dictionary, malformed_zstd_dictionary};
 use crate::codec::transform::Transform;
 use crate::{Error, Result};
 use std::io;
@@ -57,7 +57,7 @@ pub(crate) struct FrameEncodeScratch {
     pub(super) strong: ZstdEncoder<PLANES_LEVEL>,
     pub(super) quick: ZstdEncoder<QUICK_LEVEL>,
     pub(super) literals: ZstdEncoder<LITERALS>,
-    pub(super) with_dictionary: EncoderWithDictionary,
+    pub(super) dictionary_encoder: ZstdDictionaryEncoder,
     pub(super) bytes: Vec<u8>,
     pub(super) frame: Vec<u8>,
     pub(super) other: Vec<u8>,
@@ -92,17 +92,17 @@ impl<const LEVEL: i32> ZstdEncoder<LEVEL> {
 
 /// A compression context for frames that need a dictionary, made when first used.
 #[derive(Default)]
-pub(super) struct EncoderWithDictionary(Option<CCtx<'static>>);
+pub(super) struct ZstdDictionaryEncoder(Option<CCtx<'static>>);
 
-impl EncoderWithDictionary {
-    pub(super) fn encode(&mut self, dictionary: &CDict<'_>, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
+impl ZstdDictionaryEncoder {
+    pub(super) fn encode(&mut self, zstd_dictionary: &CDict<'_>, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
         let context = match &mut self.0 {
             Some(context) => context,
             empty => empty.insert(CCtx::try_create().ok_or_else(no_context)?),
         };
         stored.clear();
         stored.reserve(zstd_safe::compress_bound(raw.len()));
-        let encoded = context.compress_using_cdict(stored, raw, dictionary);
+        let encoded = context.compress_using_cdict(stored, raw, zstd_dictionary);
         encoded.map(|_| ()).map_err(|code| failed(zstd_safe::get_error_name(code)))
     }
 }
@@ -128,8 +128,8 @@ impl ZstdDecoder {
         self.decode_by(out, |context, out| context.decompress(out, stored))
     }
 
-    pub(super) fn decode_with(&mut self, dictionary: &DDict<'_>, stored: &[u8], out: &mut [u8]) -> Result<()> {
-        self.decode_by(out, |context, out| context.decompress_using_ddict(out, stored, dictionary))
+    pub(super) fn decode_with(&mut self, zstd_dictionary: &DDict<'_>, stored: &[u8], out: &mut [u8]) -> Result<()> {
+        self.decode_by(out, |context, out| context.decompress_using_ddict(out, stored, zstd_dictionary))
     }
 
     fn decode_by(
@@ -182,9 +182,9 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     if raw_bytes.div_ceil(128 << 10) > stored.len() / 4 {
         return Err(malformed(&format!("{} bytes cannot decode to {}", stored.len(), raw_bytes)));
     }
-    let due = u64::try_from(raw_bytes).ok();
+    let expected = u64::try_from(raw_bytes).ok();
     match zstd_safe::get_frame_content_size(stored) {
-        Ok(Some(found)) if Some(found) == due => Ok(()),
+        Ok(Some(found)) if Some(found) == expected => Ok(()),
         Ok(Some(found)) => Err(malformed(&format!("it states a length of {found}, not {}", raw_bytes))),
         _ => Err(malformed("it does not state its length")),
     }
@@ -204,19 +204,20 @@ pub(crate) fn stated_window(frame: &[u8]) -> Option<u64> {
 const ID: std::ops::Range<usize> = 4..8;
 
 /// A dictionary, prepared for decoding.
-pub(crate) struct Dictionary {
+pub(crate) struct ZstdDictionary {
     body: Vec<u8>,
     prepared: DDict<'static>,
 }
 
-impl Dictionary {
+impl ZstdDictionary {
     /// Prepares the body of a table.
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
-        check_dictionary(&body)?;
+        check_zstd_dictionary(&body)?;
         let prepared = DDict::try_create(&body).ok_or_else(|| {
             // libzstd does not tell whether memory lacks
-            let has_memory = Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DECODING_BYTES)).is_ok();
-            if has_memory { no_dictionary("its entropy tables are malformed") } else { no_memory() }
+            let has_memory =
+                Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DICTIONARY_DECODER_BYTES)).is_ok();
+            if has_memory { malformed_zstd_dictionary("its entropy tables are malformed") } else { no_memory() }
         })?;
         Ok(Self { body, prepared })
     }
@@ -227,16 +228,16 @@ impl Dictionary {
 }
 
 /// A dictionary, prepared for encoding and decoding.
-pub(crate) struct EncodingDictionary {
+pub(crate) struct ZstdEncoderDictionary {
     pub(super) table: u32,
     pub(super) prepared: CDict<'static>,
     /// The same, for decoding.
-    pub(crate) decoding: Arc<Dictionary>,
+    pub(crate) decoding: Arc<ZstdDictionary>,
 }
 
-impl EncodingDictionary {
+impl ZstdEncoderDictionary {
     /// Prepares table number `table` of a column.
-    pub(crate) fn new(table: u32, decoding: Arc<Dictionary>) -> Result<Self> {
+    pub(crate) fn new(table: u32, decoding: Arc<ZstdDictionary>) -> Result<Self> {
         let mut without_id = decoding.body.clone();
         // so that frames name no dictionary
         without_id.get_mut(ID).into_iter().for_each(|id| id.fill(0));
@@ -247,58 +248,59 @@ impl EncodingDictionary {
 }
 
 /// About the bytes that libzstd takes to decode with a dictionary, besides its own.
-const DECODING_BYTES: usize = 32 << 10;
+const DICTIONARY_DECODER_BYTES: usize = 32 << 10;
 
 fn no_memory() -> Error {
     Error::over_limit("memory for a dictionary cannot be allocated")
 }
 
 /// The most bytes of a part that is encoded with a dictionary. Longer ones hardly gain.
-pub(super) const MOST_BYTES: usize = 256 << 10;
+pub(super) const MAX_BYTES: usize = 256 << 10;
 /// The length of the pieces that the trainer chooses from.
-const PIECE_BYTES: usize = 2048;
+const TRAINING_SAMPLE_BYTES: usize = 2048;
 /// A piece in this many is not trained with, and tells what a dictionary saves.
-const HELD_OUT: usize = 8;
+const HOLDOUT_INTERVAL: usize = 8;
 
-/// Trains a dictionary of at most `most_bytes` with the first `training_bytes` of the parts that
+/// Trains a dictionary of at most `max_bytes` with the first `training_bytes` of the parts that
 /// would be encoded with it. Returns `None` if these are less than half of that, or if it would
 /// save too little.
 ///
 /// The trainer is that of libzstd, `ZDICT_trainFromBuffer`.
-pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, most_bytes: usize) -> Option<Vec<u8>> {
-    let (mut trained, mut held_out) = (Vec::new(), Vec::new());
-    let parts = parts.iter().filter(|part| part.len() <= MOST_BYTES);
+pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) -> Option<Vec<u8>> {
+    let (mut training, mut holdout) = (Vec::new(), Vec::new());
+    let parts = parts.iter().filter(|part| part.len() <= MAX_BYTES);
     let mut lengths = Vec::new();
-    for (i, piece) in parts.flat_map(|part| part.chunks(PIECE_BYTES)).enumerate() {
-        if trained.len() + held_out.len() >= training_bytes {
+    for (i, sample) in parts.flat_map(|part| part.chunks(TRAINING_SAMPLE_BYTES)).enumerate() {
+        if training.len() + holdout.len() >= training_bytes {
             break;
         }
-        if i % HELD_OUT == HELD_OUT - 1 {
-            held_out.extend_from_slice(piece);
+        if i % HOLDOUT_INTERVAL == HOLDOUT_INTERVAL - 1 {
+            holdout.extend_from_slice(sample);
         } else {
-            trained.extend_from_slice(piece);
-            lengths.push(piece.len());
+            training.extend_from_slice(sample);
+            lengths.push(sample.len());
         }
     }
-    if trained.len() < training_bytes / 2 {
+    if training.len() < training_bytes / 2 {
         return None;
     }
     let (mut context, mut frame) = (zstd_safe::CCtx::try_create()?, Vec::new());
-    let alone = stored_bytes(&held_out, 64 << 10, &mut frame, |frame, piece| context.compress(frame, piece, LEVEL))?;
-    if alone > held_out.len() - held_out.len() / 8 {
+    let bytes_without =
+        stored_bytes(&holdout, 64 << 10, &mut frame, |frame, sample| context.compress(frame, sample, LEVEL))?;
+    if bytes_without > holdout.len() - holdout.len() / 8 {
         return None; // noise, such as images
     }
-    if alone < held_out.len() / 32 {
+    if bytes_without < holdout.len() / 32 {
         return None; // repetitions within each chunk, which leave nothing to save
     }
-    let mut body = Vec::with_capacity(most_bytes);
-    zstd_safe::train_from_buffer(&mut body, &trained, &lengths).ok()?;
-    let decoding = Dictionary::new(body.clone()).ok()?;
-    let dictionary = EncodingDictionary::new(0, Arc::new(decoding)).ok()?;
-    let with = stored_bytes(&held_out, 32 << 10, &mut frame, |frame, piece| {
-        context.compress_using_cdict(frame, piece, &dictionary.prepared)
+    let mut body = Vec::with_capacity(max_bytes);
+    zstd_safe::train_from_buffer(&mut body, &training, &lengths).ok()?;
+    let decoding = ZstdDictionary::new(body.clone()).ok()?;
+    let zstd_dictionary = ZstdEncoderDictionary::new(0, Arc::new(decoding)).ok()?;
+    let bytes_with = stored_bytes(&holdout, 32 << 10, &mut frame, |frame, sample| {
+        context.compress_using_cdict(frame, sample, &zstd_dictionary.prepared)
     })?;
-    (with < alone - alone / 20).then_some(body)
+    (bytes_with < bytes_without - bytes_without / 20).then_some(body)
 }
 
 /// Returns the sum of the lengths of the frames of pieces of `length` bytes.
@@ -309,8 +311,8 @@ fn stored_bytes(
     mut compress: impl FnMut(&mut Vec<u8>, &[u8]) -> SafeResult,
 ) -> Option<usize> {
     frame.reserve(zstd_safe::compress_bound(length));
-    bytes.chunks(length).try_fold(0, |sum: usize, piece| {
+    bytes.chunks(length).try_fold(0, |sum: usize, sample| {
         frame.clear();
-        sum.checked_add(compress(frame, piece).ok()?)
+        sum.checked_add(compress(frame, sample).ok()?)
     })
 }

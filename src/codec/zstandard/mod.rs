@@ -13,33 +13,33 @@ mod frame;
 #[cfg(feature = "zstd")]
 pub(super) use blocks::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 #[cfg(feature = "zstd")]
-pub(crate) use frame::{Dictionary, EncodingDictionary, train};
-#[cfg(feature = "zstd")]
 pub(super) use frame::{FrameEncodeScratch, FrameScratch};
 #[cfg(all(test, feature = "zstd"))]
 pub(super) use frame::{MAGIC, stated_window};
+#[cfg(feature = "zstd")]
+pub(crate) use frame::{ZstdDictionary, ZstdEncoderDictionary, train};
 
 #[cfg(not(feature = "zstd"))]
 pub(super) use absent::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 #[cfg(not(feature = "zstd"))]
-pub(crate) use absent::{Dictionary, EncodingDictionary, train};
+pub(crate) use absent::{ZstdDictionary, ZstdEncoderDictionary, train};
 
 use crate::{Error, Result};
 
 /// The bytes that a dictionary begins with (RFC 8878, 5).
-const DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
+const ZSTD_DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
 /// The bytes of magic number and id.
-const DICTIONARY_HEAD_BYTES: usize = 8;
+const ZSTD_DICTIONARY_HEADER_BYTES: usize = 8;
 
 /// Checks how the body of a table that is a dictionary begins, as far as it can be checked without
 /// Zstandard.
-fn check_dictionary(body: &[u8]) -> Result<()> {
-    if body.starts_with(&DICTIONARY_MAGIC) && body.len() >= DICTIONARY_HEAD_BYTES {
+fn check_zstd_dictionary(body: &[u8]) -> Result<()> {
+    if body.starts_with(&ZSTD_DICTIONARY_MAGIC) && body.len() >= ZSTD_DICTIONARY_HEADER_BYTES {
         return Ok(());
     }
-    Err(no_dictionary("it does not begin with the magic number and an id"))
+    Err(malformed_zstd_dictionary("it does not begin with the magic number and an id"))
 }
 
-fn no_dictionary(reason: &str) -> Error {
-    Error::corrupt("R-5.13", format!("a table is no dictionary: {reason}"))
+fn malformed_zstd_dictionary(reason: &str) -> Error {
+    Error::corrupt("R-5.13", format!("a table is not a valid Zstandard dictionary: {reason}"))
 }

@@ -1,17 +1,17 @@
 //! Heads of chunks, and what their parts mean.
 
 use super::{FILE, rule};
-use crate::format::chunk::{ChunkEntry, ChunkHead, PARTS};
+use crate::format::chunk::{ChunkEntry, ChunkHeader, PARTS};
 use crate::format::content::Content;
-use crate::format::region::RegionHead;
+use crate::format::region::RegionHeader;
 use crate::format::schema::Layout;
 use crate::{ColumnSchema, DType, Extent, Result, Shape, limits};
 
-fn chunk(column: u32, sample_count: u32, raw_bytes: u32, flags: u16) -> Result<ChunkHead> {
+fn chunk(column: u32, sample_count: u32, raw_bytes: u32, flags: u16) -> Result<ChunkHeader> {
     let entry =
         ChunkEntry { offset: 0, first_sample: 0, stored_bytes: 0, sample_count, body_crc: 0, encoding: 0, flags };
-    let head = ChunkHead { column, raw_bytes, entry }.seal(FILE, 64, b"body")?;
-    ChunkHead::parse(&RegionHead::parse(&head.to_bytes(), 64)?, 3)
+    let header = ChunkHeader { column, raw_bytes, entry }.seal(FILE, 64, b"body")?;
+    ChunkHeader::parse(&RegionHeader::parse(&header.to_bytes(), 64)?, 3)
 }
 
 #[test]
@@ -24,9 +24,9 @@ fn chunks_at_their_limits_are_parsed_and_those_beyond_are_not() {
         (0, CHUNK_SAMPLES, SHARED_CHUNK_BYTES, PARTS),
         (0, 1, SHARED_CHUNK_BYTES + 1, 0),
     ] {
-        let head = chunk(column, samples, bytes, flags).expect("at a limit");
-        assert_eq!((head.column, head.entry.sample_count, head.raw_bytes), (column, samples, bytes));
-        assert_eq!(head.entry.has_parts(), flags == PARTS);
+        let header = chunk(column, samples, bytes, flags).expect("at a limit");
+        assert_eq!((header.column, header.entry.sample_count, header.raw_bytes), (column, samples, bytes));
+        assert_eq!(header.entry.has_parts(), flags == PARTS);
     }
     for (column, samples, bytes, flags) in
         [(3, 1, 0, 0), (0, 0, 0, 0), (0, CHUNK_SAMPLES + 1, 0, 0), (0, 1, CHUNK_BYTES + 1, 0), (0, 1, 0, PARTS << 1)]
@@ -72,17 +72,17 @@ fn one_sample(count: u32, extents: &[u32]) -> Vec<u8> {
 
 #[test]
 fn the_extents_of_a_sample_give_its_count() {
-    const MOST: u32 = limits::EXTENT;
+    const MAX: u32 = limits::EXTENT;
     let check = |count, extents: &[u32]| {
         let layout = layout(DType::U8, Shape::new(vec![Extent::Varying; extents.len()]));
         let shape = one_sample(count, extents);
         rule(Content { sample_count: 1, validity: None, shape: &shape, values: &[] }.check_extents(&layout, 0))
     };
     // the product of all but the zero is over 2^64
-    for (count, extents) in [(6, [2, 3, 1, 1]), (MOST, [1, MOST, 1, 1]), (0, [MOST, MOST, MOST, 0]), (0, [0; 4])] {
+    for (count, extents) in [(6, [2, 3, 1, 1]), (MAX, [1, MAX, 1, 1]), (0, [MAX, MAX, MAX, 0]), (0, [0; 4])] {
         assert_eq!(check(count, &extents), None, "{extents:?}");
     }
-    for (count, extents) in [(6, [2, 3, 1, 2]), (0, [MOST + 1, 0, 1, 1]), (0, [MOST; 4]), (1, [0, 1, 1, 1])] {
+    for (count, extents) in [(6, [2, 3, 1, 2]), (0, [MAX + 1, 0, 1, 1]), (0, [MAX; 4]), (1, [0, 1, 1, 1])] {
         assert_eq!(check(count, &extents), Some("R-4.7"), "{extents:?}");
     }
 }
@@ -134,7 +134,7 @@ fn an_element_that_all_equal_is_checked_as_each_of_them_would_be() {
 }
 
 #[test]
-fn the_sample_that_is_no_text_is_named() {
+fn an_error_names_the_sample_that_is_not_utf8() {
     let check = |values: &[u8]| {
         let ends: Vec<u8> = [2_u32, 2, 4].iter().flat_map(|end| end.to_le_bytes()).collect();
         let content = Content { sample_count: 3, validity: None, shape: &ends, values };

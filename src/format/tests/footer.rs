@@ -5,7 +5,7 @@ use super::{FILE, rule};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry};
 use crate::format::index::Run;
-use crate::format::region::RegionHead;
+use crate::format::region::RegionHeader;
 use crate::format::{CastFacts, Flags, schema_block};
 use crate::{ColumnSchema, DType, Result, Schema, Shape, limits};
 
@@ -33,8 +33,8 @@ fn schema() -> Schema {
 fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
     let block = schema_block::to_bytes(schema)?;
     let mut written = footer.clone();
-    let (head, body) = written.seal(FILE, offset, &block, ContentHasher::after(footer.content_id))?;
-    let parsed = Footer::parse(&RegionHead::parse(&head.to_bytes(), offset)?, &body, schema, &block)?;
+    let (header, body) = written.seal(FILE, offset, &block, ContentHasher::after(footer.content_id))?;
+    let parsed = Footer::parse(&RegionHeader::parse(&header.to_bytes(), offset)?, &body, schema, &block)?;
     assert_eq!(parsed.content_id, written.content_id);
     Ok(Footer { content_id: footer.content_id, ..parsed })
 }
@@ -45,14 +45,14 @@ fn parse(footer: &Footer) -> Result<Footer> {
 
 #[test]
 fn runs_cover_all_samples_in_chunks_that_can_be() {
-    const MOST: u64 = limits::CHUNK_SAMPLES as u64;
+    const MAX: u64 = limits::CHUNK_SAMPLES as u64;
     let good: [(u64, &[Run]); 7] = [
         (0, &[]),
         (5, &[run(0, 5, 5, 0)]),
         (5, &[run(0, 5, 3, 2)]),
         (4, &[run(0, 4, 2, 2)]),
-        (MOST, &[run(0, MOST, 1, limits::CHUNK_SAMPLES)]),
-        (MOST + 1, &[run(0, MOST + 1, 2, 0)]),
+        (MAX, &[run(0, MAX, 1, limits::CHUNK_SAMPLES)]),
+        (MAX + 1, &[run(0, MAX + 1, 2, 0)]),
         (9, &[run(0, 4, 2, 2), Run { offset: 8192, ..run(4, 5, 1, 0) }]),
     ];
     for (samples, runs) in good {
@@ -67,7 +67,7 @@ fn runs_cover_all_samples_in_chunks_that_can_be() {
         (4, &[run(0, 4, 5, 0)]),
         (5, &[run(0, 5, 2, 2)]),
         (5, &[run(0, 5, 4, 2)]),
-        (MOST + 1, &[run(0, MOST + 1, 1, 0)]),
+        (MAX + 1, &[run(0, MAX + 1, 1, 0)]),
         (3, &[run(0, 3, 1, limits::CHUNK_SAMPLES + 1)]),
         (6, &[run(0, 5, 1, 0)]),
         (9, &[run(0, 4, 2, 2), run(5, 5, 1, 0)]),
@@ -137,9 +137,9 @@ fn tables_ascend_and_are_no_more_than_the_format_allows() {
     }
     let long = TableEntry { body_bytes: 65, ..table(0, 0) };
     assert_eq!(rule(parse(vec![long, table(1, 0)])), Some("R-7.4"), "they overlap");
-    let most = limits::TABLES as u32;
-    assert_eq!(rule(parse((0..most).map(|i| table(0, i)).collect())), None);
-    assert_eq!(rule(parse((0..=most).map(|i| table(0, i)).collect())), Some("R-7.2"));
+    let max = limits::TABLES as u32;
+    assert_eq!(rule(parse((0..max).map(|i| table(0, i)).collect())), None);
+    assert_eq!(rule(parse((0..=max).map(|i| table(0, i)).collect())), Some("R-7.2"));
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn runs_are_no_more_than_the_format_allows() {
 }
 
 #[test]
-fn what_casts_and_encodings_did_is_kept_bit_by_bit() {
+fn facts_of_casts_and_encodings_round_trip_bit_by_bit() {
     let schema = Schema::new([ColumnSchema::tensor("c", DType::Bf16, Shape::scalar()).cast_from(DType::F32)]);
     let mut footer = footer(0, &[]);
     let cast = CastFacts { max_abs_error: 0.5, max_rel_error: f64::INFINITY, to_infinite: 3, to_subnormal: 4 };

@@ -3,8 +3,8 @@
 use super::{FILE, rule};
 use crate::ErrorKind;
 use crate::format::chunk::ChunkEntry;
-use crate::format::index::{PageHead, Run, page, samples_per_chunk};
-use crate::format::region::RegionHead;
+use crate::format::index::{PageHeader, Run, page, samples_per_chunk};
+use crate::format::region::RegionHeader;
 use crate::limits::INDEX_PAGE_BYTES;
 
 #[test]
@@ -19,22 +19,22 @@ fn pages_have_1_to_126_entries_and_nothing_else() {
         flags: 0,
     };
     let parse = |column, entries: usize| {
-        let (head, body) = page(FILE, 4096, column, 9, &vec![entry; entries])?;
+        let (header, body) = page(FILE, 4096, column, 9, &vec![entry; entries])?;
         assert_eq!(body.len(), 32 * entries);
-        PageHead::parse(&RegionHead::parse(&head.to_bytes(), 4096)?, 2)
+        PageHeader::parse(&RegionHeader::parse(&header.to_bytes(), 4096)?, 2)
     };
     for entries in [1, 126] {
-        let head = parse(1, entries).expect("a page");
-        assert_eq!((head.column, head.first_sample, head.first_chunk), (1, 5, 9));
-        assert_eq!(head.entry_count as usize, entries);
+        let header = parse(1, entries).expect("a page");
+        assert_eq!((header.column, header.first_sample, header.first_chunk), (1, 5, 9));
+        assert_eq!(header.entry_count as usize, entries);
     }
     assert_eq!(parse(0, 127).expect_err("too many entries").kind(), ErrorKind::OverLimit);
     assert_eq!(rule(parse(2, 1)), Some("R-6.1"));
     assert_eq!(rule(parse(0, 0)), Some("R-6.1"));
-    let (head, _) = page(FILE, 0, 0, 0, &[entry; 2]).expect("a page");
-    let head = RegionHead::parse(&head.to_bytes(), 0).expect("a head");
+    let (header, _) = page(FILE, 0, 0, 0, &[entry; 2]).expect("a page");
+    let header = RegionHeader::parse(&header.to_bytes(), 0).expect("a head");
     for body_bytes in [63, 65, INDEX_PAGE_BYTES] {
-        assert_eq!(rule(PageHead::parse(&RegionHead { body_bytes, ..head }, 2)), Some("R-6.1"));
+        assert_eq!(rule(PageHeader::parse(&RegionHeader { body_bytes, ..header }, 2)), Some("R-6.1"));
     }
 }
 

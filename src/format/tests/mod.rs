@@ -23,17 +23,17 @@ fn flags(incompat: u32, ro_compat: u32, compat: u32) -> Flags {
 }
 
 #[test]
-fn flags_are_united_bit_by_bit() {
-    let united = flags(0b0011, 0b0101, 0b1001).union(flags(0b0110, 0b0011, 0b0001));
-    assert_eq!(united, flags(0b0111, 0b0111, 0b1001));
-    assert!(united.contains(flags(0b0100, 0b0100, 0b1000)));
+fn the_union_of_flags_is_bitwise() {
+    let union_flags = flags(0b0011, 0b0101, 0b1001).union(flags(0b0110, 0b0011, 0b0001));
+    assert_eq!(union_flags, flags(0b0111, 0b0111, 0b1001));
+    assert!(union_flags.contains(flags(0b0100, 0b0100, 0b1000)));
     for missing in [flags(8, 0, 0), flags(0, 8, 0), flags(0, 0, 2), flags(1, 1, 3)] {
-        assert!(!united.contains(missing), "{missing:?}");
+        assert!(!union_flags.contains(missing), "{missing:?}");
     }
 }
 
 #[test]
-fn a_flag_nobody_knows_yet_bars_reading_appending_or_nothing() {
+fn unknown_flags_bar_reading_or_appending_or_nothing() {
     let refusals = |flags: Flags| [flags.check(), flags.check_writable()].map(|result| result.err().map(|e| e.kind()));
     assert_eq!(refusals(flags(1 << 31, 0, 0)), [Some(ErrorKind::TooNew), None]);
     assert_eq!(refusals(flags(0, 1 << 31, 0)), [None, Some(ErrorKind::TooNew)]);

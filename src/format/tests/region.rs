@@ -1,12 +1,12 @@
 //! Heads of regions.
 
 use super::{FILE, rule};
-use crate::format::region::{RegionHead, RegionKind};
+use crate::format::region::{RegionHeader, RegionKind};
 use crate::{ErrorKind, limits};
 
 #[test]
 fn bodies_end_at_the_limit_of_their_kind() {
-    let head = RegionHead::new(RegionKind::Header, FILE, 0, b"body").expect("a head");
+    let header = RegionHeader::new(RegionKind::Header, FILE, 0, b"body").expect("a head");
     let kinds = [
         (RegionKind::Header, limits::SCHEMA_BYTES),
         (RegionKind::Chunk, limits::CHUNK_BYTES),
@@ -16,13 +16,13 @@ fn bodies_end_at_the_limit_of_their_kind() {
         (RegionKind::Trailer, 0),
     ];
     for (kind, body_bytes) in kinds {
-        let parse = |body_bytes| RegionHead::parse(&RegionHead { kind, body_bytes, ..head }.to_bytes(), 0);
+        let parse = |body_bytes| RegionHeader::parse(&RegionHeader { kind, body_bytes, ..header }.to_bytes(), 0);
         assert_eq!(parse(body_bytes).expect("at the limit").kind, kind);
         assert_eq!(rule(parse(body_bytes + 1)), Some("R-2.5"));
     }
     let body = [0; limits::INDEX_PAGE_BYTES as usize + 1];
-    assert!(RegionHead::new(RegionKind::IndexPage, FILE, 0, &body[1..]).is_ok());
-    let error = RegionHead::new(RegionKind::IndexPage, FILE, 0, &body).expect_err("over the limit");
+    assert!(RegionHeader::new(RegionKind::IndexPage, FILE, 0, &body[1..]).is_ok());
+    let error = RegionHeader::new(RegionKind::IndexPage, FILE, 0, &body).expect_err("over the limit");
     assert_eq!(error.kind(), ErrorKind::OverLimit);
 }
 
@@ -36,7 +36,7 @@ fn regions_have_the_names_of_the_specification() {
 
 #[test]
 fn a_region_may_end_where_the_file_does() {
-    let head = RegionHead::new(RegionKind::Table, FILE, 128, b"body").expect("a head");
-    assert_eq!((head.body_offset(), head.end()), (192, 196));
-    assert_eq!([195, 196, 197].map(|bytes| rule(head.check_inside(bytes))), [Some("R-2.5"), None, None]);
+    let header = RegionHeader::new(RegionKind::Table, FILE, 128, b"body").expect("a head");
+    assert_eq!((header.body_offset(), header.end()), (192, 196));
+    assert_eq!([195, 196, 197].map(|bytes| rule(header.check_inside(bytes))), [Some("R-2.5"), None, None]);
 }

@@ -10,7 +10,7 @@
 use super::elements::plain_bytes;
 use crate::format::content::product_of_extents;
 use crate::import::plan::input_column::Level;
-use crate::import::rows::Problem;
+use crate::import::rows::RowError;
 use crate::limits;
 use arrow_array::builder::GenericByteBuilder;
 use arrow_array::cast::AsArray;
@@ -30,7 +30,7 @@ use std::result::Result;
 use std::sync::Arc;
 
 /// Returns the array behind dictionary and run-end encoding, and list views as lists.
-pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, Problem> {
+pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     match array.data_type() {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
@@ -74,7 +74,7 @@ fn field_of_runs<R: RunEndIndexType>(array: &ArrayRef, child: usize) -> Option<A
 }
 
 /// Expands a run-end encoded array: each row has its own value.
-fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
+fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     let runs = array.as_run_opt::<R>().ok_or_else(|| "run ends of an unknown type".to_owned())?;
     let ends = runs.run_ends().values();
     let mut run = runs.get_start_physical_index();
@@ -89,7 +89,7 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, Problem> {
 }
 
 /// Returns a list view as lists, one after the other.
-fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, Problem> {
+fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, RowError> {
     let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view of an unknown type".to_owned())?;
     let (mut ranges, mut count) = (Vec::new(), 0_usize);
     let mut ends = vec![O::usize_as(0)];
@@ -100,7 +100,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
             count = count.saturating_add(size);
         }
         let end = O::from_usize(count);
-        ends.push(end.ok_or_else(|| Problem::at(row, "the lists of a list view are too long together"))?);
+        ends.push(end.ok_or_else(|| RowError::at(row, "the lists of a list view are too long together"))?);
     }
     let values = by_range(array, views.values(), ranges.iter().cloned())?;
     GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
@@ -115,7 +115,7 @@ pub(super) fn by_index(
     values: &ArrayRef,
     indices: &[usize],
     nulls: Option<&NullBuffer>,
-) -> Result<ArrayRef, Problem> {
+) -> Result<ArrayRef, RowError> {
     let gathered = match values.data_type() {
         DataType::Utf8 => texts_by_index(values.as_string::<i32>(), indices, nulls)?,
         DataType::LargeUtf8 => texts_by_index(values.as_string::<i64>(), indices, nulls)?,
@@ -136,7 +136,7 @@ fn texts_by_index<T: ByteArrayType>(
     values: &GenericByteArray<T>,
     indices: &[usize],
     nulls: Option<&NullBuffer>,
-) -> Result<Option<ArrayRef>, Problem> {
+) -> Result<Option<ArrayRef>, RowError> {
     let is_valid =
         |row: usize, i: usize| nulls.is_none_or(|nulls| nulls.is_valid(row)) && i < values.len() && values.is_valid(i);
     let rows = || indices.iter().enumerate().map(|(row, &i)| is_valid(row, i).then_some(i));
@@ -184,7 +184,7 @@ fn by_range(
     array: &ArrayRef,
     values: &ArrayRef,
     ranges: impl Iterator<Item = Option<Range<usize>>> + Clone,
-) -> Result<ArrayRef, Problem> {
+) -> Result<ArrayRef, RowError> {
     if values.data_type() == &DataType::Null {
         return Ok(Arc::new(NullArray::new(ranges.map(|range| range.map_or(1, |range| range.len())).sum())));
     }
@@ -217,7 +217,7 @@ fn copied(
     Ok(make_array(out.freeze()))
 }
 
-fn failed(array: &ArrayRef, error: &ArrowError) -> Problem {
+fn failed(array: &ArrayRef, error: &ArrowError) -> RowError {
     format!("decoding {}: {error}", array.data_type()).into()
 }
 
@@ -231,7 +231,7 @@ pub(super) enum AnyList<'a> {
 
 impl<'a> AnyList<'a> {
     /// Returns the array as lists.
-    pub(super) fn of_any(array: &'a ArrayRef) -> Result<Self, Problem> {
+    pub(super) fn from_array(array: &'a ArrayRef) -> Result<Self, RowError> {
         match array.data_type() {
             DataType::FixedSizeList(_, length) => {
                 Self::of(array, &Level::Fixed(u32::try_from(*length).into_iter().collect()))
@@ -241,8 +241,9 @@ impl<'a> AnyList<'a> {
     }
 
     /// Returns the array as lists of the level that the schema states.
-    pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, Problem> {
-        let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+    pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, RowError> {
+        let mismatch =
+            || RowError::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
         match level {
             Level::Open => match array.data_type() {
                 DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
@@ -256,8 +257,8 @@ impl<'a> AnyList<'a> {
             Level::Fixed(extents) => {
                 let list = array.as_fixed_size_list_opt().ok_or_else(mismatch)?;
                 let length = usize::try_from(list.value_length()).map_err(|_| mismatch())?;
-                let due = product_of_extents(extents);
-                if due == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
+                let expected = product_of_extents(extents);
+                if expected == Some(length) { Ok(Self::Fixed(list, length)) } else { Err(mismatch()) }
             }
         }
     }
@@ -299,7 +300,7 @@ impl<'a> AnyList<'a> {
 }
 
 /// The bytes that a row takes at least, of any type but null.
-const OFFSET_BYTES: usize = 4;
+const MIN_ROW_BYTES: usize = 4;
 /// The maximum number of bytes that are decoded at once: those of the largest sample.
 const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: it has at least 32 bits
 
@@ -317,68 +318,68 @@ fn is_encoded(data_type: &DataType) -> bool {
 }
 
 /// Refuses rows that have too many bytes when they are decoded.
-pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), Problem> {
-    let bytes = |range: Range<usize>, most| {
-        let offset_bytes = range.len().saturating_mul(OFFSET_BYTES);
-        offset_bytes.max(decoded_bytes(array, range, most))
+pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), RowError> {
+    let bytes = |range: Range<usize>, limit| {
+        let offset_bytes = range.len().saturating_mul(MIN_ROW_BYTES);
+        offset_bytes.max(decoded_bytes(array, range, limit))
     };
     check_bytes(sum(ranges, MAX_BYTES, bytes))
 }
 
 /// Refuses more bytes than a sample has, or than there is memory for. Several samples are decoded
 /// together only if they have fewer, so that the first is at fault.
-fn check_bytes(bytes: usize) -> Result<(), Problem> {
+fn check_bytes(bytes: usize) -> Result<(), RowError> {
     let has_memory = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if bytes <= MAX_BYTES && has_memory() {
         return Ok(());
     }
     let message = format!("values that have {bytes} bytes when they are decoded, or more; {MAX_BYTES} are possible");
-    Err(Problem::at(0, message))
+    Err(RowError::at(0, message))
 }
 
-/// Returns the bytes of some rows of an array when they are decoded, or more than `most` if they
+/// Returns the bytes of some rows of an array when they are decoded, or more than `limit` if they
 /// have more. Offsets and bitmaps do not count.
-fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, most: usize) -> usize {
+fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     match array.data_type() {
         DataType::Utf8 => text_bytes(array.as_string::<i32>(), &rows),
         DataType::LargeUtf8 => text_bytes(array.as_string::<i64>(), &rows),
         DataType::Binary => text_bytes(array.as_binary::<i32>(), &rows),
         DataType::LargeBinary => text_bytes(array.as_binary::<i64>(), &rows),
-        DataType::Utf8View => view_bytes(array.as_string_view(), rows, most),
-        DataType::BinaryView => view_bytes(array.as_binary_view(), rows, most),
+        DataType::Utf8View => view_bytes(array.as_string_view(), rows, limit),
+        DataType::BinaryView => view_bytes(array.as_binary_view(), rows, limit),
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             let (keys, values) = (dictionary.keys(), dictionary.values());
             downcast_integer_array!(
-                keys => dictionary_bytes(keys, values, rows, most),
+                keys => dictionary_bytes(keys, values, rows, limit),
                 _ => 0
             )
         }
         DataType::RunEndEncoded(ends, _) => match ends.data_type() {
-            DataType::Int16 => run_bytes::<Int16Type>(array, &rows, most),
-            DataType::Int32 => run_bytes::<Int32Type>(array, &rows, most),
-            _ => run_bytes::<Int64Type>(array, &rows, most),
+            DataType::Int16 => run_bytes::<Int16Type>(array, &rows, limit),
+            DataType::Int32 => run_bytes::<Int32Type>(array, &rows, limit),
+            _ => run_bytes::<Int64Type>(array, &rows, limit),
         },
-        DataType::ListView(_) => list_view_bytes::<i32>(array, rows, most),
-        DataType::LargeListView(_) => list_view_bytes::<i64>(array, rows, most),
+        DataType::ListView(_) => list_view_bytes::<i32>(array, rows, limit),
+        DataType::LargeListView(_) => list_view_bytes::<i64>(array, rows, limit),
         DataType::Struct(_) => {
-            sum(array.as_struct().columns().iter(), most, |field, most| decoded_bytes(field, rows.clone(), most))
+            sum(array.as_struct().columns().iter(), limit, |field, limit| decoded_bytes(field, rows.clone(), limit))
         }
         DataType::FixedSizeBinary(width) => rows.len().saturating_mul(usize::try_from(*width).unwrap_or(0)),
         DataType::Boolean => rows.len(),
         data_type => match data_type.primitive_width() {
             Some(width) => rows.len().saturating_mul(width),
-            None => list_bytes(array, &rows, most),
+            None => list_bytes(array, &rows, limit),
         },
     }
 }
 
-/// Adds numbers up to more than `most`. `bytes` is given what is left of that.
-fn sum<T>(all: impl Iterator<Item = T>, most: usize, bytes: impl Fn(T, usize) -> usize) -> usize {
+/// Adds numbers up to more than `limit`. `bytes` is given what is left of that.
+fn sum<T>(all: impl Iterator<Item = T>, limit: usize, bytes: impl Fn(T, usize) -> usize) -> usize {
     let mut total = 0_usize;
     for one in all {
-        total = total.saturating_add(bytes(one, most.saturating_sub(total)));
-        if total > most {
+        total = total.saturating_add(bytes(one, limit.saturating_sub(total)));
+        if total > limit {
             break;
         }
     }
@@ -390,22 +391,22 @@ fn text_bytes<T: ByteArrayType>(array: &GenericByteArray<T>, rows: &Range<usize>
     offset(rows.end).saturating_sub(offset(rows.start))
 }
 
-fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>, rows: Range<usize>, most: usize) -> usize {
+fn view_bytes<T: ByteViewType>(array: &GenericByteViewArray<T>, rows: Range<usize>, limit: usize) -> usize {
     let views = array.views().get(rows).unwrap_or(&[]);
-    sum(views.iter(), most, |view, _| ByteView::from(*view).length.as_usize())
+    sum(views.iter(), limit, |view, _| ByteView::from(*view).length.as_usize())
 }
 
 fn dictionary_bytes<K: ArrowPrimitiveType>(
     keys: &PrimitiveArray<K>,
     values: &ArrayRef,
     rows: Range<usize>,
-    most: usize,
+    limit: usize,
 ) -> usize {
     let present = rows.filter(|&row| keys.is_valid(row)).filter_map(|row| keys.values().get(row));
-    sum(present.map(|key| key.as_usize()), most, |key, most| decoded_bytes(values, one(key), most))
+    sum(present.map(|key| key.as_usize()), limit, |key, limit| decoded_bytes(values, one(key), limit))
 }
 
-fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, most: usize) -> usize {
+fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, limit: usize) -> usize {
     let Some(runs) = array.as_run_opt::<R>().filter(|_| !rows.is_empty()) else { return 0 };
     let shifted = |row: usize| row.saturating_add(runs.offset());
     let (mut at, end) = (shifted(rows.start), shifted(rows.end));
@@ -417,23 +418,23 @@ fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, most: us
         length
     });
     let used = (first..).zip(lengths).take_while(|(_, length)| *length > 0);
-    sum(used, most, |(run, length), most| decoded_bytes(runs.values(), one(run), most).saturating_mul(length))
+    sum(used, limit, |(run, length), limit| decoded_bytes(runs.values(), one(run), limit).saturating_mul(length))
 }
 
 /// Returns the bytes of lists: those of their members, and at least one for each.
-fn list_bytes(array: &ArrayRef, rows: &Range<usize>, most: usize) -> usize {
-    let Ok(list) = AnyList::of_any(array) else { return 0 };
+fn list_bytes(array: &ArrayRef, rows: &Range<usize>, limit: usize) -> usize {
+    let Ok(list) = AnyList::from_array(array) else { return 0 };
     let members = list.start(rows.start)..list.start(rows.end);
-    members.len().max(decoded_bytes(list.values(), members, most))
+    members.len().max(decoded_bytes(list.values(), members, limit))
 }
 
 /// Returns the bytes of list views: those of their members, and at least one for each.
-fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, most: usize) -> usize {
+fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     let Some(views) = array.as_list_view_opt::<O>() else { return 0 };
     let view = |row: usize| Some((views.offsets().get(row)?.as_usize(), views.sizes().get(row)?.as_usize()));
     let present = rows.filter(|&row| views.is_valid(row)).filter_map(view);
-    sum(present, most, |(start, size), most| {
-        size.max(decoded_bytes(views.values(), start..start.saturating_add(size), most))
+    sum(present, limit, |(start, size), limit| {
+        size.max(decoded_bytes(views.values(), start..start.saturating_add(size), limit))
     })
 }
 
@@ -445,7 +446,7 @@ fn one(i: usize) -> Range<usize> {
 /// decoder then stay in the processor's cache, and are not fetched from the system each time.
 pub(in crate::import) const SLICE_BYTES: usize = 2 << 20;
 /// The bytes kept for each sample of a column while a slice is converted.
-const SAMPLE_BYTES: usize = 64;
+const SAMPLE_OVERHEAD_BYTES: usize = 64;
 
 /// A record batch in slices of consecutive rows.
 pub(super) struct Slices {
@@ -455,16 +456,16 @@ pub(super) struct Slices {
     next: usize,
     /// The rows of the next slice, unless it would be too large.
     step: usize,
-    most_rows: usize,
+    max_rows: usize,
 }
 
 impl Slices {
     /// Begins with the first row of a batch. `added_bytes` are those that each row takes beyond its
     /// own.
     pub(super) fn of(batch: RecordBatch, added_bytes: usize) -> Self {
-        let most_rows = rows_per_slice(&batch, added_bytes).max(1);
+        let max_rows = rows_per_slice(&batch, added_bytes).max(1);
         let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();
-        Self { batch, encoded, next: 0, step: most_rows, most_rows }
+        Self { batch, encoded, next: 0, step: max_rows, max_rows }
     }
 
     /// Returns whether the columns have too many bytes in the next rows.
@@ -485,7 +486,7 @@ impl Iterator for Slices {
             rows /= 2;
         }
         // the rows behind are probably as large
-        self.step = rows.saturating_mul(2).min(self.most_rows);
+        self.step = rows.saturating_mul(2).min(self.max_rows);
         let slice = self.batch.slice(self.next, rows);
         self.next = self.next.saturating_add(rows);
         Some(slice)
@@ -494,7 +495,8 @@ impl Iterator for Slices {
 
 fn rows_per_slice(batch: &RecordBatch, added_bytes: usize) -> usize {
     let rows = batch.num_rows().max(1);
-    let arrays = batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_BYTES));
+    let arrays =
+        batch.columns().iter().map(|array| bytes_of(array).div_ceil(rows).saturating_add(SAMPLE_OVERHEAD_BYTES));
     SLICE_BYTES / arrays.fold(added_bytes.max(1), usize::saturating_add)
 }
 
@@ -517,13 +519,13 @@ mod tests {
     fn dictionaries_of_numbers_of_any_width_are_their_values() {
         let keys = Int8Array::from(vec![Some(2), Some(0), None, Some(1), Some(2)]);
         let decoded = |values: ArrayRef| decoded(DictionaryArray::new(keys.clone(), values).slice(1, 4));
-        let due = [Some(7), None, Some(8), Some(9)];
+        let expected = [Some(7), None, Some(8), Some(9)];
         let bytes = decoded(Arc::new(Int8Array::from(vec![7, 8, 9])));
-        assert_eq!(bytes.as_primitive::<Int8Type>(), &Int8Array::from(due.map(|x| x.map(|x| x as i8)).to_vec()));
+        assert_eq!(bytes.as_primitive::<Int8Type>(), &Int8Array::from(expected.map(|x| x.map(|x| x as i8)).to_vec()));
         let words = decoded(Arc::new(Int32Array::from(vec![7, 8, 9])));
-        assert_eq!(words.as_primitive::<Int32Type>(), &Int32Array::from(due.to_vec()));
+        assert_eq!(words.as_primitive::<Int32Type>(), &Int32Array::from(expected.to_vec()));
         let words = decoded(Arc::new(Int64Array::from(vec![7, 8, 9])));
-        assert_eq!(words.as_primitive::<Int64Type>(), &Int64Array::from(due.map(|x| x.map(i64::from)).to_vec()));
+        assert_eq!(words.as_primitive::<Int64Type>(), &Int64Array::from(expected.map(|x| x.map(i64::from)).to_vec()));
     }
 
     #[test]
@@ -533,8 +535,8 @@ mod tests {
         });
         let keys = Int8Array::from(vec![Some(2), Some(0), None, Some(1), Some(0)]);
         let outer = DictionaryArray::new(keys, Arc::new(inner));
-        let due = StringArray::from(vec![Some("b"), None, None, Some("b")]);
-        assert_eq!(decoded(outer.slice(1, 4)).as_string::<i32>(), &due);
+        let expected = StringArray::from(vec![Some("b"), None, None, Some("b")]);
+        assert_eq!(decoded(outer.slice(1, 4)).as_string::<i32>(), &expected);
     }
 
     #[test]
@@ -566,8 +568,8 @@ mod tests {
         let rows = [Some(7), Some(7), None, Some(9), Some(9), Some(9)];
         for start in 0..6 {
             for count in 0..=6 - start {
-                let due = Int32Array::from(rows[start..start + count].to_vec());
-                assert_eq!(decoded(runs.slice(start, count)).as_primitive::<Int32Type>(), &due, "{start} {count}");
+                let expected = Int32Array::from(rows[start..start + count].to_vec());
+                assert_eq!(decoded(runs.slice(start, count)).as_primitive::<Int32Type>(), &expected, "{start} {count}");
             }
         }
     }
@@ -592,8 +594,8 @@ mod tests {
         let views: ArrayRef = Arc::new(views.finish());
         assert_eq!(decoded_bytes(&views, 0..1, usize::MAX), 1000);
         let members = views.as_list_view::<i64>().values();
-        let most = MAX_BYTES / OFFSET_BYTES / 1000;
+        let limit = MAX_BYTES / MIN_ROW_BYTES / 1000;
         let rows = |count| std::iter::repeat_n(0..1000, count);
-        assert!(check_rows(members, rows(1)).is_ok() && check_rows(members, rows(most + 1)).is_err());
+        assert!(check_rows(members, rows(1)).is_ok() && check_rows(members, rows(limit + 1)).is_err());
     }
 }

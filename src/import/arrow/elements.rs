@@ -27,17 +27,17 @@ use arrow_schema::{DataType, IntervalUnit};
 use std::result::Result;
 
 /// Bytes of an INT96 timestamp, and of an interval of Parquet.
-pub(in crate::import) const PARQUET_BYTES: usize = 12;
+pub(in crate::import) const INT96_BYTES: usize = 12;
 
 /// The reason why an array cannot be stored, and the element that is at fault.
-pub(super) struct Refused {
+pub(super) struct Refusal {
     pub element: Option<usize>,
     pub message: String,
 }
 
-impl Refused {
+impl Refusal {
     /// Refuses an array of another type than that of its field.
-    pub(super) fn denied(array: &ArrayRef) -> Self {
+    pub(super) fn wrong_type(array: &ArrayRef) -> Self {
         let message = format!("a batch has elements of {}, which its schema denies", array.data_type());
         Self { element: None, message }
     }
@@ -52,10 +52,10 @@ pub(super) enum Values {
 }
 
 /// Returns all elements of an array, as they are pushed.
-pub(super) fn values(array: &ArrayRef, stored: StoredElement) -> Result<Values, Refused> {
+pub(super) fn values(array: &ArrayRef, stored: StoredElement) -> Result<Values, Refusal> {
     let data_type = array.data_type();
     let dtype = stored.dtype;
-    let plain = |width| plain_bytes(array, width).ok_or_else(|| Refused::denied(array));
+    let plain = |width| plain_bytes(array, width).ok_or_else(|| Refusal::wrong_type(array));
     let bytes = match (data_type, dtype) {
         _ if data_type.is_decimal() => Buffer::from_vec(decimals(array, stored)?),
         (DataType::Interval(_), _) => intervals(array, stored)?,
@@ -71,7 +71,7 @@ pub(super) fn values(array: &ArrayRef, stored: StoredElement) -> Result<Values, 
         (DataType::FixedSizeBinary(_), DType::I32 | DType::I64) => Buffer::from_vec(parquet_intervals(array, stored)?),
         (DataType::UInt16, DType::Bf16) if stored.extent.is_none() => plain(2)?,
         (DataType::UInt8, small) if small.is_small() => plain(1)?,
-        _ if element(data_type) != Some(stored) => return Err(Refused::denied(array)),
+        _ if element(data_type) != Some(stored) => return Err(Refusal::wrong_type(array)),
         (DataType::Boolean, _) => {
             let bits = array.as_boolean().values();
             Buffer::from_vec(bits.iter().map(u8::from).collect::<Vec<u8>>())
@@ -100,18 +100,18 @@ pub(super) fn plain_bytes(array: &ArrayRef, width: usize) -> Option<Buffer> {
 pub(super) fn converted<T: Clone + Default>(
     array: &dyn Array,
     convert: impl Fn(usize) -> Result<T, String>,
-) -> Result<Vec<T>, Refused> {
+) -> Result<Vec<T>, Refusal> {
     let one = |i| {
         if array.is_null(i) {
             return Ok(T::default());
         }
-        convert(i).map_err(|message| Refused { element: Some(i), message })
+        convert(i).map_err(|message| Refusal { element: Some(i), message })
     };
     (0..array.len()).map(one).collect()
 }
 
 /// Integers that are declared narrower than a Parquet file stores them, which a value may belie.
-fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -> Result<Buffer, Refused> {
+fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -> Result<Buffer, Refusal> {
     let values = array.as_primitive::<Int32Type>().values();
     converted(array, |i| {
         let value = values.get(i).copied().unwrap_or(0); // inside the array
@@ -120,8 +120,8 @@ fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -
     .map(Buffer::from_vec)
 }
 
-pub(super) fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
-    let values = array.as_fixed_size_binary_opt().ok_or_else(|| Refused::denied(array))?;
+pub(super) fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refusal> {
+    let values = array.as_fixed_size_binary_opt().ok_or_else(|| Refusal::wrong_type(array))?;
     converted(array, |i| {
         let value = values.value(i).try_into().map_err(|_| "an INT96 timestamp is not 12 bytes long".to_owned())?;
         Ok(nanoseconds(value))
@@ -129,7 +129,7 @@ pub(super) fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refused> {
 }
 
 /// Returns the bytes of all decimals. Nulls become zero.
-fn decimals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused> {
+fn decimals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refusal> {
     match array.data_type() {
         DataType::Decimal32(..) => decimals_of::<Decimal32Type>(array, stored),
         DataType::Decimal64(..) => decimals_of::<Decimal64Type>(array, stored),
@@ -138,22 +138,22 @@ fn decimals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused>
     }
 }
 
-fn decimals_of<T: DecimalType>(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused>
+fn decimals_of<T: DecimalType>(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refusal>
 where
     i256: From<T::Native>,
 {
-    let decimals = array.as_primitive_opt::<T>().ok_or_else(|| Refused::denied(array))?;
+    let decimals = array.as_primitive_opt::<T>().ok_or_else(|| Refusal::wrong_type(array))?;
     let push = match (stored.dtype, stored.extent) {
         (DType::I32, None) => push_i32,
         (DType::I64, None) => push_i64,
         (DType::U8, Some(16)) => push_16_bytes,
         (DType::U8, Some(32)) => push_32_bytes,
-        _ => return Err(Refused::denied(array)),
+        _ => return Err(Refusal::wrong_type(array)),
     };
     let mut bytes = Vec::new();
     for (i, value) in decimals.iter().enumerate() {
         let value = value.map_or(i256::ZERO, i256::from);
-        push(value, &mut bytes).ok_or_else(|| Refused { element: Some(i), message: too_large(array, value) })?;
+        push(value, &mut bytes).ok_or_else(|| Refusal { element: Some(i), message: too_large(array, value) })?;
     }
     Ok(bytes)
 }
@@ -184,17 +184,17 @@ fn too_large(array: &ArrayRef, value: i256) -> String {
 }
 
 /// Returns the bytes of all intervals.
-fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refused> {
+fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refusal> {
     if stored_element(array.data_type()) != Some(stored) {
-        return Err(Refused::denied(array));
+        return Err(Refusal::wrong_type(array));
     }
-    let plain = |width| plain_bytes(array, width).ok_or_else(|| Refused::denied(array));
+    let plain = |width| plain_bytes(array, width).ok_or_else(|| Refusal::wrong_type(array));
     match array.data_type() {
         DataType::Interval(IntervalUnit::YearMonth) => plain(4),
         DataType::Interval(IntervalUnit::DayTime) => plain(8), // days, then milliseconds
         _ => {
             let intervals = array.as_primitive_opt::<IntervalMonthDayNanoType>();
-            let intervals = intervals.ok_or_else(|| Refused::denied(array))?.values().iter();
+            let intervals = intervals.ok_or_else(|| Refusal::wrong_type(array))?.values().iter();
             let parts = intervals.flat_map(|x| [i64::from(x.months), i64::from(x.days), x.nanoseconds]);
             Ok(Buffer::from_vec(parts.collect::<Vec<i64>>()))
         }
@@ -202,21 +202,21 @@ fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refused>
 }
 
 /// Returns the bytes of all intervals of an array that Parquet has.
-fn parquet_intervals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refused> {
-    let intervals = array.as_fixed_size_binary_opt().ok_or_else(|| Refused::denied(array))?;
+fn parquet_intervals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refusal> {
+    let intervals = array.as_fixed_size_binary_opt().ok_or_else(|| Refusal::wrong_type(array))?;
     let numbers = |i| numbers(intervals.value(i));
     Ok(match (stored.dtype, stored.extent) {
         (DType::I32, None) => converted(array, |i| only_months(numbers(i)?))?.into_flattened(),
         (DType::I32, Some(2)) => converted(array, |i| without_months(numbers(i)?))?.into_flattened().into_flattened(),
         (DType::I64, Some(3)) => converted(array, |i| all_parts(numbers(i)?))?.into_flattened().into_flattened(),
-        _ => return Err(Refused::denied(array)),
+        _ => return Err(Refusal::wrong_type(array)),
     })
 }
 
 fn numbers(bytes: &[u8]) -> Result<[u32; 3], String> {
     match bytes.as_chunks::<4>() {
         ([months, days, milliseconds], []) => Ok([*months, *days, *milliseconds].map(u32::from_le_bytes)),
-        _ => Err(format!("an interval of {} bytes, which has {PARQUET_BYTES}", bytes.len())),
+        _ => Err(format!("an interval of {} bytes, which has {INT96_BYTES}", bytes.len())),
     }
 }
 
@@ -244,7 +244,7 @@ fn all_parts([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 8]; 3], Str
 }
 
 /// Returns the nanoseconds since 1970.
-fn nanoseconds(value: [u8; PARQUET_BYTES]) -> i128 {
+fn nanoseconds(value: [u8; INT96_BYTES]) -> i128 {
     const JULIAN_DAY_OF_1970: i128 = 2_440_588;
     const DAY: i128 = 86_400_000_000_000;
     const SPARK_WRAPS_AT: i128 = 1_000 << 64;
@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn microseconds_that_wrapped_are_unwrapped() {
         let value = |day: i32, in_day: i64| {
-            let mut bytes = [0; PARQUET_BYTES];
+            let mut bytes = [0; INT96_BYTES];
             bytes[..8].copy_from_slice(&in_day.to_le_bytes());
             bytes[8..].copy_from_slice(&day.to_le_bytes());
             nanoseconds(bytes)

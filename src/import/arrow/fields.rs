@@ -1,8 +1,8 @@
 //! The columns that the fields of a schema become, and names for fields that have none of their
 //! own.
 //!
-//! A column is found by its name. So [`distinct`] first renames the second of two fields with one
-//! name. Then [`FieldWay`] goes through structs and through lists of what is not an element of a
+//! A column is found by its name. So [`with_distinct_names`] first renames the second of two fields with one
+//! name. Then [`FieldPath`] goes through structs and through lists of what is not an element of a
 //! tensor, and finds a column at each end of the way, and one for the nulls of each struct.
 
 use super::metadata;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// The way from the schema to a field, and to the columns inside it.
 #[derive(Clone)]
-pub(super) struct FieldWay<'a> {
+pub(super) struct FieldPath<'a> {
     name: String,
     path: String,
     /// The field of the schema, then fields of structs.
@@ -39,10 +39,10 @@ pub(super) struct FieldWay<'a> {
 /// Refuses a schema whose columns would take too much memory: a file of some megabytes can have
 /// very many in a struct of a long name, which each of them repeats.
 pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
-    const MOST_BYTES: usize = 256 << 20;
+    const MAX_BYTES: usize = 256 << 20;
     let fields = schema.fields().iter();
     let bytes = fields.fold(0_usize, |bytes, field| bytes.saturating_add(column_bytes(field, 0)));
-    if bytes <= MOST_BYTES {
+    if bytes <= MAX_BYTES {
         return Ok(());
     }
     Err(Error::bad_input(format!("the schema has too many columns: their names and types take {bytes} bytes")))
@@ -62,7 +62,7 @@ fn column_bytes(field: &Field, outer: usize) -> usize {
     children.iter().fold(own, |bytes, child| bytes.saturating_add(column_bytes(child, name)))
 }
 
-impl<'a> FieldWay<'a> {
+impl<'a> FieldPath<'a> {
     /// Begins with a field of the schema.
     pub(super) fn to(i: usize, field: &'a Field) -> Self {
         Self {
@@ -96,25 +96,25 @@ impl<'a> FieldWay<'a> {
     /// Goes to a field of a struct. Names that are too long for a column do not grow, because each
     /// of very many fields has them.
     fn to_child(&self, i: usize, child: &Field) -> Self {
-        let mut way = self.clone();
-        (way.name, way.path) = if self.name.len() > limits::NAME_BYTES {
-            (refused(&self.name).to_owned(), refused(&self.path).to_owned())
+        let mut child_path = self.clone();
+        (child_path.name, child_path.path) = if self.name.len() > limits::NAME_BYTES {
+            (truncated(&self.name).to_owned(), truncated(&self.path).to_owned())
         } else {
-            let name = refused(child.name());
+            let name = truncated(child.name());
             (format!("{}.{name}", self.name), format!("{}.{}", self.path, path::escaped(name)))
         };
-        way.in_struct = true;
-        way.list = None;
-        match way.levels.last_mut() {
+        child_path.in_struct = true;
+        child_path.list = None;
+        match child_path.levels.last_mut() {
             Some(level) => level.nullable |= is_nullable(child),
-            None => way.nullable |= is_nullable(child),
+            None => child_path.nullable |= is_nullable(child),
         }
-        if way.levels.is_empty() {
-            way.fields.push(i);
+        if child_path.levels.is_empty() {
+            child_path.fields.push(i);
         } else {
-            way.steps.push(Step::Field(i));
+            child_path.steps.push(Step::Field(i));
         }
-        way
+        child_path
     }
 
     fn enter_lists(mut self, list: &'a Field, item: &'a Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
@@ -163,7 +163,7 @@ impl<'a> FieldWay<'a> {
 }
 
 /// Returns so much of a name or path as shows that it is too long for a column.
-fn refused(name: &str) -> &str {
+fn truncated(name: &str) -> &str {
     let is_longer = |(at, _): &(usize, char)| *at > limits::NAME_BYTES;
     name.char_indices().find(is_longer).and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
@@ -171,29 +171,29 @@ fn refused(name: &str) -> &str {
 /// Returns whether lists have members that are no elements of a tensor.
 fn is_nested(field: &Field) -> bool {
     let data_type = decoded(field.data_type());
-    let is_no_element = |item: &FieldRef| match decoded(item.data_type()) {
+    let is_not_element = |item: &FieldRef| match decoded(item.data_type()) {
         DataType::Struct(_) => true,
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary => true,
         DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) | DataType::Null => true,
         _ => is_nested(item),
     };
-    matches!(data_type, DataType::Map(..)) || members(data_type).is_some_and(is_no_element)
+    matches!(data_type, DataType::Map(..)) || members(data_type).is_some_and(is_not_element)
 }
 
 /// Returns a schema with the same fields, in which no two of a struct have one name, and no two
 /// columns. The second `a` is named `a#2`, and a field without a name `#1`; so is the second of a
 /// column `a.b` and a field `b` of a struct `a`. The metadata keep the name that it had. Of the
 /// [`MARKS`] of fields, only `own_marks` remain.
-pub(super) fn distinct(schema: &Schema, own_marks: &[&str]) -> Schema {
-    let mut columns = Columns { own_marks, ..Columns::default() };
+pub(super) fn with_distinct_names(schema: &Schema, own_marks: &[&str]) -> Schema {
+    let mut columns = ColumnNames { own_marks, ..ColumnNames::default() };
     schema.fields().iter().for_each(|field| columns.collect(field, ""));
-    let fields = columns.all(schema.fields(), None);
+    let fields = columns.rename_fields(schema.fields(), None);
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
 /// The names of the columns of a schema.
 #[derive(Default)]
-struct Columns<'a> {
+struct ColumnNames<'a> {
     own_marks: &'a [&'a str],
     /// Those of the source.
     known: HashSet<String>,
@@ -201,7 +201,7 @@ struct Columns<'a> {
     taken: HashSet<String>,
 }
 
-impl Columns<'_> {
+impl ColumnNames<'_> {
     /// Collects the columns of a field behind the names of the structs around it.
     fn collect(&mut self, field: &Field, outer: &str) {
         let name = joined(outer, field.name());
@@ -214,7 +214,7 @@ impl Columns<'_> {
 
     /// Renames the fields of a struct, or of a schema, whose fields need names. `outer` are the
     /// names of the struct and of those around it.
-    fn all(&mut self, fields: &Fields, outer: Option<&str>) -> Fields {
+    fn rename_fields(&mut self, fields: &Fields, outer: Option<&str>) -> Fields {
         let around = outer.unwrap_or_default();
         let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
         let mut taken: HashSet<String> = HashSet::new();
@@ -243,7 +243,7 @@ impl Columns<'_> {
             if is_column {
                 self.taken.insert(column.clone().into_owned());
             }
-            let renamed = self.one(field, new.as_deref(), &column);
+            let renamed = self.rename_field(field, new.as_deref(), &column);
             named.push(renamed);
         }
         named.into()
@@ -251,8 +251,8 @@ impl Columns<'_> {
 
     /// Returns a field with another name, if it needs one, and the fields inside it with distinct
     /// names, behind `outer`.
-    fn one(&mut self, field: &FieldRef, name: Option<&str>, outer: &str) -> FieldRef {
-        let data_type = self.inside(field.data_type(), outer);
+    fn rename_field(&mut self, field: &FieldRef, name: Option<&str>, outer: &str) -> FieldRef {
+        let data_type = self.rename_type(field.data_type(), outer);
         let is_foreign = |mark: &&str| !self.own_marks.contains(mark) && field.metadata().contains_key(mark);
         let foreign: Vec<&str> = MARKS.into_iter().filter(is_foreign).collect();
         if data_type.is_none() && name.is_none() && foreign.is_empty() {
@@ -273,16 +273,16 @@ impl Columns<'_> {
     }
 
     /// Returns a type whose fields have distinct names. `None`: it has no fields.
-    fn inside(&mut self, data_type: &DataType, outer: &str) -> Option<DataType> {
+    fn rename_type(&mut self, data_type: &DataType, outer: &str) -> Option<DataType> {
         Some(match data_type {
-            DataType::Struct(fields) => DataType::Struct(self.all(fields, Some(outer))),
+            DataType::Struct(fields) => DataType::Struct(self.rename_fields(fields, Some(outer))),
             DataType::Dictionary(keys, values) => {
-                DataType::Dictionary(keys.clone(), Box::new(self.inside(values, outer)?))
+                DataType::Dictionary(keys.clone(), Box::new(self.rename_type(values, outer)?))
             }
             DataType::RunEndEncoded(ends, values) => {
-                DataType::RunEndEncoded(ends.clone(), self.one(values, None, outer))
+                DataType::RunEndEncoded(ends.clone(), self.rename_field(values, None, outer))
             }
-            _ => return with_members(data_type, |item| self.one(item, None, outer)),
+            _ => return with_members(data_type, |item| self.rename_field(item, None, outer)),
         })
     }
 }
@@ -324,7 +324,7 @@ mod tests {
 
     #[test]
     fn the_first_of_several_fields_keeps_its_name() {
-        let schema = distinct(&Schema::new(fields(&["a", "", "a", "a#2", "a", "", "b"])), &[]);
+        let schema = with_distinct_names(&Schema::new(fields(&["a", "", "a", "a#2", "a", "", "b"])), &[]);
         assert_eq!(names(schema.fields()), ["a", "#1", "a#3", "a#2", "a#4", "#2", "b"]);
         assert_eq!(schema.field(2).metadata()[NAME], "a");
         assert!(schema.field(0).metadata().is_empty() && schema.field(3).metadata().is_empty());
@@ -334,7 +334,7 @@ mod tests {
     fn fields_of_structs_are_named_wherever_they_are() {
         let pair = DataType::Struct(fields(&["a", "a", ""]));
         let list = DataType::new_list(DataType::Dictionary(Box::new(DataType::Int8), Box::new(pair)), true);
-        let schema = distinct(&Schema::new(vec![Field::new("x", list, true)]), &[]);
+        let schema = with_distinct_names(&Schema::new(vec![Field::new("x", list, true)]), &[]);
         let DataType::List(item) = schema.field(0).data_type() else { panic!() };
         let DataType::Dictionary(_, pair) = item.data_type() else { panic!() };
         let DataType::Struct(fields) = pair.as_ref() else { panic!() };
@@ -345,11 +345,12 @@ mod tests {
     fn no_two_columns_have_one_name() {
         let a = |names| Field::new("a", DataType::Struct(fields(names)), true);
         let plain = |name: &str| Field::new(name, DataType::Int8, true);
-        let schema = distinct(&Schema::new(vec![a(&["b", "c"]), plain("a.b"), plain("a.d"), plain("a.b#2")]), &[]);
+        let schema =
+            with_distinct_names(&Schema::new(vec![a(&["b", "c"]), plain("a.b"), plain("a.d"), plain("a.b#2")]), &[]);
         assert_eq!(names(schema.fields()), ["a", "a.b#3", "a.d", "a.b#2"]);
         assert_eq!(schema.field(1).metadata()[NAME], "a.b");
         let list = Field::new("a", DataType::new_list(DataType::Struct(fields(&["b", "c"])), true), true);
-        let schema = distinct(&Schema::new(vec![plain("a.b"), list]), &[]);
+        let schema = with_distinct_names(&Schema::new(vec![plain("a.b"), list]), &[]);
         let DataType::List(item) = schema.field(1).data_type() else { panic!() };
         let DataType::Struct(fields) = item.data_type() else { panic!() };
         assert_eq!(names(fields), ["b#2", "c"]);
@@ -358,6 +359,6 @@ mod tests {
     #[test]
     fn names_of_an_input_are_not_believed() {
         let field = Field::new("a", DataType::Int8, true).with_metadata([(NAME, "b")]);
-        assert!(distinct(&Schema::new(vec![field]), &[]).field(0).metadata().is_empty());
+        assert!(with_distinct_names(&Schema::new(vec![field]), &[]).field(0).metadata().is_empty());
     }
 }

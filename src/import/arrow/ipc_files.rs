@@ -4,9 +4,9 @@
 //! fails. So the claims of all messages are compared with the bytes that the file has, before the
 //! decoder uses them.
 
-use super::paths::{ColumnPath, Listed, SchemaOrder};
-use super::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
-use super::schema_bytes::{footer_in, mend_footer, mend_message, message_in, without_filler};
+use super::paths::{ColumnPath, FieldListing, SchemaOrder};
+use super::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
+use super::schema_bytes::{footer_in, message_in, repair_footer, repair_message, without_filler};
 use crate::bytes::le::u64_of;
 use crate::error::Advice;
 use crate::import::input::file::{InputFile, InputReader};
@@ -26,18 +26,18 @@ use std::sync::Arc;
 
 /// Opens an IPC file.
 pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<Ipc>> {
-    let (stated, schema) = check_file(file)?;
-    Ipc { file: Arc::clone(file), stated, schema: Arc::clone(&schema), order: SchemaOrder::default(), is_stream: false }
+    let (stats, schema) = check_file(file)?;
+    Ipc { file: Arc::clone(file), stats, schema: Arc::clone(&schema), order: SchemaOrder::default(), is_stream: false }
         .into_source(schema)
 }
 
 /// Opens an IPC stream that is in a file. The error about a file of another format lists the
 /// formats that are `accepted`.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> Result<ArrowSource<Ipc>> {
-    let stated = check_stream(file, accepted)?;
+    let stats = check_stream(file, accepted)?;
     let ipc = Ipc {
         file: Arc::clone(file),
-        stated,
+        stats,
         schema: Arc::new(Schema::empty()),
         order: SchemaOrder::default(),
         is_stream: true,
@@ -49,7 +49,7 @@ pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> R
 /// A file of Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
-    stated: Stated,
+    stats: IpcStats,
     schema: SchemaRef,
     order: SchemaOrder,
     is_stream: bool,
@@ -57,7 +57,7 @@ pub(in crate::import) struct Ipc {
 
 impl Ipc {
     fn into_source(self, schema: SchemaRef) -> Result<ArrowSource<Self>> {
-        let order = SchemaOrder::of(&schema, Listed::Nodes);
+        let order = SchemaOrder::of(&schema, FieldListing::Nodes);
         let (schema, dropped) = without_filler(Arc::unwrap_or_clone(schema));
         let schema = Arc::new(schema);
         let source = ArrowSource::new(&schema, Self { order, schema: Arc::clone(&schema), ..self })?;
@@ -67,15 +67,15 @@ impl Ipc {
     fn batches(&self, fields: &[usize]) -> Result<RecordBatches<'_>> {
         let fields = fields.to_vec();
         Ok(if self.is_stream {
-            Box::new(Guarded::new(self.stream_reader(Some(fields))?))
+            Box::new(CatchPanic::new(self.stream_reader(Some(fields))?))
         } else {
-            Box::new(Guarded::new(self.file_reader(fields)?))
+            Box::new(CatchPanic::new(self.file_reader(fields)?))
         })
     }
 
     /// Adds the column to an error of the decoder, which does not tell it: a field that fails to be
     /// decoded alone, found by halves.
-    fn blame(&self, mut fields: &[usize], error: Error) -> Error {
+    fn with_failing_column(&self, mut fields: &[usize], error: Error) -> Error {
         let fails =
             |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
         if fails(&[]) {
@@ -93,7 +93,7 @@ impl Ipc {
     /// Returns a reader of the file, with the schema that the decoder takes.
     fn reader(&self) -> Result<InputReader> {
         let reader = self.file.reader()?;
-        Ok(match &self.stated.patch {
+        Ok(match &self.stats.patch {
             Some((start, bytes)) => reader.patched(*start, bytes),
             None => reader,
         })
@@ -114,33 +114,33 @@ impl Records for Ipc {
     }
 
     fn row_count(&self) -> Option<u64> {
-        Some(self.stated.rows)
+        Some(self.stats.rows)
     }
 
     /// Dictionaries have nulls among their values, which the counts leave out.
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
-        let is_same = self.order.count == self.stated.nulls.len() && !self.stated.null_values;
+        let is_same = self.order.count == self.stats.nulls.len() && !self.stats.null_values;
         let nulls = self.order.range(path).filter(|_| is_same);
-        let nulls = nulls.and_then(|range| self.stated.nulls.get(range)).and_then(<[bool]>::split_first);
+        let nulls = nulls.and_then(|range| self.stats.nulls.get(range)).and_then(<[bool]>::split_first);
         nulls.is_none_or(|(own, inner)| if path.is_struct { *own } else { inner.contains(&true) })
     }
 
     fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
         let (batches, fields) = (self.batches(fields)?, fields.to_vec());
-        Ok(Box::new(batches.map(move |batch| batch.map_err(|error| self.blame(&fields, error)))))
+        Ok(Box::new(batches.map(move |batch| batch.map_err(|error| self.with_failing_column(&fields, error)))))
     }
 }
 
 /// The most decompressed bytes for each compressed byte: an RLE block of Zstandard has 4 bytes and
 /// becomes 128 KiB.
-const ZSTD_RATIO: u64 = 32 << 10;
-const LZ4_RATIO: u64 = 255;
+const MAX_ZSTD_RATIO: u64 = 32 << 10;
+const MAX_LZ4_RATIO: u64 = 255;
 /// The most rows of a batch that take no bytes, as nulls and runs do.
-const MOST_EMPTY_ROWS: u64 = 1 << 24;
+const MAX_EMPTY_ROWS: u64 = 1 << 24;
 
 /// The facts that the messages of a file or stream state.
 #[derive(Default)]
-struct Stated {
+struct IpcStats {
     rows: u64,
     /// Whether any batch has a null in a field, in the order of its messages: depth first.
     nulls: Vec<bool>,
@@ -150,13 +150,16 @@ struct Stated {
     patch: Option<(u64, Arc<[u8]>)>,
 }
 
-impl Stated {
+impl IpcStats {
     /// Adds a batch whose buffers have so many bytes when they are not compressed.
     fn add(&mut self, batch: &RecordBatch, bytes: u64) -> Result<()> {
-        let most = bytes.saturating_mul(8).max(MOST_EMPTY_ROWS);
-        let length = u64::try_from(batch.length()).ok().filter(|&length| length <= most);
+        let max_rows = bytes.saturating_mul(8).max(MAX_EMPTY_ROWS);
+        let length = u64::try_from(batch.length()).ok().filter(|&length| length <= max_rows);
         let length = length.ok_or_else(|| {
-            malformed_ipc(&format!("a batch of {} rows, of which its {bytes} bytes can have {most}", batch.length()))
+            malformed_ipc(&format!(
+                "a batch of {} rows, of which its {bytes} bytes can have {max_rows}",
+                batch.length()
+            ))
         })?;
         self.rows = self.rows.saturating_add(length);
         for (i, has_nulls) in node_nulls(batch).enumerate() {
@@ -176,10 +179,10 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
 
 /// Checks a file by the blocks in its footer, and returns its schema. The decoder reads all
 /// dictionaries of a file before it tells the schema.
-fn check_file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
+fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
-    let tail = bytes.read(bytes.length.saturating_sub(10), 10)?;
-    let Some((footer_bytes, b"ARROW1")) = tail.split_first_chunk::<4>() else {
+    let trailer = bytes.read(bytes.length.saturating_sub(10), 10)?;
+    let Some((footer_bytes, b"ARROW1")) = trailer.split_first_chunk::<4>() else {
         return Err(malformed_ipc("its end is not that of an Arrow file"));
     };
     let footer_bytes =
@@ -187,13 +190,13 @@ fn check_file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
     let start = bytes.length.checked_sub(10).and_then(|end| end.checked_sub(footer_bytes));
     let start = start.ok_or_else(cut_off)?;
     let mut content = bytes.read(start, footer_bytes)?;
-    let is_changed = mend_footer(&mut content);
+    let is_changed = repair_footer(&mut content);
     let footer = footer_in(&content).map_err(|error| malformed_ipc(&error.to_string()))?;
     check_version(footer.version())?;
     check_byte_order(footer.schema())?;
     let schema = footer.schema().ok_or_else(|| malformed_ipc("its footer has no schema"))?;
     let schema = try_fb_to_schema(schema).map_err(|error| malformed_ipc(&error.to_string()))?;
-    let mut stated = Stated::default();
+    let mut stats = IpcStats::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     let blocks = blocks.map(|block| {
         let positive = |number: i64| u64::try_from(number).map_err(|_| malformed_ipc("a negative offset or length"));
@@ -204,20 +207,20 @@ fn check_file(file: &InputFile) -> Result<(Stated, SchemaRef)> {
         Ok((start, body, end))
     });
     let blocks = blocks.collect::<Result<Vec<_>>>()?;
-    check_apart(blocks.iter().map(|&(start, _, end)| start..end).collect())?;
+    check_disjoint(blocks.iter().map(|&(start, _, end)| start..end).collect())?;
     for (start, body, end) in blocks {
-        let head = bytes.read(start, body - start)?;
-        let prefix = if head.starts_with(&CONTINUATION) { 8 } else { 4 };
-        let metadata = head.get(prefix..).ok_or_else(cut_off)?;
-        bytes.check_message(metadata, body, end - body, &mut stated)?;
+        let header = bytes.read(start, body - start)?;
+        let prefix = if header.starts_with(&CONTINUATION) { 8 } else { 4 };
+        let metadata = header.get(prefix..).ok_or_else(cut_off)?;
+        bytes.check_message(metadata, body, end - body, &mut stats)?;
     }
-    stated.patch = is_changed.then(|| (start, content.into()));
-    Ok((stated, Arc::new(schema)))
+    stats.patch = is_changed.then(|| (start, content.into()));
+    Ok((stats, Arc::new(schema)))
 }
 
 /// Refuses blocks that overlap, before one is read: a small file could name one message any number
 /// of times, and the decoder appends the values of a dictionary each time.
-fn check_apart(mut blocks: Vec<Range<u64>>) -> Result<()> {
+fn check_disjoint(mut blocks: Vec<Range<u64>>) -> Result<()> {
     blocks.sort_unstable_by_key(|block| block.start);
     match blocks.iter().zip(blocks.iter().skip(1)).all(|(block, next)| block.end <= next.start) {
         true => Ok(()),
@@ -226,9 +229,9 @@ fn check_apart(mut blocks: Vec<Range<u64>>) -> Result<()> {
 }
 
 /// Checks a stream message by message.
-fn check_stream(file: &InputFile, accepted: &str) -> Result<Stated> {
+fn check_stream(file: &InputFile, accepted: &str) -> Result<IpcStats> {
     let mut bytes = Bytes::open(file)?;
-    let (mut at, mut stated) = (0, Stated::default());
+    let (mut at, mut stats) = (0, IpcStats::default());
     while at < bytes.length {
         let is_first = at == 0;
         let known = |error: Error| if is_first { foreign(file, accepted) } else { error };
@@ -239,22 +242,22 @@ fn check_stream(file: &InputFile, accepted: &str) -> Result<Stated> {
             }
             break;
         }
-        let is_changed = is_first && mend_message(&mut metadata);
+        let is_changed = is_first && repair_message(&mut metadata);
         let message = message_in(&metadata).map_err(|error| known(malformed_ipc(&error.to_string())))?;
         if is_first {
             check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file, accepted))?))?;
         }
         check_version(message.version())?;
         let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed_ipc("a negative length"))?;
-        bytes.check_message(&metadata, at, body_bytes, &mut stated)?;
+        bytes.check_message(&metadata, at, body_bytes, &mut stats)?;
         if is_changed {
-            stated.patch = at.checked_sub(u64_of(metadata.len())).map(|start| (start, metadata.into()));
+            stats.patch = at.checked_sub(u64_of(metadata.len())).map(|start| (start, metadata.into()));
         }
         at += body_bytes; // lies in the file
     }
     match bytes.length - at {
         _ if at == 0 => Err(foreign(file, accepted)),
-        0 => Ok(stated),
+        0 => Ok(stats),
         rest => Err(malformed_ipc(&format!("{rest} bytes follow the end of the stream"))),
     }
 }
@@ -343,24 +346,24 @@ impl<'a> Bytes<'a> {
     }
 
     /// Checks a message whose body begins at `body`, and adds what it states.
-    fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, stated: &mut Stated) -> Result<()> {
+    fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, stats: &mut IpcStats) -> Result<()> {
         self.check_inside(body, body_bytes)?;
         let message = message_in(metadata).map_err(|error| malformed_ipc(&error.to_string()))?;
         if let Some(values) = message.header_as_dictionary_batch().and_then(|dictionary| dictionary.data()) {
             self.check_buffers(&values, body, body_bytes)?;
-            stated.null_values |= node_nulls(&values).any(|has_nulls| has_nulls);
+            stats.null_values |= node_nulls(&values).any(|has_nulls| has_nulls);
         }
         let Some(batch) = message.header_as_record_batch() else { return Ok(()) };
         let bytes = self.check_buffers(&batch, body, body_bytes)?;
-        stated.add(&batch, bytes)
+        stats.add(&batch, bytes)
     }
 
     /// Checks that buffers lie in the body, side by side, and what compressed ones say of their
     /// decompressed length. Returns the length of all, for which there is memory.
     fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
-            CompressionType::ZSTD => ZSTD_RATIO,
-            _ => LZ4_RATIO,
+            CompressionType::ZSTD => MAX_ZSTD_RATIO,
+            _ => MAX_LZ4_RATIO,
         });
         let (mut bytes, mut stored_bytes) = (0_u64, 0_u64);
         for buffer in batch.buffers().into_iter().flatten() {

@@ -4,7 +4,7 @@ use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed
 use crate::format::path;
 use crate::import::run::found::{DROPPED, add_dropped};
 use crate::logical::arrow_type;
-use crate::logical::arrow_type::{ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, FOUND_SHAPE, with_members};
+use crate::logical::arrow_type::{ArrowType, CAST_TYPE, DIM_NAMES, DTYPE, INFERRED_SHAPE, with_members};
 use crate::logical::saved_schema;
 use crate::logical::saved_schema::{DICTIONARY, LOGICAL_TYPE, METADATA_BYTES, encoded, has_dictionary};
 use crate::{Metadata, limits};
@@ -17,18 +17,28 @@ use std::sync::Arc;
 
 const FIELD_ID: &str = "PARQUET:field_id";
 /// Keys of a field that are about its source, or the importer's own.
-const IMPORTERS: [&str; 10] =
-    [FIELD_ID, LOGICAL_TYPE, DTYPE, INT96, ENCRYPTED, FOUND_SHAPE, CAST_TYPE, DROPPED, path::KEY, saved_schema::NAME];
+const INTERNAL_KEYS: [&str; 10] = [
+    FIELD_ID,
+    LOGICAL_TYPE,
+    DTYPE,
+    INT96,
+    ENCRYPTED,
+    INFERRED_SHAPE,
+    CAST_TYPE,
+    DROPPED,
+    path::KEY,
+    saved_schema::NAME,
+];
 /// Those of them that the schema of the source has.
-const OF_SCHEMA: [&str; 3] = [FIELD_ID, LOGICAL_TYPE, saved_schema::NAME];
+const SCHEMA_KEYS: [&str; 3] = [FIELD_ID, LOGICAL_TYPE, saved_schema::NAME];
 
 /// Returns the metadata of the column that a field becomes. If it has the members of a list, those
 /// of the list come first.
 pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
     let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
-    let kept = all.filter(|(key, _)| !IMPORTERS.contains(&key.as_str()) && !expressed_by_shape(field, key));
-    let mut metadata = within_limits(kept, &[]);
+    let preserved = all.filter(|(key, _)| !INTERNAL_KEYS.contains(&key.as_str()) && !expressed_by_shape(field, key));
+    let mut metadata = within_limits(preserved, &[]);
     metadata.remove(arrow_type::KEY); // the importer's word, not the input's
     if let Some(data_type) = ArrowType::from_arrow(element_type(field.data_type())) {
         metadata.insert(arrow_type::KEY.to_owned(), data_type.to_string());
@@ -69,7 +79,7 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
 }
 
 /// A dictionary with more bytes of values is not kept.
-const DICTIONARY_BYTES: usize = 64 << 10;
+const MAX_DICTIONARY_BYTES: usize = 64 << 10;
 
 /// Returns the value of a schema in the metadata. `first_batch` reads the first batch of only these
 /// fields.
@@ -81,33 +91,33 @@ pub(super) fn saved_schema_of(
     let keyed: Vec<usize> = (0..).zip(fields).filter(|(_, field)| has_dictionary(field)).map(|(i, _)| i).collect();
     let batch = if keyed.is_empty() { None } else { first_batch(&keyed) };
     let array_of = |i: usize| batch.as_ref()?.columns().get(keyed.binary_search(&i).ok()?);
-    let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| kept(field, array_of(i), true)).collect();
+    let fields: Vec<FieldRef> = (0..).zip(fields).map(|(i, field)| preserved(field, array_of(i), true)).collect();
     encoded(&fields)
 }
 
 /// Returns a field with the metadata to keep. `array` has samples of it. Long metadata of a column
 /// are not kept twice.
-fn kept(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
+fn preserved(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
     let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
     let own = |(key, value): &(&String, &String)| {
-        let is_kept = OF_SCHEMA.contains(&key.as_str()) || !IMPORTERS.contains(&key.as_str());
-        is_kept && key.as_str() != DICTIONARY && !(is_column && value.len() > METADATA_BYTES)
+        let is_preserved = SCHEMA_KEYS.contains(&key.as_str()) || !INTERNAL_KEYS.contains(&key.as_str());
+        is_preserved && key.as_str() != DICTIONARY && !(is_column && value.len() > METADATA_BYTES)
     };
     let metadata = field.metadata().iter().filter(own);
     let mut metadata: HashMap<String, String> = metadata.map(|(key, value)| (key.clone(), value.clone())).collect();
     if let (DataType::Dictionary(..), Some(array)) = (field.data_type(), array) {
         metadata.extend(dictionary_values(array).map(|dictionary_values| (DICTIONARY.to_owned(), dictionary_values)));
     }
-    let item = |item: &FieldRef| kept(item, array.and_then(list_members).as_ref(), false);
+    let item = |item: &FieldRef| preserved(item, array.and_then(list_members).as_ref(), false);
     let data_type = match field.data_type() {
         DataType::Struct(fields) => {
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
-            DataType::Struct((0..).zip(fields).map(|(i, field)| kept(field, child(i), true)).collect::<Fields>())
+            DataType::Struct((0..).zip(fields).map(|(i, field)| preserved(field, child(i), true)).collect::<Fields>())
         }
         // values with parts are exported as they are
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
             let dictionary_values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
-            return kept(&Arc::new(dictionary_values.with_metadata(metadata)), None, may_be_column);
+            return preserved(&Arc::new(dictionary_values.with_metadata(metadata)), None, may_be_column);
         }
         other => with_members(other, item).unwrap_or_else(|| other.clone()),
     };
@@ -130,7 +140,7 @@ fn list_members(lists: &ArrayRef) -> Option<ArrayRef> {
 /// Returns the texts or integers in a dictionary as a JSON array, if it is small and has no null.
 fn dictionary_values(array: &ArrayRef) -> Option<String> {
     let values = array.as_any_dictionary_opt()?.values();
-    if values.null_count() > 0 || values.get_array_memory_size() > 2 * DICTIONARY_BYTES {
+    if values.null_count() > 0 || values.get_array_memory_size() > 2 * MAX_DICTIONARY_BYTES {
         return None;
     }
     let text = |text: &str| Value::from(text);
@@ -144,5 +154,5 @@ fn dictionary_values(array: &ArrayRef) -> Option<String> {
         ),
     };
     let values = Value::from(values).to_string();
-    (values.len() <= DICTIONARY_BYTES).then_some(values)
+    (values.len() <= MAX_DICTIONARY_BYTES).then_some(values)
 }

@@ -15,7 +15,7 @@ pub(super) mod records;
 pub(super) mod rows;
 pub(super) mod schema_bytes;
 pub(super) mod types;
-pub(super) mod united;
+pub(super) mod unified;
 
 pub use arrow_array::{ffi, ffi_stream};
 pub use arrow_buffer::buffer;

@@ -41,7 +41,7 @@ impl ColumnPath {
 
 /// The fields that a file lists.
 #[derive(Clone, Copy)]
-pub(in crate::import) enum Listed {
+pub(in crate::import) enum FieldListing {
     /// Fields without fields inside (Parquet).
     #[cfg(feature = "parquet")]
     Leaves,
@@ -52,13 +52,13 @@ pub(in crate::import) enum Listed {
 /// The positions of the fields of a schema in such a list.
 #[derive(Default)]
 pub(in crate::import) struct SchemaOrder {
-    fields: Vec<ListedField>,
+    fields: Vec<FieldRange>,
     /// The number of positions.
     pub count: usize,
 }
 
 /// A field in such a list.
-struct ListedField {
+struct FieldRange {
     /// The positions of the field, and of all fields inside it.
     range: Range<usize>,
     /// The fields of a struct, or the members of a list.
@@ -66,9 +66,9 @@ struct ListedField {
 }
 
 impl SchemaOrder {
-    pub(in crate::import) fn of(schema: &Schema, listed: Listed) -> Self {
+    pub(in crate::import) fn of(schema: &Schema, listing: FieldListing) -> Self {
         let mut count = 0;
-        let fields = schema.fields().iter().map(|field| ListedField::of(field.data_type(), listed, &mut count));
+        let fields = schema.fields().iter().map(|field| FieldRange::of(field.data_type(), listing, &mut count));
         Self { fields: fields.collect(), count }
     }
 
@@ -87,24 +87,24 @@ impl SchemaOrder {
     }
 }
 
-impl ListedField {
+impl FieldRange {
     /// Makes the next field of a list that has `count` before it. The depth is that of the schema,
     /// which the decoder has bounded.
-    fn of(data_type: &DataType, listed: Listed, count: &mut usize) -> Self {
+    fn of(data_type: &DataType, listing: FieldListing, count: &mut usize) -> Self {
         let start = *count;
         let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
-            *count += listed.own(); // no overflow: fields in memory
-            types.map(|data_type| Self::of(data_type, listed, count)).collect()
+            *count += listing.own(); // no overflow: fields in memory
+            types.map(|data_type| Self::of(data_type, listing, count)).collect()
         };
         let inside = match data_type {
             DataType::Struct(fields) => of_all(&mut fields.iter().map(|field| field.data_type())),
-            DataType::RunEndEncoded(ends, values) if listed.own() > 0 => {
+            DataType::RunEndEncoded(ends, values) if listing.own() > 0 => {
                 of_all(&mut [ends.data_type(), values.data_type()].into_iter());
                 // their nulls are not counted
                 return Self { range: start..start, inside: Vec::new() };
             }
             // no path leads into these
-            DataType::Union(fields, _) if listed.own() > 0 => {
+            DataType::Union(fields, _) if listing.own() > 0 => {
                 of_all(&mut fields.iter().map(|(_, field)| field.data_type()));
                 Vec::new()
             }
@@ -120,7 +120,7 @@ impl ListedField {
     }
 }
 
-impl Listed {
+impl FieldListing {
     /// Returns the positions of a field itself that has others inside.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))

@@ -7,15 +7,15 @@
 //! notes nulls that it meets all the same.
 
 use super::decode::Slices;
-use super::fields::distinct;
-use super::fields::{FieldWay, check_columns};
+use super::fields::with_distinct_names;
+use super::fields::{FieldPath, check_columns};
 use super::metadata;
 use super::paths::ColumnPath;
-use super::rows::{Located, locate, other_columns};
-use super::united::{TypeOrigin, adapted};
-use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
-use crate::import::rows::{Batch, ColumnRows, Outline, Problem};
-use crate::import::source::{Batches, PassRows, RowSource, guard};
+use super::rows::{ColumnItems, locate, schema_mismatch};
+use super::unified::{TypeOrigin, adapted};
+use crate::import::plan::input_column::{ColumnKind, ColumnRequest, InputColumn};
+use crate::import::rows::{Batch, ColumnRows, Outline, RowError};
+use crate::import::source::{Batches, PassRows, RowSource, catch_panic};
 use crate::logical::arrow_type::{TimeUnit, null_bytes};
 use crate::{Error, Metadata, Result};
 use arrow_array::{Array, ArrayRef, NullArray, RecordBatch, RecordBatchOptions, new_null_array};
@@ -54,7 +54,7 @@ pub(in crate::import) trait Records {
     }
 
     /// Returns the number of parts that can be read at the same time.
-    fn part_count(&self) -> usize {
+    fn row_group_count(&self) -> usize {
         1
     }
 
@@ -64,7 +64,7 @@ pub(in crate::import) trait Records {
     }
 
     /// Returns whether the schema is that of the file, which an export restores.
-    fn keeps_schema(&self) -> bool {
+    fn preserves_schema(&self) -> bool {
         true
     }
 
@@ -96,9 +96,9 @@ pub(in crate::import) struct ArrowSource<R> {
     /// Made when it is asked for: dictionaries are read from the first batch.
     metadata: OnceLock<Metadata>,
     /// Whether the file denies nulls that were found.
-    is_belied: AtomicBool,
+    contradicts_statistics: AtomicBool,
     /// Whether what the file states of its nulls is not to be used.
-    is_distrusted: AtomicBool,
+    ignores_statistics: AtomicBool,
 }
 
 impl<R: Records> ArrowSource<R> {
@@ -106,7 +106,7 @@ impl<R: Records> ArrowSource<R> {
     /// names. Refuses a schema of too many columns.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Result<Self> {
         check_columns(schema)?;
-        let schema = Arc::new(distinct(schema, records.own_marks()));
+        let schema = Arc::new(with_distinct_names(schema, records.own_marks()));
         let (columns, paths) = columns_of(&schema);
         Ok(Self {
             records,
@@ -117,8 +117,8 @@ impl<R: Records> ArrowSource<R> {
             paths,
             dropped: Vec::new(),
             metadata: OnceLock::new(),
-            is_belied: AtomicBool::new(false),
-            is_distrusted: AtomicBool::new(false),
+            contradicts_statistics: AtomicBool::new(false),
+            ignores_statistics: AtomicBool::new(false),
         })
     }
 
@@ -128,10 +128,10 @@ impl<R: Records> ArrowSource<R> {
     }
 
     /// Returns how a field of the schema is made of the records.
-    fn root(&self, field: usize) -> Option<Root<'_>> {
+    fn root(&self, field: usize) -> Option<RootField<'_>> {
         let target = self.schema.fields().get(field)?.data_type();
         let from = self.own.fields().get(field).map(|own| own.data_type());
-        Some(Root { from, target, is_same: *self.same.get(field)? })
+        Some(RootField { from, target, is_same: *self.same.get(field)? })
     }
 
     /// Returns whether it is known without reading that a column has no null struct and no null in
@@ -152,7 +152,7 @@ impl<R: Records> ArrowSource<R> {
 fn columns_of(schema: &Schema) -> (Vec<InputColumn>, Vec<ColumnPath>) {
     let mut found = Vec::new();
     for (i, field) in schema.fields().iter().enumerate() {
-        FieldWay::to(i, field).enter(field, &mut found);
+        FieldPath::to(i, field).enter(field, &mut found);
     }
     found.into_iter().unzip()
 }
@@ -165,7 +165,7 @@ impl<R: Records> RowSource for ArrowSource<R> {
     fn metadata(&self) -> &Metadata {
         let first_batch = |fields: &[usize]| {
             let (own, roots) = self.roots(fields);
-            let adapted = guard(|| {
+            let adapted = catch_panic(|| {
                 let batch = self.records.first_batch(&own);
                 // without rows, it still has its dictionaries
                 batch.map(|batch| AdaptedBatch::of(&batch.slice(0, 0), &roots)).transpose()
@@ -174,7 +174,7 @@ impl<R: Records> RowSource for ArrowSource<R> {
         };
         self.metadata.get_or_init(|| {
             let saved =
-                self.records.keeps_schema().then(|| metadata::saved_schema_of(&self.schema, first_batch)).flatten();
+                self.records.preserves_schema().then(|| metadata::saved_schema_of(&self.schema, first_batch)).flatten();
             metadata::of_file(&self.schema, saved, &self.dropped)
         })
     }
@@ -187,21 +187,21 @@ impl<R: Records> RowSource for ArrowSource<R> {
         self.records.row_count()
     }
 
-    fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
-        let positions: Vec<usize> = columns.iter().map(|wanted| wanted.position).collect();
-        let mut wanted = self.wanted(&positions)?;
-        wanted.iter_mut().zip(columns).for_each(|(column, wanted)| column.unfolded = Some(wanted.unfolded));
-        let units: Vec<Option<TimeUnit>> = columns.iter().map(|wanted| wanted.unit).collect();
-        let denied = self.denied_structs(&positions, &wanted);
-        self.pass(wanted, denied, rows, move |number, located| located.rows(units.get(number).copied().flatten()))
+    fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
+        let positions: Vec<usize> = columns.iter().map(|requested| requested.position).collect();
+        let mut requested = self.requested(&positions)?;
+        requested.iter_mut().zip(columns).for_each(|(column, requested)| column.unfolded = Some(requested.unfolded));
+        let units: Vec<Option<TimeUnit>> = columns.iter().map(|requested| requested.unit).collect();
+        let non_null = self.non_null_structs(&positions, &requested);
+        self.pass(requested, non_null, rows, move |number, items| items.rows(units.get(number).copied().flatten()))
     }
 
     fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
-        let wanted = self.wanted(columns)?;
-        let level_counts: Vec<usize> = wanted.iter().map(|wanted| wanted.kind.lists.len()).collect();
-        let denied = self.denied_structs(columns, &wanted);
-        self.pass(wanted, denied, rows, move |number, located| {
-            located.outline(level_counts.get(number).copied().unwrap_or(0))
+        let requested = self.requested(columns)?;
+        let level_counts: Vec<usize> = requested.iter().map(|requested| requested.kind.lists.len()).collect();
+        let non_null = self.non_null_structs(columns, &requested);
+        self.pass(requested, non_null, rows, move |number, items| {
+            items.outline(level_counts.get(number).copied().unwrap_or(0))
         })
     }
 
@@ -210,20 +210,20 @@ impl<R: Records> RowSource for ArrowSource<R> {
     }
 
     fn may_have_nulls(&self, column: usize) -> bool {
-        let is_distrusted = self.is_distrusted.load(Ordering::Relaxed);
-        is_distrusted || !self.paths.get(column).is_some_and(|path| self.is_without_nulls(path))
+        let ignores_statistics = self.ignores_statistics.load(Ordering::Relaxed);
+        ignores_statistics || !self.paths.get(column).is_some_and(|path| self.is_without_nulls(path))
     }
 
-    fn is_belied(&self) -> bool {
-        self.is_belied.load(Ordering::Relaxed)
+    fn contradicts_statistics(&self) -> bool {
+        self.contradicts_statistics.load(Ordering::Relaxed)
     }
 
-    fn distrust(&self) {
-        self.is_distrusted.store(true, Ordering::Relaxed);
+    fn ignore_statistics(&self) {
+        self.ignores_statistics.store(true, Ordering::Relaxed);
     }
 
-    fn part_count(&self) -> usize {
-        self.records.part_count()
+    fn row_group_count(&self) -> usize {
+        self.records.row_group_count()
     }
 
     fn own_schema(&self) -> Option<(&SchemaRef, TypeOrigin)> {
@@ -251,26 +251,36 @@ impl<R: Records> ArrowSource<R> {
     /// Begins a pass over some rows. `convert` is given the number of a column, and its items.
     fn pass<'a, T: 'a>(
         &'a self,
-        wanted: Vec<PassColumn<'a>>,
-        denied: Vec<PassColumn<'a>>,
+        requested: Vec<PassColumn<'a>>,
+        non_null: Vec<PassColumn<'a>>,
         rows: PassRows,
-        convert: impl Fn(usize, Located) -> std::result::Result<T, Problem> + 'a,
+        convert: impl Fn(usize, ColumnItems) -> std::result::Result<T, RowError> + 'a,
     ) -> Result<Batches<'a, T>> {
-        let fields: BTreeSet<usize> = wanted.iter().filter_map(|wanted| wanted.path.fields.first().copied()).collect();
+        let fields: BTreeSet<usize> =
+            requested.iter().filter_map(|requested| requested.path.fields.first().copied()).collect();
         let fields: Vec<usize> = fields.into_iter().collect();
         let (own, roots) = self.roots(&fields);
-        let records = guard(|| self.records.record_batches(&own, rows))?; // opening a file reads its dictionaries
-        let (is_belied, convert) = (&self.is_belied, Box::new(convert));
-        Ok(Box::new(RecordPass { records, fields, roots, wanted, denied, is_belied, convert, slices: None }))
+        let records = catch_panic(|| self.records.record_batches(&own, rows))?; // opening a file reads its dictionaries
+        let (contradicts_statistics, convert) = (&self.contradicts_statistics, Box::new(convert));
+        Ok(Box::new(RecordPass {
+            records,
+            fields,
+            roots,
+            requested,
+            non_null,
+            contradicts_statistics,
+            convert,
+            slices: None,
+        }))
     }
 
     /// Returns those of some fields that the records have, and how each of all is made of them.
-    fn roots(&self, fields: &[usize]) -> (Vec<usize>, Vec<Root<'_>>) {
+    fn roots(&self, fields: &[usize]) -> (Vec<usize>, Vec<RootField<'_>>) {
         let own = fields.iter().copied().filter(|&field| field < self.own.fields().len()).collect();
         (own, fields.iter().filter_map(|&field| self.root(field)).collect())
     }
 
-    fn wanted(&self, columns: &[usize]) -> Result<Vec<PassColumn<'_>>> {
+    fn requested(&self, columns: &[usize]) -> Result<Vec<PassColumn<'_>>> {
         let unknown = || Error::bad_argument("a pass over a column that the input does not have");
         columns.iter().map(|&column| self.pass_column(column).ok_or_else(unknown)).collect()
     }
@@ -278,17 +288,17 @@ impl<R: Records> ArrowSource<R> {
     fn pass_column(&self, column: usize) -> Option<PassColumn<'_>> {
         let kind = self.columns.get(column)?.kind.as_ref().ok()?;
         let path = self.paths.get(column)?;
-        Some(PassColumn { path, kind, is_denied: self.is_own(path) && !self.may_have_nulls(column), unfolded: None })
+        Some(PassColumn { path, kind, is_non_null: self.is_own(path) && !self.may_have_nulls(column), unfolded: None })
     }
 
     /// Returns the structs around the wanted columns that may be null by their type, and are not by
     /// what the file states.
-    fn denied_structs(&self, columns: &[usize], wanted: &[PassColumn]) -> Vec<PassColumn<'_>> {
+    fn non_null_structs(&self, columns: &[usize], requested: &[PassColumn]) -> Vec<PassColumn<'_>> {
         let columns: BTreeSet<usize> = columns.iter().copied().collect();
         let has_nulls = |column: &InputColumn| column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
         let others = self.columns.iter().enumerate().filter(|(i, column)| has_nulls(column) && !columns.contains(i));
-        let others = others.filter_map(|(i, _)| self.pass_column(i)).filter(|other| other.is_denied);
-        others.filter(|other| wanted.iter().any(|wanted| wanted.path.is_in(other.path))).collect()
+        let others = others.filter_map(|(i, _)| self.pass_column(i)).filter(|other| other.is_non_null);
+        others.filter(|other| requested.iter().any(|requested| requested.path.is_in(other.path))).collect()
     }
 }
 
@@ -297,21 +307,21 @@ struct PassColumn<'a> {
     path: &'a ColumnPath,
     kind: &'a ColumnKind,
     /// Whether the file denies that it has nulls.
-    is_denied: bool,
+    is_non_null: bool,
     /// The outer dimensions that are lists, if that is known.
     unfolded: Option<usize>,
 }
 
 /// A field of the schema.
 #[derive(Clone, Copy)]
-struct Root<'a> {
+struct RootField<'a> {
     /// Its type in the records; `None` if they lack it.
     from: Option<&'a DataType>,
     target: &'a DataType,
     is_same: bool,
 }
 
-impl Root<'_> {
+impl RootField<'_> {
     /// Returns about the bytes that a row takes beyond those in the records.
     fn added_bytes(&self) -> usize {
         if self.is_same { 0 } else { null_bytes(self.target) }
@@ -322,12 +332,12 @@ impl Root<'_> {
 struct AdaptedBatch {
     batch: RecordBatch,
     /// The positions of fields that have no values in the batch, and why.
-    problems: Vec<(usize, Problem)>,
+    problems: Vec<(usize, RowError)>,
 }
 
 impl AdaptedBatch {
     /// Makes the fields of `roots` from a batch of those that the records have.
-    fn of(batch: &RecordBatch, roots: &[Root<'_>]) -> Result<Self> {
+    fn of(batch: &RecordBatch, roots: &[RootField<'_>]) -> Result<Self> {
         if roots.iter().all(|root| root.is_same) {
             return Ok(Self { batch: batch.clone(), problems: Vec::new() });
         }
@@ -336,7 +346,7 @@ impl AdaptedBatch {
         let mut problems = Vec::new();
         let arrays = roots.iter().enumerate().map(|(position, root)| -> ArrayRef {
             let Some(from) = root.from else { return new_null_array(root.target, rows) };
-            let array = own.next().ok_or_else(other_columns).and_then(|array| adapted(array, from, root.target));
+            let array = own.next().ok_or_else(schema_mismatch).and_then(|array| adapted(array, from, root.target));
             array.unwrap_or_else(|problem| {
                 problems.push((position, problem));
                 Arc::new(NullArray::new(rows))
@@ -356,13 +366,13 @@ struct RecordPass<'a, T> {
     /// The fields of the schema that the columns are in.
     fields: Vec<usize>,
     /// How these are made of the records.
-    roots: Vec<Root<'a>>,
-    wanted: Vec<PassColumn<'a>>,
+    roots: Vec<RootField<'a>>,
+    requested: Vec<PassColumn<'a>>,
     /// Structs that the file says are not null. Their nulls would be lost.
-    denied: Vec<PassColumn<'a>>,
+    non_null: Vec<PassColumn<'a>>,
     /// Set if the rows have nulls that the file denies.
-    is_belied: &'a AtomicBool,
-    convert: Box<dyn Fn(usize, Located) -> std::result::Result<T, Problem> + 'a>,
+    contradicts_statistics: &'a AtomicBool,
+    convert: Box<dyn Fn(usize, ColumnItems) -> std::result::Result<T, RowError> + 'a>,
     /// The rest of the current record batch.
     slices: Option<Slices>,
 }
@@ -376,7 +386,7 @@ impl<T> RecordPass<'_, T> {
             self.slices = None; // its memory is free for the next batch
             match self.records.next()? {
                 Ok(batch) => {
-                    let added = self.roots.iter().map(Root::added_bytes).fold(0, usize::saturating_add);
+                    let added = self.roots.iter().map(RootField::added_bytes).fold(0, usize::saturating_add);
                     self.slices = Some(Slices::of(batch, added));
                 }
                 Err(error) => return Some(Err(error)),
@@ -386,30 +396,35 @@ impl<T> RecordPass<'_, T> {
 
     fn batch(&self, slice: &RecordBatch) -> Result<Batch<T>> {
         let slice = AdaptedBatch::of(slice, &self.roots)?;
-        let column = |(number, wanted): (usize, &PassColumn)| {
-            let located = self.located(&slice, wanted)?;
-            guard(|| Ok(located.and_then(|located| (self.convert)(number, located))))
+        let column = |(number, requested): (usize, &PassColumn)| {
+            let items = self.items(&slice, requested)?;
+            catch_panic(|| Ok(items.and_then(|items| (self.convert)(number, items))))
         };
-        let columns = self.wanted.iter().enumerate().map(column).collect::<Result<_>>()?;
-        for denied in &self.denied {
-            if self.located(&slice, denied)?.is_ok_and(|located| located.has_nulls(denied.kind.lists.len())) {
+        let columns = self.requested.iter().enumerate().map(column).collect::<Result<_>>()?;
+        for non_null in &self.non_null {
+            if self.items(&slice, non_null)?.is_ok_and(|items| items.has_nulls(non_null.kind.lists.len())) {
                 return Err(Error::bad_input("the file is malformed: its statistics deny a null struct that it has"));
             }
         }
         Ok(Batch { row_count: slice.batch.num_rows(), columns })
     }
 
-    fn located(&self, slice: &AdaptedBatch, wanted: &PassColumn) -> Result<std::result::Result<Located, Problem>> {
-        let root = wanted.path.fields.first().and_then(|field| self.fields.binary_search(field).ok());
+    fn items(
+        &self,
+        slice: &AdaptedBatch,
+        requested: &PassColumn,
+    ) -> Result<std::result::Result<ColumnItems, RowError>> {
+        let root = requested.path.fields.first().and_then(|field| self.fields.binary_search(field).ok());
         if let Some((_, problem)) = slice.problems.iter().find(|(position, _)| Some(*position) == root) {
             return Ok(Err(problem.clone()));
         }
-        let located = guard(|| Ok(locate(&slice.batch, &self.fields, wanted.path, wanted.kind, wanted.unfolded)))?;
-        let has_nulls = |located: &Located| located.has_nulls(wanted.kind.lists.len());
-        if wanted.is_denied && located.as_ref().is_ok_and(has_nulls) {
-            self.is_belied.store(true, Ordering::Relaxed);
+        let items =
+            catch_panic(|| Ok(locate(&slice.batch, &self.fields, requested.path, requested.kind, requested.unfolded)))?;
+        let has_nulls = |items: &ColumnItems| items.has_nulls(requested.kind.lists.len());
+        if requested.is_non_null && items.as_ref().is_ok_and(has_nulls) {
+            self.contradicts_statistics.store(true, Ordering::Relaxed);
         }
-        Ok(located)
+        Ok(items)
     }
 }
 
@@ -417,7 +432,7 @@ impl<T> Iterator for RecordPass<'_, T> {
     type Item = Result<Batch<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let next = guard(|| self.next_batch().transpose()).transpose();
+        let next = catch_panic(|| self.next_batch().transpose()).transpose();
         if !matches!(next, Some(Ok(_))) {
             (self.records, self.slices) = (Box::new(iter::empty()), None);
         }
@@ -427,22 +442,22 @@ impl<T> Iterator for RecordPass<'_, T> {
 
 /// An iterator over what a decoder yields, of which an error, or a panic that became one, is the
 /// end.
-pub(in crate::import) struct Guarded<I> {
+pub(in crate::import) struct CatchPanic<I> {
     inner: Option<I>,
 }
 
-impl<I> Guarded<I> {
+impl<I> CatchPanic<I> {
     pub(in crate::import) fn new(inner: I) -> Self {
         Self { inner: Some(inner) }
     }
 }
 
-impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator for Guarded<I> {
+impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator for CatchPanic<I> {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
         let inner = self.inner.as_mut()?;
-        let next = guard(|| inner.next().transpose().map_err(malformed)).transpose();
+        let next = catch_panic(|| inner.next().transpose().map_err(malformed)).transpose();
         if !matches!(next, Some(Ok(_))) {
             self.inner = None;
         }

@@ -10,7 +10,7 @@
 //! few as possible. The first pass finds how many; the second is told.
 
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
-use super::elements::{Refused, Values, instants, plain_bytes, values};
+use super::elements::{Refusal, Values, instants, plain_bytes, values};
 use super::paths::{ColumnPath, Step};
 use crate::batch::ListBuffer;
 use crate::error::Advice;
@@ -18,7 +18,7 @@ use crate::format::content::product_of_extents;
 use crate::import::plan::in_unit;
 use crate::import::plan::input_column::{ColumnKind, Level, UNKNOWN};
 use crate::import::rows::{
-    Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, Problem, SharedBytes, outside, row_of,
+    Bitmap, ColumnRows, ItemBytes, NullElementBits, Outline, RowError, SharedBytes, outside, row_of,
 };
 use crate::logical::arrow_type::{ArrowType, StoredElement, TimeUnit};
 use crate::{DType, limits};
@@ -32,10 +32,10 @@ use std::ops::Range;
 use std::result::Result;
 
 /// The maximum number of members of lists in a batch that take no memory.
-const EMPTY_MEMBERS: usize = 1 << 24;
+const MAX_EMPTY_MEMBERS: usize = 1 << 24;
 
 /// The items of a column in a batch.
-pub(super) struct Located {
+pub(super) struct ColumnItems {
     /// The kind of the items.
     kind: ColumnKind,
     /// The lists around them.
@@ -62,11 +62,11 @@ pub(super) fn locate(
     path: &ColumnPath,
     kind: &ColumnKind,
     unfolded: Option<usize>,
-) -> Result<Located, Problem> {
-    let mut at = Position::at_root(batch, fields, &path.fields)?;
+) -> Result<ColumnItems, RowError> {
+    let mut at = ArrayCursor::at_root(batch, fields, &path.fields)?;
     let mut kind = kind.clone();
     let mut lists = Vec::new();
-    let enter = |at: &mut Position, lists: &mut Vec<ListBuffer>| -> Result<(), Problem> {
+    let enter = |at: &mut ArrayCursor, lists: &mut Vec<ListBuffer>| -> Result<(), RowError> {
         let entered = at.enter_lists().map_err(|problem| problem.in_lists(lists))?;
         lists.push(entered);
         Ok(())
@@ -86,13 +86,13 @@ pub(super) fn locate(
     loop {
         let (items, nulls) = at.items()?;
         match items_of(&items, nulls.as_ref(), &kind) {
-            Ok((items, nulls)) => return Ok(Located { kind, lists, nulls, items }),
+            Ok((items, nulls)) => return Ok(ColumnItems { kind, lists, nulls, items }),
             Err(NotTensors::Nested { dimensions, .. }) if unfolded.is_none() => {
                 for _ in kind.unfold(dimensions) {
                     enter(&mut at, &mut lists)?;
                 }
             }
-            Err(NotTensors::Refused(problem) | NotTensors::Nested { problem, .. }) => {
+            Err(NotTensors::Refusal(problem) | NotTensors::Nested { problem, .. }) => {
                 return Err(problem.in_lists(&lists));
             }
         }
@@ -111,10 +111,10 @@ fn items_of(
     let items = match kind.dtype {
         dtype if dtype.is_string() => Items::Strings(array.clone()),
         DType::Complex64 => {
-            let halves = kind.of_halves();
+            let halves = kind.as_pairs();
             let tensors = tensors(array, nulls, &halves)?;
             if tensors.has_nulls(nulls) {
-                return Err(NotTensors::Refused("a null in a complex number".to_owned().into()));
+                return Err(NotTensors::Refusal("a null in a complex number".to_owned().into()));
             }
             Items::Tensors(tensors)
         }
@@ -123,9 +123,9 @@ fn items_of(
     Ok((items, nulls.filter(|nulls| nulls.null_count() > 0).cloned()))
 }
 
-impl Located {
+impl ColumnItems {
     /// Returns what the first pass looks at, of a column that has `level_count` levels of lists.
-    pub(super) fn outline(self, level_count: usize) -> Result<Outline, Problem> {
+    pub(super) fn outline(self, level_count: usize) -> Result<Outline, RowError> {
         let has_null_elements = self.has_null_elements();
         let mut outline =
             Outline { unfolded: self.lists.len().saturating_sub(level_count), has_null_elements, ..Outline::default() };
@@ -134,7 +134,7 @@ impl Located {
             Items::Structs { first_null, .. } => outline.has_null_struct = first_null.is_some(),
             Items::Tensors(tensors) => {
                 if self.kind.instants {
-                    let found = instants(&tensors.elements).map_err(|refused| Problem::from(refused.message))?;
+                    let found = instants(&tensors.elements).map_err(|refused| RowError::from(refused.message))?;
                     let ranges = tensors.ranges.iter().enumerate();
                     let present =
                         ranges.filter(|(item, _)| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*item)));
@@ -171,7 +171,7 @@ impl Located {
 
     /// Puts the elements of all items side by side. `unit` is that of timestamps whose unit the
     /// type does not state.
-    pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, Problem> {
+    pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, RowError> {
         let has_null_elements = self.has_null_elements();
         let Self { kind, lists, nulls, items } = self;
         let validity = nulls.as_ref().map(|nulls| Bitmap(SharedBytes::new(nulls.inner().sliced())));
@@ -183,25 +183,27 @@ impl Located {
                 ranges.iter_mut().enumerate().filter(|(i, _)| is_null(*i)).for_each(|(_, range)| *range = 0..0);
                 let length = |(item, range): (usize, &Range<usize>)| {
                     let length = u32::try_from(range.len()).ok().filter(|&length| length <= limits::EXTENT);
-                    let too_long = || Problem::at(item, format!("a string of {} bytes is too long", range.len()));
+                    let too_long = || RowError::at(item, format!("a string of {} bytes is too long", range.len()));
                     length.ok_or_else(|| too_long().in_lists(&lists))
                 };
                 let extents = ranges.iter().enumerate().map(length).collect::<Result<_, _>>()?;
-                let (values, item_bytes) = side_by_side(bytes, &ranges).ok_or_else(outside)?;
+                let (values, item_bytes) = contiguous_bytes(bytes, &ranges).ok_or_else(outside)?;
                 let item_count = ranges.len();
                 let rows = ColumnRows::scalars(kind.dtype, item_count, values, validity);
                 Ok(ColumnRows { lists, extents, item_bytes, ..rows })
             }
             Items::Tensors(mut tensors) => {
-                let elements = cut(&tensors.elements, &mut tensors.ranges)?;
+                let elements = trim(&tensors.elements, &mut tensors.ranges)?;
                 let stored = match kind.dtype {
                     DType::Complex64 => StoredElement::one(DType::F32),
                     dtype => StoredElement { dtype, extent: kind.element_extent },
                 };
-                let refused = |Refused { element, message }: Refused| {
+                let refused = |Refusal { element, message }: Refusal| {
                     let item =
                         element.and_then(|element| tensors.ranges.iter().position(|range| range.contains(&element)));
-                    Problem { row: item, ..Problem::from(message) }.advising([Advice::SkipColumns]).in_lists(&lists)
+                    RowError { row: item, ..RowError::from(message) }
+                        .with_advice([Advice::SkipColumns])
+                        .in_lists(&lists)
                 };
                 let bytes_of = |elements: &ArrayRef| match values(elements, stored)? {
                     Values::Plain(bytes) => Ok(bytes),
@@ -218,7 +220,7 @@ impl Located {
                 // no overflow: the ranges lie inside elements of this width
                 let ranges: Vec<Range<usize>> =
                     tensors.ranges.iter().map(|range| range.start * width..range.end * width).collect();
-                let (values, item_bytes) = side_by_side(bytes, &ranges).ok_or_else(outside)?;
+                let (values, item_bytes) = contiguous_bytes(bytes, &ranges).ok_or_else(outside)?;
                 let null_elements = has_null_elements.then(|| {
                     let elements_of_items = tensors.ranges.iter().flat_map(Clone::clone);
                     NullElementBits { are_null: elements_of_items.map(|i| elements.is_null(i)).collect(), width }
@@ -231,19 +233,19 @@ impl Located {
 }
 
 /// Returns timestamps in their unit.
-fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refused> {
-    let refused = |element, message| Refused { element, message };
+fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refusal> {
+    let refused = |element, message| Refusal { element, message };
     let unit = unit.ok_or_else(|| refused(None, "INT96 timestamps in a column without a unit".to_owned()))?;
     let exact = instants.iter().enumerate().map(|(element, &instant)| {
-        let due = ArrowType::Timestamp(unit, None);
-        let text = || format!("the INT96 timestamp of {instant} ns since 1970 is none of {due}");
+        let expected = ArrowType::Timestamp(unit, None);
+        let text = || format!("the INT96 timestamp of {instant} ns since 1970 is none of {expected}");
         in_unit(instant, unit).ok_or_else(|| refused(Some(element), text()))
     });
     Ok(Buffer::from_vec(exact.collect::<Result<Vec<i64>, _>>()?))
 }
 
 /// Returns the bytes of ranges side by side: a part of the buffer if they are so already.
-fn side_by_side(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes, ItemBytes)> {
+fn contiguous_bytes(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes, ItemBytes)> {
     let first = ranges.first().map_or(0, ExactSizeIterator::len);
     let item_bytes = if ranges.iter().all(|range| range.len() == first) {
         ItemBytes::Equal(first)
@@ -254,21 +256,21 @@ fn side_by_side(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes,
         });
         ItemBytes::Offsets(iter::once(0).chain(ends).collect())
     };
-    let mut runs: Vec<Range<usize>> = Vec::new();
+    let mut segments: Vec<Range<usize>> = Vec::new();
     for range in ranges.iter().filter(|range| !range.is_empty()) {
-        match runs.last_mut() {
+        match segments.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
-            _ => runs.push(range.clone()),
+            _ => segments.push(range.clone()),
         }
     }
     let all = SharedBytes::new(buffer);
-    let values = match runs.as_slice() {
+    let values = match segments.as_slice() {
         [] => SharedBytes::new([]),
-        [run] => all.slice(run.clone())?,
-        runs => {
-            let mut bytes = Vec::with_capacity(runs.iter().map(ExactSizeIterator::len).sum());
-            for run in runs {
-                bytes.extend_from_slice(all.get(run.clone())?);
+        [segment] => all.slice(segment.clone())?,
+        segments => {
+            let mut bytes = Vec::with_capacity(segments.iter().map(ExactSizeIterator::len).sum());
+            for segment in segments {
+                bytes.extend_from_slice(all.get(segment.clone())?);
             }
             SharedBytes::new(bytes)
         }
@@ -277,18 +279,18 @@ fn side_by_side(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes,
 }
 
 /// Returns the problem of a batch that contradicts its schema.
-pub(super) fn other_columns() -> Problem {
-    Problem::from("a batch has other columns than its schema".to_owned())
+pub(super) fn schema_mismatch() -> RowError {
+    RowError::from("a batch has other columns than its schema".to_owned())
 }
 
 /// Returns the maximum number of members of lists that are looked at. Members of types without
 /// content take no memory, so that a small file can have any number of them.
 fn max_members(members: &ArrayRef) -> usize {
-    members.get_array_memory_size().saturating_mul(8).max(EMPTY_MEMBERS)
+    members.get_array_memory_size().saturating_mul(8).max(MAX_EMPTY_MEMBERS)
 }
 
 /// An array, and what of it belongs to the samples.
-struct Position {
+struct ArrayCursor {
     array: ArrayRef,
     /// Nulls of the structs around it.
     around: Option<NullBuffer>,
@@ -299,17 +301,17 @@ struct Position {
     entries: Option<Vec<usize>>,
 }
 
-impl Position {
+impl ArrayCursor {
     /// Finds the array that some fields of structs lead to; `fields` are the fields of the schema
     /// that the batch has.
-    fn at_root(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Self, Problem> {
-        let (root, rest) = path.split_first().ok_or_else(other_columns)?;
-        let position = fields.binary_search(root).map_err(|_| other_columns())?;
-        let mut array = batch.columns().get(position).ok_or_else(other_columns)?.clone();
+    fn at_root(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Self, RowError> {
+        let (root, rest) = path.split_first().ok_or_else(schema_mismatch)?;
+        let position = fields.binary_search(root).map_err(|_| schema_mismatch())?;
+        let mut array = batch.columns().get(position).ok_or_else(schema_mismatch)?.clone();
         let mut around: Option<NullBuffer> = None;
         for &child in rest {
             around = NullBuffer::union(around.as_ref(), array.logical_nulls().as_ref());
-            array = field_of(&array, child).ok_or_else(other_columns)?;
+            array = field_of(&array, child).ok_or_else(schema_mismatch)?;
         }
         let array = decode(&array)?;
         let nulls = NullBuffer::union(around.as_ref(), array.nulls()).filter(|nulls| nulls.null_count() > 0);
@@ -325,13 +327,13 @@ impl Position {
     }
 
     /// Returns the nulls of structs in these lists.
-    fn structs(&self, kind: ColumnKind, lists: Vec<ListBuffer>) -> Located {
+    fn structs(&self, kind: ColumnKind, lists: Vec<ListBuffer>) -> ColumnItems {
         let count = self.entry_count();
         let (around, own) = (self.of_entries(self.around.as_ref()), self.of_entries(self.nulls.as_ref()));
         let is_around = |i: usize| around.as_ref().is_none_or(|nulls| nulls.is_valid(i));
         let first = own.as_ref().and_then(|own| (0..count).find(|&i| own.is_null(i) && is_around(i)));
         let first_null = first.and_then(|entry| row_of(entry, &lists));
-        Located { kind, lists, nulls: own, items: Items::Structs { count, first_null } }
+        ColumnItems { kind, lists, nulls: own, items: Items::Structs { count, first_null } }
     }
 
     /// Returns the nulls that entries have, if there are some.
@@ -347,8 +349,8 @@ impl Position {
         (nulls.null_count() > 0).then_some(nulls)
     }
 
-    fn enter_lists(&mut self) -> Result<ListBuffer, Problem> {
-        let list = AnyList::of_any(&self.array)?;
+    fn enter_lists(&mut self) -> Result<ListBuffer, RowError> {
+        let list = AnyList::from_array(&self.array)?;
         let max = max_members(list.values());
         let mut members = Vec::new();
         let mut lists = ListBuffer::default();
@@ -360,30 +362,30 @@ impl Position {
         for (row, i) in entries.enumerate() {
             let is_null = self.is_null(i);
             let range = if is_null { 0..0 } else { list.start(i)..list.start(i + 1) };
-            let too_long = || Problem::at(row, format!("a list of {} members is too long", range.len()));
+            let too_long = || RowError::at(row, format!("a list of {} members is too long", range.len()));
             let length = u32::try_from(range.len()).map_err(|_| too_long())?;
             lists.push((!is_null).then_some(length))?;
             if range.len().saturating_add(members.len()) > max {
-                return Err(Problem::at(row, format!("lists of more than {max} members that take no memory")));
+                return Err(RowError::at(row, format!("lists of more than {max} members that take no memory")));
             }
             if members.try_reserve(range.len()).is_err() {
-                return Err(Problem::at(row, format!("no memory for more than {} members of lists", members.len())));
+                return Err(RowError::at(row, format!("no memory for more than {} members of lists", members.len())));
             }
             members.extend(range);
         }
         // a slice of a batch uses a part of them
         let first = members.first().copied().unwrap_or(0);
         let end = members.last().map_or(first, |last| last.saturating_add(1));
-        let array = decode(&part(list.values(), first..end)?)?;
+        let array = decode(&checked_slice(list.values(), first..end)?)?;
         members.iter_mut().for_each(|member| *member -= first); // they ascend
         let entries = (members.len() != array.len()).then_some(members);
         *self = Self { around: None, nulls: array.nulls().cloned(), array, entries };
         Ok(lists)
     }
 
-    fn enter_field(&mut self, child: usize) -> Result<(), Problem> {
-        let parent = self.array.as_struct_opt().ok_or_else(other_columns)?;
-        let child = decode(parent.columns().get(child).ok_or_else(other_columns)?)?;
+    fn enter_field(&mut self, child: usize) -> Result<(), RowError> {
+        let parent = self.array.as_struct_opt().ok_or_else(schema_mismatch)?;
+        let child = decode(parent.columns().get(child).ok_or_else(schema_mismatch)?)?;
         self.around = self.nulls.take();
         self.nulls = NullBuffer::union(self.around.as_ref(), child.nulls());
         self.array = child;
@@ -391,7 +393,7 @@ impl Position {
     }
 
     /// Returns the entries alone, and their nulls.
-    fn items(&self) -> Result<(ArrayRef, Option<NullBuffer>), Problem> {
+    fn items(&self) -> Result<(ArrayRef, Option<NullBuffer>), RowError> {
         let items = match &self.entries {
             None => self.array.clone(),
             Some(entries) => {
@@ -442,14 +444,14 @@ impl Tensors {
 /// The reason why the rows of an array are not tensors.
 enum NotTensors {
     /// One of them cannot be stored.
-    Refused(Problem),
+    Refusal(RowError),
     /// One of them is not a tensor, unless this number of outer dimensions are lists.
-    Nested { dimensions: usize, problem: Problem },
+    Nested { dimensions: usize, problem: RowError },
 }
 
-impl From<Problem> for NotTensors {
-    fn from(problem: Problem) -> Self {
-        Self::Refused(problem)
+impl From<RowError> for NotTensors {
+    fn from(problem: RowError) -> Self {
+        Self::Refusal(problem)
     }
 }
 
@@ -468,7 +470,7 @@ fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> R
             Level::Open => open.push(walk.enter_lists(&list, dimension)?),
         }
         // a slice of a batch uses a part of them
-        array = decode(&cut(list.values(), &mut walk.ranges)?)?;
+        array = decode(&trim(list.values(), &mut walk.ranges)?)?;
     }
     let rows = walk.ranges.len();
     let open_extents = (0..rows).flat_map(|row| open.iter().filter_map(move |extents| extents.get(row).copied()));
@@ -495,7 +497,7 @@ impl Walk<'_> {
             }
             let bounds = |i: usize| i.checked_mul(list.fixed_length());
             let (Some(start), Some(end)) = (bounds(range.start), bounds(range.end)) else {
-                return Err(Problem::at(row, "a tensor is too large").into());
+                return Err(RowError::at(row, "a tensor is too large").into());
             };
             *range = start..end;
         }
@@ -551,12 +553,12 @@ impl Walk<'_> {
             return Err(self.nested(dimension, row, message));
         }
         let fits = u32::try_from(first).ok().filter(|&length| length <= limits::EXTENT);
-        fits.ok_or_else(|| Problem::at(row, format!("a list of {first} elements is too long")).into())
+        fits.ok_or_else(|| RowError::at(row, format!("a list of {first} elements is too long")).into())
     }
 
     /// Returns the error of a row that is a tensor only from this dimension on.
     fn nested(&self, dimension: usize, row: usize, message: String) -> NotTensors {
-        let problem = Problem::at(row, message).advising([Advice::SkipColumns]);
+        let problem = RowError::at(row, message).with_advice([Advice::SkipColumns]);
         match self.kind.can_unfold(dimension) {
             true => NotTensors::Nested { dimensions: dimension, problem },
             false => problem.into(),
@@ -566,8 +568,8 @@ impl Walk<'_> {
 
 /// Returns the samples of an `arrow.variable_shape_tensor`: a struct of a list `data` and a
 /// fixed-size list `shape`.
-fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, Problem> {
-    let mismatch = || Problem::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, RowError> {
+    let mismatch = || RowError::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
     let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
     let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
         return Err(mismatch());
@@ -580,7 +582,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
         return Err(mismatch());
     }
     let (first, end) = (data.start(0), data.start(tensors.len()));
-    let elements = decode(&part(data.values(), first..end)?)?;
+    let elements = decode(&checked_slice(data.values(), first..end)?)?;
     let mut samples = Tensors { ranges: Vec::new(), open_extents: Vec::new(), elements };
     for row in 0..tensors.len() {
         if nulls.is_some_and(|nulls| nulls.is_null(row)) {
@@ -589,14 +591,14 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
             continue;
         }
         if data.nulls().is_some_and(|nulls| nulls.is_null(row)) || shapes.is_null(row) {
-            return Err(Problem::at(row, "a tensor whose data or shape is null"));
+            return Err(RowError::at(row, "a tensor whose data or shape is null"));
         }
         let stored = extents.slice(row * rank, rank); // within: there are `rank` for each row
         let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
-        let extents = extents.ok_or_else(|| Problem::at(row, "a tensor with a null or negative extent"))?;
+        let extents = extents.ok_or_else(|| RowError::at(row, "a tensor with a null or negative extent"))?;
         let range = data.start(row)..data.start(row + 1);
         if product_of_extents(&extents) != Some(range.len()) {
-            return Err(Problem::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
+            return Err(RowError::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
         }
         samples.open_extents.extend(open_extents(row, kind, &extents)?);
         samples.ranges.push(range.start - first..range.end - first); // offsets do not descend
@@ -605,15 +607,15 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
 }
 
 /// Returns the extents that the type does not state. Checks that the others are as it states.
-fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, Problem> {
+fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, RowError> {
     let mut open = Vec::new();
     for (level, &extent) in kind.levels.iter().zip(extents) {
         match level {
             Level::Open => open.push(extent),
-            Level::Fixed(due) if due.first() == Some(&extent) => {}
-            Level::Fixed(due) => {
-                let message = format!("a tensor of shape {extents:?}, where its type says {due:?} for an extent");
-                return Err(Problem::at(row, message));
+            Level::Fixed(expected) if expected.first() == Some(&extent) => {}
+            Level::Fixed(expected) => {
+                let message = format!("a tensor of shape {extents:?}, where its type says {expected:?} for an extent");
+                return Err(RowError::at(row, message));
             }
         }
     }
@@ -621,27 +623,27 @@ fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u3
 }
 
 /// Cuts an array down to what some ranges use, and makes them ranges of the result.
-fn cut(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<ArrayRef, Problem> {
+fn trim(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<ArrayRef, RowError> {
     let used = || ranges.iter().filter(|range| !range.is_empty());
     let start = used().map(|range| range.start).min().unwrap_or(0);
     let end = used().map(|range| range.end).max().unwrap_or(0);
-    let part = part(array, start..end)?;
+    let checked_slice = checked_slice(array, start..end)?;
     let shifted = |range: &Range<usize>| {
         // `start` is the least
         if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
     };
     ranges.iter_mut().for_each(|range| *range = shifted(range));
-    Ok(part)
+    Ok(checked_slice)
 }
 
 /// Returns some rows of an array.
-fn part(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, Problem> {
+fn checked_slice(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, RowError> {
     let length = rows.end.checked_sub(rows.start).filter(|_| rows.end <= array.len());
     Ok(array.slice(rows.start, length.ok_or_else(outside)?))
 }
 
 /// Returns the bytes of strings, and the range of each.
-fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
     Ok(match array.data_type() {
         DataType::Utf8 => string_ranges(array.as_string::<i32>()),
         DataType::LargeUtf8 => string_ranges(array.as_string::<i64>()),
@@ -681,7 +683,7 @@ fn view_ranges<T: ByteViewType>(
     (Buffer::from_vec(bytes), ranges)
 }
 
-fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), Problem> {
+fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
     let width = usize::try_from(length).map_err(|_| format!("fixed-size binary of {length} bytes"))?;
     let buffer = plain_bytes(array, width).ok_or_else(outside)?;
     // the buffer is as long as all of them together

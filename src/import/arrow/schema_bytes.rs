@@ -25,18 +25,18 @@ use std::sync::Arc;
 /// control character (substitute).
 const FILLER: u8 = 0x1A;
 /// The most bytes that are looked at. To find each text, all bytes before it are read again.
-const WORK_BYTES: u64 = 256 << 20;
+const MAX_WORK_BYTES: u64 = 256 << 20;
 const WIDE_BITS: i32 = 128;
 const WIDE_BYTES: i32 = 16;
 
 /// Changes a message with a schema. Returns whether a byte was changed.
-pub(in crate::import) fn mend_message(bytes: &mut [u8]) -> bool {
-    mend(bytes, |bytes| Ok(message_in(bytes)?.header_as_schema()))
+pub(in crate::import) fn repair_message(bytes: &mut [u8]) -> bool {
+    repair(bytes, |bytes| Ok(message_in(bytes)?.header_as_schema()))
 }
 
 /// Changes the footer of an IPC file. Returns whether a byte was changed.
-pub(super) fn mend_footer(bytes: &mut [u8]) -> bool {
-    mend(bytes, |bytes| Ok(footer_in(bytes)?.schema()))
+pub(super) fn repair_footer(bytes: &mut [u8]) -> bool {
+    repair(bytes, |bytes| Ok(footer_in(bytes)?.schema()))
 }
 
 /// Returns the footer of an IPC file.
@@ -45,7 +45,7 @@ pub(super) fn footer_in(bytes: &[u8]) -> Result<Footer<'_>, InvalidFlatbuffer> {
 }
 
 /// Changes the bytes of a schema. What else is wrong with them is left to the decoder.
-fn mend(
+fn repair(
     bytes: &mut [u8],
     schema_of: impl for<'a> Fn(&'a [u8]) -> Result<Option<EncodedSchema<'a>>, InvalidFlatbuffer>,
 ) -> bool {
@@ -54,7 +54,7 @@ fn mend(
         work = work.saturating_add(u64_of(bytes.len()));
         match schema_of(bytes) {
             Ok(schema) => break schema.map(|schema| wide_integers(&schema)).unwrap_or_default(),
-            Err(InvalidFlatbuffer::Utf8Error { range, .. }) if work < WORK_BYTES => {
+            Err(InvalidFlatbuffer::Utf8Error { range, .. }) if work < MAX_WORK_BYTES => {
                 let Some(text) = bytes.get_mut(range) else { return is_changed };
                 text.fill(FILLER);
                 is_changed = true;
@@ -92,8 +92,8 @@ fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
         offset => Some(table.loc() + usize::from(offset)), // inside the buffer
     };
     if let Some(integer) = field.type_as_int().filter(|integer| integer.bitWidth() == WIDE_BITS) {
-        let places = slot(&field._tab, EncodedField::VT_TYPE_TYPE).zip(slot(&integer._tab, Int::VT_BITWIDTH));
-        found.extend(places.map(|(kind, width)| WideInteger { kind, width }));
+        let positions = slot(&field._tab, EncodedField::VT_TYPE_TYPE).zip(slot(&integer._tab, Int::VT_BITWIDTH));
+        found.extend(positions.map(|(kind, width)| WideInteger { kind, width }));
     }
     field.children().into_iter().flatten().for_each(|child| collect_wide(&child, found));
 }

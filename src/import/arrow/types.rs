@@ -116,7 +116,7 @@ pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Re
     let items = iter::successors(list_item(field.data_type()), |item| list_item(item.data_type()));
     let nullable_members = items.map(|item| is_nullable(item)).collect();
     let kind = ColumnKind { nullable_members, instants: leaf.instants, ..ColumnKind::tensors(leaf.element, levels)? };
-    Ok(if leaf.marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
+    Ok(if leaf.marked == Some(DType::Complex64) { kind.into_complex() } else { kind })
 }
 
 /// Returns the members of lists that can be a dimension.
@@ -267,7 +267,7 @@ pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<Co
         Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
     };
     let kind = ColumnKind { variable_tensor: true, ..ColumnKind::tensors(element, levels)? };
-    Ok(if marked == Some(DType::Complex64) { kind.in_pairs() } else { kind })
+    Ok(if marked == Some(DType::Complex64) { kind.into_complex() } else { kind })
 }
 
 fn uniform_level(value: &Value) -> Option<Level> {

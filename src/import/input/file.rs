@@ -39,7 +39,7 @@ pub(in crate::import) struct InputFile {
 type ReadError = Arc<Mutex<Option<io::Error>>>;
 
 enum Handle {
-    Held(Arc<PositionedFile>),
+    Open(Arc<PositionedFile>),
     /// Opened again when needed; alive while it is in use.
     Released(Weak<PositionedFile>),
     /// In a store.
@@ -69,10 +69,10 @@ impl InputFile {
             PositionedFile::of(copy)
         };
         let copy = copy().map_err(|error| {
-            let doing = format!("copying the stream to a temporary file in {}", std::env::temp_dir().display());
-            Error::io(&doing, error).with_path(name)
+            let operation = format!("copying the stream to a temporary file in {}", std::env::temp_dir().display());
+            Error::io(&operation, error).with_path(name)
         })?;
-        Ok(Self::of(name, None, None, Handle::Held(Arc::new(copy))))
+        Ok(Self::of(name, None, None, Handle::Open(Arc::new(copy))))
     }
 
     fn of(name: &Path, stamp: Option<Stamp>, identity: Option<FileIdentity>, handle: Handle) -> Self {
@@ -87,12 +87,12 @@ impl InputFile {
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
         let failed = |error| Error::io("looking at the input", error).with_path(name);
-        let Some(stamp) = Stamp::settled(&file).map_err(failed)? else {
+        let Some(stamp) = Stamp::wait_until_stable(&file).map_err(failed)? else {
             return Err(Error::bad_input("is being written to; convert it when it is complete").with_path(name));
         };
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
-        Ok(Self::of(name, Some(stamp), identity, Handle::Held(Arc::new(file))))
+        Ok(Self::of(name, Some(stamp), identity, Handle::Open(Arc::new(file))))
     }
 
     /// Returns the same bytes, as a copy of the file with this identity.
@@ -109,8 +109,8 @@ impl InputFile {
         &self.name
     }
 
-    pub(in crate::import) fn io(&self, doing: &str, error: io::Error) -> Error {
-        Error::io(doing, error).with_path(&self.name)
+    pub(in crate::import) fn io(&self, operation: &str, error: io::Error) -> Error {
+        Error::io(operation, error).with_path(&self.name)
     }
 
     /// Returns a reader of the file, from its start.
@@ -119,7 +119,7 @@ impl InputFile {
     }
 
     /// Returns the error of a read in the place of what a decoder made of it.
-    pub(in crate::import) fn blame_read(&self, error: Error) -> Error {
+    pub(in crate::import) fn or_read_error(&self, error: Error) -> Error {
         let mut failed = self.read_error.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = failed.take().filter(|_| error.kind() == ErrorKind::BadInput);
         failed.map_or(error, |failed| self.io("reading the file", failed))
@@ -159,7 +159,7 @@ impl InputFile {
         self.companions().iter().for_each(|companion| companion.release());
         if self.stamp.is_some() {
             let mut handle = self.handle();
-            if let Handle::Held(file) = &*handle {
+            if let Handle::Open(file) = &*handle {
                 *handle = Handle::Released(Arc::downgrade(file));
             }
         }
@@ -169,7 +169,7 @@ impl InputFile {
     pub(in crate::import) fn hold(&self) -> Result<Arc<dyn Source>> {
         let mut handle = self.handle();
         let released = match &*handle {
-            Handle::Held(file) => return Ok(Arc::<PositionedFile>::clone(file)),
+            Handle::Open(file) => return Ok(Arc::<PositionedFile>::clone(file)),
             Handle::Stored(source) => return Ok(Arc::clone(source)),
             Handle::Released(file) => file.upgrade(),
         };
@@ -199,7 +199,7 @@ impl InputFile {
     /// Refuses the file if it, or a companion, was changed since it was opened.
     pub(in crate::import) fn check_unchanged(&self) -> Result<()> {
         self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
-        let (Some(stamp), Some(now)) = (&self.stamp, self.stamp_now()?) else { return Ok(()) };
+        let (Some(stamp), Some(now)) = (&self.stamp, self.current_stamp()?) else { return Ok(()) };
         match stamp.changes(&now) {
             // a file that has taken the name of a released one was never read
             Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
@@ -209,9 +209,9 @@ impl InputFile {
 
     /// Returns the present stamp: of the open file, or of the file that has the name of a released
     /// one. Returns `None` if there is no such file.
-    fn stamp_now(&self) -> Result<Option<Stamp>> {
+    fn current_stamp(&self) -> Result<Option<Stamp>> {
         let open = match &*self.handle() {
-            Handle::Held(file) => Some(Arc::clone(file)),
+            Handle::Open(file) => Some(Arc::clone(file)),
             Handle::Released(file) => file.upgrade(),
             Handle::Stored(_) => return Ok(None),
         };
@@ -334,7 +334,7 @@ mod parquet {
     use std::ops::Range;
 
     /// The bytes that are read at once for the head of a page. The content is read by its length.
-    const HEAD_BYTES: usize = 8 << 10;
+    const HEADER_READ_BYTES: usize = 8 << 10;
 
     impl InputReader {
         /// Tells the source that pages in these ranges will be read, if a request for each of them
@@ -342,7 +342,8 @@ mod parquet {
         pub(in crate::import) fn prefetch(&self, pages: impl Iterator<Item = Range<u64>>) {
             if self.file.coalesce().gap_bytes > 0 {
                 // with what is read behind the last head
-                let end = |range: &Range<u64>| range.end.saturating_add(u64_of(HEAD_BYTES)).min(self.byte_count());
+                let end =
+                    |range: &Range<u64>| range.end.saturating_add(u64_of(HEADER_READ_BYTES)).min(self.byte_count());
                 let ranges: Vec<Range<u64>> = pages.map(|range| range.start..end(&range)).collect();
                 self.file.prefetch(&ranges);
             }
@@ -359,7 +360,7 @@ mod parquet {
         type T = BufReader<Self>;
 
         fn get_read(&self, start: u64) -> Result<Self::T> {
-            Ok(BufReader::with_capacity(HEAD_BYTES, Self { position: start, ..self.clone() }))
+            Ok(BufReader::with_capacity(HEADER_READ_BYTES, Self { position: start, ..self.clone() }))
         }
 
         fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
@@ -395,11 +396,11 @@ impl Stamp {
     /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
     /// time, so this waits until the tick of the last change is over. `None` if the file is changed
     /// all the time.
-    fn settled(file: &File) -> io::Result<Option<Self>> {
+    fn wait_until_stable(file: &File) -> io::Result<Option<Self>> {
         const TRIES: usize = 8;
         for _ in 0..TRIES {
             let stamp = Self::of(&file.metadata()?);
-            match stamp.rest_of_tick(SystemTime::now()) {
+            match stamp.remaining_tick(SystemTime::now()) {
                 None => return Ok(Some(stamp)),
                 Some(rest) => thread::sleep(rest),
             }
@@ -408,7 +409,7 @@ impl Stamp {
     }
 
     /// Returns how long the tick of the last change may still last, or `None` if it is over.
-    fn rest_of_tick(&self, now: SystemTime) -> Option<Duration> {
+    fn remaining_tick(&self, now: SystemTime) -> Option<Duration> {
         const TICK: Duration = Duration::from_millis(20);
         const COARSE_TICK: Duration = Duration::from_secs(2);
         let modified = self.modified?;
@@ -455,10 +456,10 @@ fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
 /// Errors need no path: the conversion adds it.
 pub trait InputStore: Send + Sync {
     /// Returns whether an input is in the store.
-    fn has(&self, input: &Path) -> bool;
+    fn contains(&self, input: &Path) -> bool;
 
     /// Returns the addresses of all inputs below a prefix, in any order; none if there are none.
-    fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>>;
+    fn list_prefix(&self, prefix: &Path) -> Result<Vec<PathBuf>>;
 
     /// Opens an input. Its bytes do not change: if the input is replaced, reads fail.
     fn open(&self, input: &Path) -> Result<Arc<dyn Source>>;
@@ -471,7 +472,7 @@ pub(in crate::import) struct OptionalStore(pub Option<Arc<dyn InputStore>>);
 impl OptionalStore {
     /// Returns the store, if an input is in it.
     pub(in crate::import) fn of(&self, input: &Path) -> Option<&Arc<dyn InputStore>> {
-        self.0.as_ref().filter(|store| store.has(input))
+        self.0.as_ref().filter(|store| store.contains(input))
     }
 }
 
@@ -499,7 +500,7 @@ mod tests {
         let rest = |modified: Duration, later_ms: u64| {
             let modified = UNIX_EPOCH + modified;
             let stamp = Stamp { bytes: 0, modified: Some(modified), identity: None };
-            stamp.rest_of_tick(modified + Duration::from_millis(later_ms))
+            stamp.remaining_tick(modified + Duration::from_millis(later_ms))
         };
         let (fine, coarse) = (Duration::new(1_700_000_000, 1), Duration::new(1_700_000_000, 0));
         assert_eq!(
@@ -509,11 +510,11 @@ mod tests {
         assert_eq!((rest(coarse, 500), rest(coarse, 2000)), (Some(Duration::from_millis(1500)), None));
         // of a clock that is ahead nothing can be known
         let ahead = Stamp { bytes: 0, modified: Some(UNIX_EPOCH + fine), identity: None };
-        assert_eq!(ahead.rest_of_tick(UNIX_EPOCH), None);
+        assert_eq!(ahead.remaining_tick(UNIX_EPOCH), None);
     }
 
     #[test]
-    fn size_and_time_tell_a_change() {
+    fn size_and_time_reveal_a_change() {
         let stamp =
             |bytes, seconds| Stamp { bytes, modified: Some(UNIX_EPOCH + Duration::from_secs(seconds)), identity: None };
         assert_eq!(stamp(1, 1).changes(&stamp(1, 1)), None);

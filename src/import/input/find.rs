@@ -12,7 +12,7 @@ use super::file::InputStore;
 use super::tables;
 use crate::open::check_regular;
 use crate::open::foreign::explain_missing;
-use crate::open::pattern::{AS_IN_A_SHELL, has_wildcard, paths_matching};
+use crate::open::pattern::{SHELL_OPTIONS, has_wildcard, paths_matching};
 use crate::{Error, Result};
 use glob::Pattern;
 use serde_json::Value;
@@ -178,7 +178,7 @@ impl FolderWalk {
         while !self.links.is_empty() {
             self.links.sort_by(|a, b| compare(b, a)); // the first is taken from the end
             let Some(path) = self.links.pop() else { break };
-            let canonical = fs::canonicalize(&path).map_err(|error| listing(&path, error))?;
+            let canonical = fs::canonicalize(&path).map_err(|error| list_error(&path, error))?;
             self.folders.push(Folder { path, canonical });
             while let Some(folder) = self.folders.pop() {
                 if !self.seen.contains(&folder.canonical) {
@@ -191,7 +191,7 @@ impl FolderWalk {
     }
 
     fn folder(&mut self, folder: &Folder) -> Result<()> {
-        let failed = |error| listing(&folder.path, error);
+        let failed = |error| list_error(&folder.path, error);
         for entry in fs::read_dir(&folder.path).map_err(failed)? {
             self.entry(folder, &entry.map_err(failed)?)?;
         }
@@ -200,7 +200,7 @@ impl FolderWalk {
 
     fn entry(&mut self, folder: &Folder, entry: &DirEntry) -> Result<()> {
         let (name, path) = (entry.file_name(), entry.path());
-        let file_type = entry.file_type().map_err(|error| listing(&path, error))?;
+        let file_type = entry.file_type().map_err(|error| list_error(&path, error))?;
         let (mut is_folder, mut is_file) = (file_type.is_dir(), file_type.is_file());
         if file_type.is_symlink() {
             // a link without a target is an error only if its name is that of a data file
@@ -230,7 +230,7 @@ impl FolderWalk {
     }
 }
 
-fn listing(path: &Path, error: io::Error) -> Error {
+fn list_error(path: &Path, error: io::Error) -> Error {
     Error::io("listing the folder", error).with_path(path)
 }
 
@@ -266,7 +266,7 @@ const SAVED_DICT: &str = "dataset_dict.json";
 /// Both.
 const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
 /// The most bytes of a document, far more than a list of shards takes.
-const JSON_BYTES: u64 = 64 << 20;
+const MAX_JSON_BYTES: u64 = 64 << 20;
 
 /// Returns the shards of a saved dataset, in its order. `None`: the folder is another.
 ///
@@ -312,7 +312,7 @@ fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
     let path = folder.join(name);
     let mut bytes = Vec::new();
     let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata)); // a pipe may wait for ever
-    let read = checked.and_then(|()| File::open(&path)?.take(JSON_BYTES).read_to_end(&mut bytes));
+    let read = checked.and_then(|()| File::open(&path)?.take(MAX_JSON_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -329,7 +329,7 @@ pub(super) fn stored_inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<
     let found = match input {
         input if has_query(input) => Ok(vec![input.to_path_buf()]),
         input if has_wildcard(input) => matching_addresses(input, store),
-        input if is_prefix => below(input, store),
+        input if is_prefix => list_prefix(input, store),
         input => Ok(vec![input.to_path_buf()]),
     };
     found.map_err(|error| error.with_path(input))
@@ -348,12 +348,12 @@ fn matching_addresses(pattern: &Path, store: &dyn InputStore) -> Result<Vec<Path
     let text = pattern.to_str().ok_or_else(|| Error::bad_argument("a pattern that is not UTF-8"))?;
     let plain = text.find(['*', '?', '[']).and_then(|wildcard| text.get(..wildcard)).unwrap_or(text);
     let prefix = plain.rfind('/').and_then(|slash| plain.get(..=slash)).unwrap_or(plain);
-    let all = store.below(Path::new(prefix))?;
+    let all = store.list_prefix(Path::new(prefix))?;
     if all.contains(&pattern.to_path_buf()) {
         return Ok(vec![pattern.to_path_buf()]);
     }
     let rule = Pattern::new(text).map_err(|error| Error::bad_argument(format!("not a pattern: {error}")))?;
-    let is_match = |path: &&PathBuf| path.to_str().is_some_and(|path| rule.matches_with(path, AS_IN_A_SHELL));
+    let is_match = |path: &&PathBuf| path.to_str().is_some_and(|path| rule.matches_with(path, SHELL_OPTIONS));
     let mut found: Vec<PathBuf> = all.iter().filter(is_match).cloned().collect();
     if found.is_empty() {
         return Err(Error::bad_argument("no object matches this pattern"));
@@ -366,24 +366,24 @@ fn matching_addresses(pattern: &Path, store: &dyn InputStore) -> Result<Vec<Path
 
 /// Refuses a prefix that is a part of a table. What cannot be listed around it tells nothing.
 fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
-    tables::marks_around(prefix).iter().try_for_each(|mark| match store.below(mark) {
+    tables::marks_around(prefix).iter().try_for_each(|mark| match store.list_prefix(mark) {
         Ok(found) => tables::refuse_stored(&found, &[]),
-        Err(error) if may_succeed_later(&error) => Err(error),
+        Err(error) if is_transient(&error) => Err(error),
         Err(_) => Ok(()),
     })
 }
 
 /// Returns whether a listing failed for a reason that may pass, and not because the store has no
 /// such listing, or forbids it.
-fn may_succeed_later(error: &Error) -> bool {
+fn is_transient(error: &Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported};
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
-    let lasting = [InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported];
-    cause.is_some_and(|cause| !lasting.contains(&cause.kind()))
+    let permanent = [InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported];
+    cause.is_some_and(|cause| !permanent.contains(&cause.kind()))
 }
 
-fn below(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
-    let all = store.below(prefix)?;
+fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
+    let all = store.list_prefix(prefix)?;
     if all.is_empty() {
         return Ok(vec![prefix.to_path_buf()]);
     }
@@ -422,11 +422,11 @@ mod tests {
     struct Names(&'static [&'static str]);
 
     impl InputStore for Names {
-        fn has(&self, input: &Path) -> bool {
+        fn contains(&self, input: &Path) -> bool {
             input.starts_with("s3://")
         }
 
-        fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+        fn list_prefix(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
             let names: Vec<&str> = prefix.to_str().unwrap().strip_prefix("s3://").unwrap().split('/').collect();
             match names.as_slice() {
                 ["forbidden", mark] if mark.starts_with(['_', '.']) => {

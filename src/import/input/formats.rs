@@ -15,11 +15,11 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 /// An open file, and bytes on which the id of a file made from it depends.
-type Opened = Result<(SharedSource, Vec<u8>)>;
+type OpenResult = Result<(SharedSource, Vec<u8>)>;
 
 /// Opens a file of one of the formats of this crate, or of those that the program has added.
 /// Returns its content, and bytes on which the id of a file made from it depends.
-pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> Opened {
+pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> OpenResult {
     let first = file.first_bytes()?;
     match first.as_slice() {
         [b'P', b'A', b'R', b'1', ..] => parquet(file),
@@ -27,11 +27,11 @@ pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> 
         [b'A', b'R', b'R', b'O', b'W', b'1', ..] => arrow_file(file),
         first if first.starts_with(&tensilo_file::MAGIC) => tensilo_file(file),
         first if placeholder(first).is_some() => Err(unknown(first, &accepted(options))),
-        _ => match other_format(file, options)? {
+        _ => match custom_format(file, options)? {
             Some(content) => {
-                let mut origin = ends(file)?;
+                let mut origin = fingerprint(file)?;
                 for companion in file.companions() {
-                    origin.extend(ends(&companion)?);
+                    origin.extend(fingerprint(&companion)?);
                 }
                 Ok((content, origin))
             }
@@ -42,12 +42,12 @@ pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> 
 
 /// Opens a file of a format that the program has added.
 #[cfg(feature = "arrow")]
-fn other_format(file: &Arc<InputFile>, options: &InputOptions) -> Result<Option<SharedSource>> {
+fn custom_format(file: &Arc<InputFile>, options: &InputOptions) -> Result<Option<SharedSource>> {
     Ok(options.formats.open(file, &options.store)?.map(|content| -> SharedSource { Arc::new(content) }))
 }
 
 #[cfg(not(feature = "arrow"))]
-fn other_format(_: &Arc<InputFile>, _: &InputOptions) -> Result<Option<SharedSource>> {
+fn custom_format(_: &Arc<InputFile>, _: &InputOptions) -> Result<Option<SharedSource>> {
     Ok(None)
 }
 
@@ -63,7 +63,7 @@ fn accepted(options: &InputOptions) -> String {
 }
 
 /// Returns length, first and last bytes of a file: schema, some data, and the footer.
-fn ends(file: &InputFile) -> Result<Vec<u8>> {
+fn fingerprint(file: &InputFile) -> Result<Vec<u8>> {
     const END_BYTES: u64 = 64 << 10;
     let mut reader = file.reader()?;
     let mut read = || -> io::Result<Vec<u8>> {
@@ -78,49 +78,49 @@ fn ends(file: &InputFile) -> Result<Vec<u8>> {
     read().map_err(|error| file.io("reading the file", error))
 }
 
-fn tensilo_file(file: &Arc<InputFile>) -> Opened {
+fn tensilo_file(file: &Arc<InputFile>) -> OpenResult {
     let (content, origin) = tensilo_file::open(file)?;
     Ok((Arc::new(content), origin))
 }
 
 #[cfg(feature = "parquet")]
-fn parquet(file: &Arc<InputFile>) -> Opened {
+fn parquet(file: &Arc<InputFile>) -> OpenResult {
     let (content, footer) = parquet::open(file)?;
     Ok((Arc::new(content), footer))
 }
 
 #[cfg(feature = "parquet")]
-fn encrypted_parquet() -> Opened {
+fn encrypted_parquet() -> OpenResult {
     Err(parquet::encrypted_footer())
 }
 
 #[cfg(not(feature = "parquet"))]
-fn parquet(_: &Arc<InputFile>) -> Opened {
+fn parquet(_: &Arc<InputFile>) -> OpenResult {
     encrypted_parquet()
 }
 
 #[cfg(not(feature = "parquet"))]
-fn encrypted_parquet() -> Opened {
+fn encrypted_parquet() -> OpenResult {
     Err(crate::Error::not_built("parquet", "reading Parquet files"))
 }
 
 #[cfg(feature = "arrow")]
-fn arrow_file(file: &Arc<InputFile>) -> Opened {
-    Ok((Arc::new(ipc_files::open_file(file)?), ends(file)?))
+fn arrow_file(file: &Arc<InputFile>) -> OpenResult {
+    Ok((Arc::new(ipc_files::open_file(file)?), fingerprint(file)?))
 }
 
 #[cfg(feature = "arrow")]
-fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
-    Ok((Arc::new(ipc_files::open_stream(file, accepted)?), ends(file)?))
+fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> OpenResult {
+    Ok((Arc::new(ipc_files::open_stream(file, accepted)?), fingerprint(file)?))
 }
 
 #[cfg(not(feature = "arrow"))]
-fn arrow_file(_: &Arc<InputFile>) -> Opened {
+fn arrow_file(_: &Arc<InputFile>) -> OpenResult {
     Err(crate::Error::not_built("arrow", "reading Arrow files"))
 }
 
 #[cfg(not(feature = "arrow"))]
-fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> Opened {
+fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> OpenResult {
     Err(unknown(&file.first_bytes()?, accepted))
 }
 

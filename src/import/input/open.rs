@@ -9,13 +9,13 @@ use super::partition::Partition;
 use super::{formats, partition, threads};
 use crate::bytes::le::u64_of;
 #[cfg(feature = "arrow")]
-use crate::import::arrow::united::{TypeOrigin, UnitedSchema, aligned, column_count, fields_of_file};
+use crate::import::arrow::unified::{TypeOrigin, UnifiedSchema, aligned, column_count, fields_of_file};
 use crate::import::options::InputOptions;
-use crate::import::plan::input_column::{InputColumn, Wanted};
+use crate::import::plan::input_column::{ColumnRequest, InputColumn};
 use crate::import::rows::{Batch, ColumnRows, Outline};
-use crate::import::source::{Batches, PassRows, RowSource, SharedSource, guard};
+use crate::import::source::{Batches, PassRows, RowSource, SharedSource, catch_panic};
 use crate::open::{FileIdentity, default_open_files, refuse_same};
-use crate::write::id_of;
+use crate::write::hash_id;
 use crate::{Error, Metadata, Result, Schema};
 #[cfg(feature = "arrow")]
 use arrow_schema::{Fields, SchemaRef};
@@ -60,26 +60,26 @@ pub(in crate::import) fn open_all(
     if out.is_empty() {
         return Err(Error::bad_argument("there is no input"));
     }
-    unite(&mut out)?;
-    partition::settle_types(out.iter_mut().map(OpenInput::partition_mut));
+    unify(&mut out)?;
+    partition::infer_types(out.iter_mut().map(OpenInput::partition_mut));
     out.iter_mut().for_each(OpenInput::complete_columns);
-    out.iter_mut().for_each(|input| input.read_on(threads));
+    out.iter_mut().for_each(|input| input.set_threads(threads));
     Ok(out)
 }
 
 /// Gives inputs the columns that they have together, as far as they differ only a little.
 #[cfg(feature = "arrow")]
-fn unite(inputs: &mut [OpenInput]) -> Result<()> {
+fn unify(inputs: &mut [OpenInput]) -> Result<()> {
     let schemas = with_columns(inputs).into_iter().filter_map(OpenInput::own_schema);
-    let united = schemas.fold(None, |united: Option<UnitedSchema>, (schema, origin)| match united {
-        None => Some(UnitedSchema::new(schema, origin)),
-        Some(mut united) => {
-            united.join(schema, origin);
-            Some(united)
+    let unified = schemas.fold(None, |unified: Option<UnifiedSchema>, (schema, origin)| match unified {
+        None => Some(UnifiedSchema::new(schema, origin)),
+        Some(mut unified) => {
+            unified.join(schema, origin);
+            Some(unified)
         }
     });
-    let Some(united) = united else { return Ok(()) };
-    align(inputs, &united.into_fields())
+    let Some(unified) = unified else { return Ok(()) };
+    align(inputs, &unified.into_fields())
 }
 
 /// Gives inputs these fields. Refuses more columns than there is memory for: each input keeps a
@@ -87,11 +87,11 @@ fn unite(inputs: &mut [OpenInput]) -> Result<()> {
 #[cfg(feature = "arrow")]
 fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
     /// The columns that inputs lack, of all together. Each takes about 1 KiB.
-    const MAX_ADDED: usize = 4 << 20;
+    const MAX_MISSING_COLUMNS: usize = 4 << 20;
     let all = column_count(fields);
     let own = inputs.iter().filter_map(|input| Some(column_count(input.own_schema()?.0.fields())));
     let added = own.fold(0_usize, |added, own| added.saturating_add(all.saturating_sub(own)));
-    if added > MAX_ADDED {
+    if added > MAX_MISSING_COLUMNS {
         return Err(Error::bad_input(format!(
             "{} inputs have {all} columns together, and most inputs lack most of them; convert fewer inputs to a \
              file, or store keys that differ from row to row as values, not as names of columns",
@@ -102,7 +102,7 @@ fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
 }
 
 #[cfg(not(feature = "arrow"))]
-fn unite(_: &mut [OpenInput]) -> Result<()> {
+fn unify(_: &mut [OpenInput]) -> Result<()> {
     Ok(())
 }
 
@@ -165,7 +165,7 @@ fn standard_input_identity() -> Option<FileIdentity> {
 }
 
 /// A longer origin, such as a footer with megabytes of metadata, is kept as a digest.
-const ORIGIN_BYTES: usize = 4 << 20;
+const MAX_ORIGIN_BYTES: usize = 4 << 20;
 
 /// A source that is watched for changes, with the columns of its [`Partition`] behind its own.
 pub(in crate::import) struct OpenInput {
@@ -180,7 +180,7 @@ pub(in crate::import) struct OpenInput {
 
 impl OpenInput {
     pub(super) fn open(path: &Path, options: &InputOptions) -> Result<Self> {
-        Self::of(InputFile::open(path, &options.store)?, Partition::of_path(path)?, options)
+        Self::of(InputFile::open(path, &options.store)?, Partition::from_path(path)?, options)
     }
 
     fn standard_input(options: &InputOptions) -> Result<Self> {
@@ -190,10 +190,10 @@ impl OpenInput {
 
     fn of(file: InputFile, mut partition: Partition, options: &InputOptions) -> Result<Self> {
         let file = Arc::new(file);
-        let recognised = guard(|| formats::open(&file, options));
-        let (content, mut origin) = recognised.map_err(|error| blame(&file, error).with_path(file.name()))?;
-        if origin.len() > ORIGIN_BYTES {
-            origin = id_of(&origin).to_vec();
+        let recognised = catch_panic(|| formats::open(&file, options));
+        let (content, mut origin) = recognised.map_err(|error| root_cause(&file, error).with_path(file.name()))?;
+        if origin.len() > MAX_ORIGIN_BYTES {
+            origin = hash_id(&origin).to_vec();
         }
         partition.add_to_origin(&mut origin);
         partition.find_own(content.columns());
@@ -219,23 +219,23 @@ impl OpenInput {
 
     /// Returns a digest of the bytes that ids of files depend on.
     pub(in crate::import) fn digest(&self) -> [u8; 16] {
-        id_of(&self.origin)
+        hash_id(&self.origin)
     }
 
     /// Sets the number of threads that later passes have.
-    fn read_on(&mut self, threads: usize) {
+    fn set_threads(&mut self, threads: usize) {
         self.threads = threads;
     }
 
     /// Watches a pass of the content. `complete` changes each batch.
-    fn watched<'a, T: 'a>(
+    fn watch<'a, T: 'a>(
         &'a self,
         content: Result<Batches<'a, T>>,
         complete: impl FnMut(Batch<T>) -> Result<Batch<T>> + 'a,
     ) -> Result<Batches<'a, T>> {
-        let content = content.map_err(|error| blame(&self.file, error))?;
+        let content = content.map_err(|error| root_cause(&self.file, error))?;
         let (held, complete) = (self.file.hold()?, Box::new(complete));
-        Ok(Box::new(WatchedPass { content, complete, input: self, is_over: false, _held: held }))
+        Ok(Box::new(WatchedPass { content, complete, input: self, is_done: false, _held: held }))
     }
 
     /// Returns the number of files: the input, and those that belong to it.
@@ -257,12 +257,12 @@ impl OpenInput {
         self.row_count() != Some(0) || self.is_tensilo()
     }
 
-    /// Gives the columns that the file itself has those of `united`, as far as its values can have
+    /// Gives the columns that the file itself has those of `unified`, as far as its values can have
     /// them. Folders give the columns that their names are keys of.
     #[cfg(feature = "arrow")]
-    pub(super) fn align(&mut self, united: &Fields) -> Result<()> {
+    pub(super) fn align(&mut self, unified: &Fields) -> Result<()> {
         let Some((own, origin)) = self.content.own_schema() else { return Ok(()) };
-        let fields = aligned(own.fields(), united, origin, &|name| !self.partition.has(name));
+        let fields = aligned(own.fields(), unified, origin, &|name| !self.partition.has(name));
         // no pass has begun, which would share the content
         if let Some(content) = Arc::get_mut(&mut self.content) {
             content.adopt(fields).map_err(|error| error.with_path(self.file.name()))?;
@@ -283,8 +283,8 @@ impl OpenInput {
 }
 
 /// Returns the error, unless it occurred because the file was changed, or could not be read.
-fn blame(file: &InputFile, error: Error) -> Error {
-    file.check_unchanged().err().unwrap_or_else(|| file.blame_read(error))
+fn root_cause(file: &InputFile, error: Error) -> Error {
+    file.check_unchanged().err().unwrap_or_else(|| file.or_read_error(error))
 }
 
 impl RowSource for OpenInput {
@@ -308,19 +308,19 @@ impl RowSource for OpenInput {
         self.content.is_tensilo()
     }
 
-    fn batches(&self, columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
+    fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
         let _held = self.file.hold()?; // the content opens it for the pass
         let own_count = self.content.columns().len();
-        let own: Vec<Wanted> = columns.iter().copied().filter(|column| column.position < own_count).collect();
+        let own: Vec<ColumnRequest> = columns.iter().copied().filter(|column| column.position < own_count).collect();
         let first = if let PassRows::From(first) = rows { first } else { 0 };
         let mut completion = self.partition.completion(self.content.columns(), columns, first);
         let content = match (self.threads, rows) {
-            (2.., PassRows::All) => threads::pass(&self.content, self.threads, move |content, part| {
-                content.batches(&own, PassRows::Part(part))
+            (2.., PassRows::All) => threads::pass(&self.content, self.threads, move |content, row_group| {
+                content.batches(&own, PassRows::RowGroup(row_group))
             }),
             _ => self.content.batches(&own, rows),
         };
-        self.watched(content, move |batch| completion.complete(batch))
+        self.watch(content, move |batch| completion.complete(batch))
     }
 
     fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
@@ -328,13 +328,13 @@ impl RowSource for OpenInput {
         let content = match (self.threads, rows) {
             (2.., PassRows::All) => {
                 let columns = columns.to_vec(); // of the content: those of folders have one type
-                threads::pass(&self.content, self.threads, move |content, part| {
-                    content.outlines(&columns, PassRows::Part(part))
+                threads::pass(&self.content, self.threads, move |content, row_group| {
+                    content.outlines(&columns, PassRows::RowGroup(row_group))
                 })
             }
             _ => self.content.outlines(columns, rows),
         };
-        self.watched(content, Ok)
+        self.watch(content, Ok)
     }
 
     fn can_skip_rows(&self) -> bool {
@@ -345,12 +345,12 @@ impl RowSource for OpenInput {
         self.content.may_have_nulls(column) // folders add columns behind, and no structs
     }
 
-    fn is_belied(&self) -> bool {
-        self.content.is_belied()
+    fn contradicts_statistics(&self) -> bool {
+        self.content.contradicts_statistics()
     }
 
-    fn distrust(&self) {
-        self.content.distrust();
+    fn ignore_statistics(&self) {
+        self.content.ignore_statistics();
     }
 
     fn check_unchanged(&self) -> Result<()> {
@@ -363,7 +363,7 @@ struct WatchedPass<'a, T> {
     content: Batches<'a, T>,
     complete: Box<dyn FnMut(Batch<T>) -> Result<Batch<T>> + 'a>,
     input: &'a OpenInput,
-    is_over: bool,
+    is_done: bool,
     /// The file stays open for the whole pass.
     _held: Arc<dyn crate::open::Source>,
 }
@@ -372,16 +372,16 @@ impl<T> Iterator for WatchedPass<'_, T> {
     type Item = Result<Batch<T>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.is_over {
+        if self.is_done {
             return None;
         }
         let next = self.content.next().map(|batch| (self.complete)(batch?));
         if let Some(Ok(_)) = next {
             return next;
         }
-        self.is_over = true;
+        self.is_done = true;
         match next {
-            Some(Err(error)) => Some(Err(blame(&self.input.file, error))),
+            Some(Err(error)) => Some(Err(root_cause(&self.input.file, error))),
             _ => self.input.check_unchanged().err().map(Err),
         }
     }

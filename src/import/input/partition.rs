@@ -4,7 +4,7 @@
 //! folder in every row. So values are compared with text, as folders have them.
 
 use crate::bytes::le::u64_of;
-use crate::import::plan::input_column::{ColumnKind, InputColumn, Wanted};
+use crate::import::plan::input_column::{ColumnKind, ColumnRequest, InputColumn};
 use crate::import::rows::{Batch, Bitmap, ColumnRows, ItemBytes, SharedBytes};
 use crate::logical::arrow_type;
 use crate::logical::arrow_type::{ArrowType, TimeUnit};
@@ -35,7 +35,7 @@ struct Key {
 
 impl Partition {
     /// Reads the folders of a path as it is written; the file's own name is none of them.
-    pub(super) fn of_path(path: &Path) -> Result<Self> {
+    pub(super) fn from_path(path: &Path) -> Result<Self> {
         let mut folders = Vec::new();
         for component in path.parent().into_iter().flat_map(Path::components) {
             match component {
@@ -88,7 +88,8 @@ impl Partition {
 
     /// Makes keys text that are text in this file. Others keep their type.
     pub(super) fn adapt(&mut self, schema: &Schema) {
-        let is_text = |name: &str| schema.columns.iter().any(|due| due.name == name && due.dtype == DType::Utf8);
+        let is_text =
+            |name: &str| schema.columns.iter().any(|expected| expected.name == name && expected.dtype == DType::Utf8);
         for key in self.keys.iter_mut().filter(|key| is_text(&key.name)) {
             key.is_integer = false;
         }
@@ -105,14 +106,19 @@ impl Partition {
 
     /// Prepares to complete the batches of a pass over these columns. `own` are the columns of the
     /// file, and `first` is the number of the first row of the pass.
-    pub(super) fn completion<'a>(&'a self, own: &[InputColumn], columns: &[Wanted], first: u64) -> Completion<'a> {
+    pub(super) fn completion<'a>(
+        &'a self,
+        own: &[InputColumn],
+        columns: &[ColumnRequest],
+        first: u64,
+    ) -> Completion<'a> {
         let added: Vec<&Key> = self.added().collect();
-        let added = |column: &Wanted| added.get(column.position.checked_sub(own.len())?).copied();
+        let added = |column: &ColumnRequest| added.get(column.position.checked_sub(own.len())?).copied();
         let checked = self.keys.iter().filter_map(|key| {
             let number = columns.iter().position(|column| Some(column.position) == key.own)?;
             let stated = own.get(key.own?)?.metadata.get(arrow_type::KEY).cloned();
             let found = columns.get(number)?.unit.map(|unit| ArrowType::Timestamp(unit, None).to_string());
-            Some(Checked { number, arrow_type: found.or(stated), key })
+            Some(CheckedKey { number, arrow_type: found.or(stated), key })
         });
         Completion { added: columns.iter().map(added).collect(), checked: checked.collect(), rows: first }
     }
@@ -120,7 +126,7 @@ impl Partition {
 
 /// Decides which keys are integers: those of which all values, of all inputs, are canonical
 /// decimals of 64 bits.
-pub(super) fn settle_types<'a>(partitions: impl Iterator<Item = &'a mut Partition>) {
+pub(super) fn infer_types<'a>(partitions: impl Iterator<Item = &'a mut Partition>) {
     let mut partitions: Vec<&mut Partition> = partitions.collect();
     let mut are_integers: HashMap<String, bool> = HashMap::new();
     for key in partitions.iter().flat_map(|partition| &partition.keys) {
@@ -197,13 +203,13 @@ impl Key {
 pub(super) struct Completion<'a> {
     /// For each column of the pass, the key that it is made of. `None`: the file has the column.
     added: Vec<Option<&'a Key>>,
-    checked: Vec<Checked<'a>>,
+    checked: Vec<CheckedKey<'a>>,
     /// The number of the next row in the file.
     rows: u64,
 }
 
 /// A key that the file has a column for.
-struct Checked<'a> {
+struct CheckedKey<'a> {
     /// The number of the column in the pass.
     number: usize,
     arrow_type: Option<String>,
@@ -217,7 +223,7 @@ impl Completion<'_> {
         let mut own = batch.columns.into_iter();
         let column = |key: &Option<&Key>| key.map_or_else(|| own.next(), |key| Some(Ok(key.rows(row_count))));
         let columns: Vec<_> = self.added.iter().filter_map(column).collect();
-        for Checked { number, arrow_type, key } in &self.checked {
+        for CheckedKey { number, arrow_type, key } in &self.checked {
             if let Some(Ok(column)) = columns.get(*number) {
                 key.check(column, arrow_type.as_deref(), self.rows)?;
             }
@@ -263,8 +269,8 @@ impl<'a> ElementText<'a> {
     fn is(&self, name: &str) -> bool {
         match (self.float(), self.integer(), self.arrow_type) {
             (Some(float), ..) => match self.dtype {
-                DType::F32 => name.parse().is_ok_and(|due: f32| f64::from(due).total_cmp(&float).is_eq()),
-                _ => name.parse().is_ok_and(|due: f64| due.total_cmp(&float).is_eq()),
+                DType::F32 => name.parse().is_ok_and(|expected: f32| f64::from(expected).total_cmp(&float).is_eq()),
+                _ => name.parse().is_ok_and(|expected: f64| expected.total_cmp(&float).is_eq()),
             },
             (None, Some(integer), None) => name.parse() == Ok(integer),
             _ => self.text().is_some_and(|text| text == name),
@@ -366,7 +372,7 @@ mod tests {
     use super::*;
 
     fn keys(path: &str) -> Vec<(String, Option<String>)> {
-        Partition::of_path(Path::new(path)).unwrap().keys.into_iter().map(|key| (key.name, key.value)).collect()
+        Partition::from_path(Path::new(path)).unwrap().keys.into_iter().map(|key| (key.name, key.value)).collect()
     }
 
     fn key(name: &str, value: &str) -> (String, Option<String>) {
@@ -385,7 +391,7 @@ mod tests {
     fn names_and_values_are_percent_decoded() {
         assert_eq!(keys("a%20b=x%2Fy%c3%A4%/f"), [key("a b", "x/yä%")]);
         assert_eq!(keys("a=%4/b=%zz%41/f"), [key("a", "%4"), key("b", "%zzA")]);
-        assert!(Partition::of_path(Path::new("a=%FF/f")).is_err());
+        assert!(Partition::from_path(Path::new("a=%FF/f")).is_err());
     }
 
     fn text(dtype: DType, arrow_type: Option<&str>, bytes: &[u8]) -> Option<String> {
@@ -404,9 +410,9 @@ mod tests {
             (3_661, "time32[s]", "01:01:01"),
             (1, "time64[ns]", "00:00:00.000000001"),
         ];
-        for (value, data_type, due) in cases {
+        for (value, data_type, expected) in cases {
             let found = text(DType::I64, Some(data_type), &i64::to_ne_bytes(value));
-            assert_eq!(found.as_deref(), Some(due), "{value} {data_type}");
+            assert_eq!(found.as_deref(), Some(expected), "{value} {data_type}");
         }
         for (value, data_type) in [(i64::MIN, "timestamp[s]"), (i64::MAX, "date32"), (i64::MIN, "time32[s]")] {
             // and no overflow

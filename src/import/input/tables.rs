@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A format of tables.
-struct Table {
+struct TableFormat {
     /// The folder or file that each table has.
     mark: &'static str,
     name: &'static str,
@@ -21,7 +21,7 @@ struct Table {
     reader: &'static str,
 }
 
-const TABLES: [Table; 8] = [
+const TABLES: [TableFormat; 8] = [
     table("_delta_log", "a Delta table", "deltalake.DeltaTable(PATH).to_pyarrow_table()"),
     table(".hoodie", "a Hudi table", "hudi.HudiTableBuilder.from_base_uri(PATH).build().read_snapshot()"),
     table(ICEBERG, "an Iceberg table", "pyiceberg's Table.scan().to_arrow()"),
@@ -39,16 +39,16 @@ const ICEBERG_FILE: &str = ".metadata.json";
 const REMOVED: &str = "whose files may have rows that were removed or replaced";
 const CHUNKS: &str = "whose files are chunks of arrays, not tables";
 
-const fn table(mark: &'static str, name: &'static str, reader: &'static str) -> Table {
-    Table { mark, name, reason: REMOVED, reader }
+const fn table(mark: &'static str, name: &'static str, reader: &'static str) -> TableFormat {
+    TableFormat { mark, name, reason: REMOVED, reader }
 }
 
-const fn zarr(mark: &'static str) -> Table {
+const fn zarr(mark: &'static str) -> TableFormat {
     let reader = "zarr.open(PATH), whose arrays can be saved as .npy";
-    Table { mark, name: "a Zarr store", reason: CHUNKS, reader }
+    TableFormat { mark, name: "a Zarr store", reason: CHUNKS, reader }
 }
 
-impl Table {
+impl TableFormat {
     fn error(&self, folder: &Path) -> Error {
         let Self { mark, name, reason, reader } = self;
         let message = format!(
@@ -65,13 +65,13 @@ impl Table {
             return mark.symlink_metadata().is_ok();
         }
         let entries = fs::read_dir(mark).into_iter().flatten().flatten();
-        entries.map(|entry| entry.file_name()).any(|name| is_of_iceberg(name.as_encoded_bytes()))
+        entries.map(|entry| entry.file_name()).any(|name| is_iceberg_metadata(name.as_encoded_bytes()))
     }
 }
 
 /// Returns whether a name is one that Iceberg gives: `v1.metadata.json`, or
 /// `00000-<uuid>.metadata.json`.
-fn is_of_iceberg(name: &[u8]) -> bool {
+fn is_iceberg_metadata(name: &[u8]) -> bool {
     let number = name.strip_prefix(b"v").unwrap_or(name);
     name.ends_with(ICEBERG_FILE.as_bytes()) && number.first().is_some_and(u8::is_ascii_digit)
 }
@@ -105,7 +105,7 @@ pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     let around: HashSet<&Path> = chosen.iter().flat_map(|path| path.ancestors()).collect();
     let has_chosen = |folder: &Path| chosen.is_empty() || around.contains(folder);
     // a log has thousands of addresses
-    let tables: BTreeMap<&Path, &Table> = all.iter().filter_map(|path| marked(path)).collect();
+    let tables: BTreeMap<&Path, &TableFormat> = all.iter().filter_map(|path| marked(path)).collect();
     let refused = tables.into_iter().filter(|(folder, _)| has_chosen(folder));
     match refused.min_by_key(|(folder, _)| folder.components().count()) {
         Some((folder, table)) => Err(table.error(folder)),
@@ -128,11 +128,13 @@ pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the outermost table that an address is a mark of, or is in a mark of.
-fn marked(path: &Path) -> Option<(&Path, &'static Table)> {
+fn marked(path: &Path) -> Option<(&Path, &'static TableFormat)> {
     let tables = path.ancestors().filter_map(|mark| {
         let name = mark.file_name()?;
-        let is_marked = |table: &&Table| match table.mark {
-            ICEBERG => name == ICEBERG && path.file_name().is_some_and(|file| is_of_iceberg(file.as_encoded_bytes())),
+        let is_marked = |table: &&TableFormat| match table.mark {
+            ICEBERG => {
+                name == ICEBERG && path.file_name().is_some_and(|file| is_iceberg_metadata(file.as_encoded_bytes()))
+            }
             mark => name == mark,
         };
         Some((mark.parent()?, TABLES.iter().find(is_marked)?))

@@ -6,7 +6,7 @@
 //! dropped: that ends the threads if the caller takes no more.
 
 use crate::import::rows::{Batch, MemorySize};
-use crate::import::source::{Batches, SharedSource, guard};
+use crate::import::source::{Batches, SharedSource, catch_panic};
 use crate::{Error, Result};
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,11 +16,11 @@ use std::thread;
 use std::thread::JoinHandle;
 
 /// The maximum number of threads that read: each has batches in memory.
-const MAX_READERS: usize = 8;
+const MAX_READ_THREADS: usize = 8;
 /// The number of bytes at which a reader waits. A single batch may have more.
-const QUEUED_BYTES: usize = 6 << 20;
+const MAX_QUEUED_BYTES: usize = 6 << 20;
 /// The number of batches at which a reader waits. It bounds only batches of few small columns.
-const QUEUED_BATCHES: usize = 1024;
+const MAX_QUEUED_BATCHES: usize = 1024;
 
 /// Begins a pass over a source. `begin` begins it over one part. The parts are read on at most
 /// `threads` threads, and yielded in order.
@@ -29,24 +29,24 @@ where
     T: MemorySize + Send + 'static,
     F: for<'a> Fn(&'a SharedSource, usize) -> Result<Batches<'a, T>> + Send + Sync + 'static,
 {
-    let part_count = source.part_count();
-    let reader_count = threads.min(part_count).min(MAX_READERS);
-    let (sender, parts) = sync_channel(reader_count);
-    let queue = Arc::new(Mutex::new(PartQueue { left: 0..part_count, sender }));
+    let row_group_count = source.row_group_count();
+    let thread_count = threads.min(row_group_count).min(MAX_READ_THREADS);
+    let (sender, row_groups) = sync_channel(thread_count);
+    let queue = Arc::new(Mutex::new(RowGroupQueue { left: 0..row_group_count, sender }));
     let begin = Arc::new(begin);
-    let mut pass = ThreadedPass { parts: Some(parts), current: None, readers: Vec::new() };
-    for _ in 0..reader_count {
+    let mut pass = ThreadedPass { row_groups: Some(row_groups), current: None, handles: Vec::new() };
+    for _ in 0..thread_count {
         let (source, queue, begin) = (Arc::clone(source), Arc::clone(&queue), Arc::clone(&begin));
         let read = move || {
             // no code panics while it holds the lock
             let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).take();
-            while let Some((part, sender)) = next() {
-                sender.send_all(|| begin(&source, part));
+            while let Some((row_group, sender)) = next() {
+                sender.send_all(|| begin(&source, row_group));
             }
         };
         match thread::Builder::new().name("tensilo-read".to_owned()).spawn(read) {
-            Ok(reader) => pass.readers.push(reader),
-            Err(_) if !pass.readers.is_empty() => {} // fewer will do
+            Ok(handle) => pass.handles.push(handle),
+            Err(_) if !pass.handles.is_empty() => {} // fewer will do
             Err(error) => return Err(Error::io("starting a thread that reads", error)),
         }
     }
@@ -54,28 +54,28 @@ where
 }
 
 /// The parts that no thread has begun.
-struct PartQueue<T> {
+struct RowGroupQueue<T> {
     left: Range<usize>,
     /// Announces the parts in order.
     sender: SyncSender<BatchReceiver<T>>,
 }
 
-impl<T> PartQueue<T> {
+impl<T> RowGroupQueue<T> {
     /// Takes the next part. Returns `None` if none is left, or the caller waits for no more.
     fn take(&mut self) -> Option<(usize, BatchSender<T>)> {
-        let part = self.left.next()?;
+        let row_group = self.left.next()?;
         let (sender, receiver) = batch_queue();
         self.sender.send(receiver).ok()?;
-        Some((part, sender))
+        Some((row_group, sender))
     }
 }
 
 /// A pass that other threads make.
 struct ThreadedPass<T> {
     /// Closed before the threads are waited for.
-    parts: Option<Receiver<BatchReceiver<T>>>,
+    row_groups: Option<Receiver<BatchReceiver<T>>>,
     current: Option<BatchReceiver<T>>,
-    readers: Vec<JoinHandle<()>>,
+    handles: Vec<JoinHandle<()>>,
 }
 
 impl<T> ThreadedPass<T> {
@@ -84,7 +84,7 @@ impl<T> ThreadedPass<T> {
             if let Some(batch) = self.current.as_mut().and_then(BatchReceiver::next) {
                 return Some(batch);
             }
-            self.current = Some(self.parts.as_ref()?.recv().ok()?);
+            self.current = Some(self.row_groups.as_ref()?.recv().ok()?);
         }
     }
 
@@ -92,7 +92,7 @@ impl<T> ThreadedPass<T> {
     /// channel.
     fn close(&mut self) {
         self.current = None;
-        self.parts = None;
+        self.row_groups = None;
     }
 }
 
@@ -111,8 +111,8 @@ impl<T> Iterator for ThreadedPass<T> {
 impl<T> Drop for ThreadedPass<T> {
     fn drop(&mut self) {
         self.close();
-        for reader in self.readers.drain(..) {
-            let _ = reader.join(); // its panics were sent as errors
+        for handle in self.handles.drain(..) {
+            let _ = handle.join(); // its panics were sent as errors
         }
     }
 }
@@ -139,7 +139,7 @@ struct QueueState<T> {
 
 impl<T> QueueState<T> {
     fn is_full(&self) -> bool {
-        self.bytes >= QUEUED_BYTES || self.batches.len() >= QUEUED_BATCHES
+        self.bytes >= MAX_QUEUED_BYTES || self.batches.len() >= MAX_QUEUED_BATCHES
     }
 }
 
@@ -166,10 +166,10 @@ impl<T: MemorySize> BatchSender<T> {
     /// Sends the batches of a pass, until one cannot be read or no more are taken. The panic of a
     /// decoder is sent as an error.
     fn send_all<'a>(&self, begin: impl FnOnce() -> Result<Batches<'a, T>>) {
-        let sent = guard(|| {
+        let sent = catch_panic(|| {
             let mut batches = begin()?;
             // a batch is read when there is room for it: it is memory, too, while it waits
-            while self.waited_for_room()
+            while self.wait_for_room()
                 && let Some(batch) = batches.next()
             {
                 let is_last = batch.is_err();
@@ -186,7 +186,7 @@ impl<T: MemorySize> BatchSender<T> {
     }
 
     /// Waits until the queue is not full. Returns false if it is closed.
-    fn waited_for_room(&self) -> bool {
+    fn wait_for_room(&self) -> bool {
         let mut state = self.0.lock();
         while state.is_full() && !state.is_closed {
             state = self.0.wait(state);
@@ -242,7 +242,7 @@ impl<T> Drop for BatchReceiver<T> {
 mod tests {
     use super::*;
     use crate::Metadata;
-    use crate::import::plan::input_column::{InputColumn, Wanted};
+    use crate::import::plan::input_column::{ColumnRequest, InputColumn};
     use crate::import::rows::{ColumnRows, Outline};
     use crate::import::source::{PassRows, RowSource};
     use std::path::Path;
@@ -277,12 +277,12 @@ mod tests {
     #[test]
     fn the_bytes_and_the_number_of_waiting_batches_are_bounded() {
         let column = batch(1, 0).byte_count();
-        assert_eq!(read_ahead(1, QUEUED_BYTES / 4), 1);
-        assert_eq!(read_ahead(1, (QUEUED_BYTES / 2 - column) / 4), 2);
-        assert_eq!(read_ahead(1, (QUEUED_BYTES / 2 - column) / 4 - 1), 3);
-        assert_eq!(read_ahead(1, 0), QUEUED_BATCHES);
+        assert_eq!(read_ahead(1, MAX_QUEUED_BYTES / 4), 1);
+        assert_eq!(read_ahead(1, (MAX_QUEUED_BYTES / 2 - column) / 4), 2);
+        assert_eq!(read_ahead(1, (MAX_QUEUED_BYTES / 2 - column) / 4 - 1), 3);
+        assert_eq!(read_ahead(1, 0), MAX_QUEUED_BATCHES);
         // without values, as when shapes are looked for
-        assert_eq!(read_ahead(1000, 0), QUEUED_BYTES.div_ceil(1000 * column));
+        assert_eq!(read_ahead(1000, 0), MAX_QUEUED_BYTES.div_ceil(1000 * column));
     }
 
     #[test]
@@ -294,10 +294,10 @@ mod tests {
     }
 
     /// Parts of as many batches each, of 0, 1, 2 ... rows, one of which is an error or a panic.
-    struct Counting {
+    struct CountingSource {
         read: AtomicUsize,
-        part_count: usize,
-        part_batches: usize,
+        row_group_count: usize,
+        row_group_batches: usize,
         panics: bool,
         metadata: Metadata,
     }
@@ -305,7 +305,7 @@ mod tests {
     /// The number of the only batch that cannot be read.
     const BAD: usize = 130;
 
-    impl RowSource for Counting {
+    impl RowSource for CountingSource {
         fn columns(&self) -> &[InputColumn] {
             &[]
         }
@@ -322,13 +322,13 @@ mod tests {
             None
         }
 
-        fn part_count(&self) -> usize {
-            self.part_count
+        fn row_group_count(&self) -> usize {
+            self.row_group_count
         }
 
-        fn batches(&self, _columns: &[Wanted], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
-            let PassRows::Part(part) = rows else { return Err(Error::bad_input("not a part")) };
-            let counts = part * self.part_batches..(part + 1) * self.part_batches;
+        fn batches(&self, _columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
+            let PassRows::RowGroup(row_group) = rows else { return Err(Error::bad_input("not a part")) };
+            let counts = row_group * self.row_group_batches..(row_group + 1) * self.row_group_batches;
             Ok(Box::new(counts.map(|row_count| {
                 self.read.fetch_add(1, Ordering::SeqCst);
                 match row_count {
@@ -340,14 +340,15 @@ mod tests {
         }
     }
 
-    fn source(part_count: usize, part_batches: usize, panics: bool) -> (Arc<Counting>, SharedSource) {
+    fn source(row_group_count: usize, row_group_batches: usize, panics: bool) -> (Arc<CountingSource>, SharedSource) {
         let read = AtomicUsize::new(0);
-        let source = Arc::new(Counting { read, part_count, part_batches, panics, metadata: Metadata::new() });
+        let source =
+            Arc::new(CountingSource { read, row_group_count, row_group_batches, panics, metadata: Metadata::new() });
         (Arc::clone(&source), source)
     }
 
     fn batches(source: &SharedSource, threads: usize) -> Batches<'static, ColumnRows> {
-        pass(source, threads, |source, part| source.batches(&[], PassRows::Part(part))).unwrap()
+        pass(source, threads, |source, row_group| source.batches(&[], PassRows::RowGroup(row_group))).unwrap()
     }
 
     #[test]
@@ -375,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn a_source_without_parts_has_no_batches() {
+    fn a_source_without_row_groups_has_no_batches() {
         assert_eq!(batches(&source(0, 50, false).1, 2).count(), 0);
     }
 
@@ -395,7 +396,7 @@ mod tests {
         let mut pass = batches(&shared, 3);
         assert!(pass.next().is_some());
         // the first part is read to its error, and the queues of the three others are full
-        let full = BAD + 1 + 3 * QUEUED_BATCHES;
+        let full = BAD + 1 + 3 * MAX_QUEUED_BATCHES;
         while counting.read.load(Ordering::SeqCst) < full {
             thread::yield_now();
         }

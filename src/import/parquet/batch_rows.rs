@@ -23,22 +23,22 @@ use ::parquet::schema::types::ColumnDescriptor;
 /// The rows of the first batch of a row group, from which the size of rows is estimated.
 const FIRST_ROWS: usize = 64;
 /// The maximum number of rows of a batch.
-const MOST_ROWS: u64 = 8192;
+const MAX_ROWS: u64 = 8192;
 /// The maximum bytes of texts in a batch that are repeated, and of others: together less than the
 /// offsets of Arrow's texts can address.
-const TEXT_BYTES: u64 = 1 << 30;
+const MAX_TEXT_BYTES: u64 = 1 << 30;
 /// The bytes of a batch above which later ones get fewer rows. Smaller ones are cut into slices.
-const LARGEST_BATCH_BYTES: usize = 8 * SLICE_BYTES;
+const MAX_BATCH_BYTES: usize = 8 * SLICE_BYTES;
 /// How many times as many rows the next batches get at most. The rows may become larger.
-const MOST_GROWTH: usize = 16;
+const MAX_GROWTH: usize = 16;
 /// How many times as many rows must fit, so that skipping more than a first batch is worth it.
-const LEAST_GROWTH: usize = 8;
+const MIN_GROWTH: usize = 8;
 
 /// The rows of the batches of one row group.
 pub(super) struct BatchRows {
     rows: usize,
     /// The number that the footer suggests. Dictionaries make a file much smaller than its rows.
-    most: usize,
+    max_rows: usize,
     /// The rows that the decoder skipped when it started.
     skipped: usize,
     /// The rows that the decoder has read since.
@@ -59,11 +59,11 @@ impl BatchRows {
         null_bytes: usize,
     ) -> Self {
         let by_nulls = SLICE_BYTES / null_bytes.max(1);
-        Self::at_most(most_rows(group, mask).min(rows_of_texts(texts)).min(by_nulls).max(1))
+        Self::with_max(estimate_rows(group, mask).min(rows_of_texts(texts)).min(by_nulls).max(1))
     }
 
-    fn at_most(most: usize) -> Self {
-        Self { rows: most.min(FIRST_ROWS), most, skipped: 0, read: 0, bytes: 0 }
+    fn with_max(max_rows: usize) -> Self {
+        Self { rows: max_rows.min(FIRST_ROWS), max_rows, skipped: 0, read: 0, bytes: 0 }
     }
 
     pub(super) fn get(&self) -> usize {
@@ -78,9 +78,9 @@ impl BatchRows {
     pub(super) fn adapt(&mut self, rows: usize, bytes: usize) -> bool {
         self.read = self.read.saturating_add(rows);
         self.bytes = self.bytes.saturating_add(bytes);
-        let Some(wanted) = self.fewer(rows, bytes).or_else(|| self.more()) else { return false };
+        let Some(next_rows) = self.fewer(rows, bytes).or_else(|| self.more()) else { return false };
         let skipped = self.skipped.saturating_add(self.read);
-        *self = Self { rows: wanted, most: self.most, skipped, read: 0, bytes: 0 };
+        *self = Self { rows: next_rows, max_rows: self.max_rows, skipped, read: 0, bytes: 0 };
         true
     }
 
@@ -91,15 +91,15 @@ impl BatchRows {
 
     fn fewer(&self, rows: usize, bytes: usize) -> Option<usize> {
         let fitting = fitting_rows(rows, bytes);
-        let is_too_large = self.is_beginning() || bytes > LARGEST_BATCH_BYTES;
+        let is_too_large = self.is_beginning() || bytes > MAX_BATCH_BYTES;
         (is_too_large && fitting <= self.rows / 2).then_some(fitting)
     }
 
     fn more(&self) -> Option<usize> {
-        let most = self.rows.saturating_mul(MOST_GROWTH).min(self.most);
-        let wanted = fitting_rows(self.read, self.bytes).min(most);
-        let least = self.rows.saturating_mul(if self.is_beginning() { 2 } else { LEAST_GROWTH });
-        (self.read >= self.skipped && wanted >= least).then_some(wanted)
+        let max_rows = self.rows.saturating_mul(MAX_GROWTH).min(self.max_rows);
+        let next_rows = fitting_rows(self.read, self.bytes).min(max_rows);
+        let min_rows = self.rows.saturating_mul(if self.is_beginning() { 2 } else { MIN_GROWTH });
+        (self.read >= self.skipped && next_rows >= min_rows).then_some(next_rows)
     }
 }
 
@@ -110,7 +110,7 @@ fn fitting_rows(rows: usize, bytes: usize) -> usize {
 
 /// Returns the number of rows whose decoded batch has about [`SLICE_BYTES`], judging by the numbers
 /// that the row group states.
-fn most_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
+fn estimate_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
     let bytes = columns.fold(1_u64, |sum, (_, column)| {
         let positive = |number: i64| u64::try_from(number).unwrap_or(0);
@@ -121,26 +121,26 @@ fn most_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     let rows = u64::try_from(group.num_rows()).unwrap_or(1).max(1);
     let target = u64_of(SLICE_BYTES);
     let rows = target / bytes.div_ceil(rows).max(1);
-    usize::try_from(rows.clamp(1, MOST_ROWS)).unwrap_or(1)
+    usize::try_from(rows.clamp(1, MAX_ROWS)).unwrap_or(1)
 }
 
-/// Returns the number of rows whose texts have at most [`TEXT_BYTES`] in any case.
+/// Returns the number of rows whose texts have at most [`MAX_TEXT_BYTES`] in any case.
 fn rows_of_texts(texts: &[(TextBytes, u64)]) -> usize {
     let sum = |bytes: fn(&TextBytes) -> u64| {
         let all = texts.iter().map(|(texts, values)| bytes(texts).saturating_mul(*values));
         all.fold(0, u64::saturating_add)
     };
     let plain = texts.iter().map(|(texts, _)| texts.plain).fold(0, u64::saturating_add);
-    let page = if plain > TEXT_BYTES { sum(|texts| texts.largest_page) } else { 0 };
+    let page = if plain > MAX_TEXT_BYTES { sum(|texts| texts.largest_page) } else { 0 };
     let row = sum(|texts| texts.repeated).saturating_add(page);
-    usize::try_from(TEXT_BYTES / row.max(1)).unwrap_or(usize::MAX)
+    usize::try_from(MAX_TEXT_BYTES / row.max(1)).unwrap_or(usize::MAX)
 }
 
 /// Returns the bytes of a decoded value with its levels of nesting, for byte arrays without their
 /// content.
 fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
-    const LEVELS: u64 = 4;
-    LEVELS
+    const LEVEL_BYTES: u64 = 4;
+    LEVEL_BYTES
         + match column.physical_type() {
             Type::BOOLEAN => 1,
             Type::INT32 | Type::FLOAT => 4,
@@ -173,8 +173,8 @@ mod tests {
         largest: usize,
     }
 
-    fn read(most: usize, row_bytes: impl Fn(usize) -> usize) -> Outcome {
-        let mut batch_rows = BatchRows::at_most(most);
+    fn read(max_rows: usize, row_bytes: impl Fn(usize) -> usize) -> Outcome {
+        let mut batch_rows = BatchRows::with_max(max_rows);
         let mut outcome = Outcome { batches: 0, skipped: 0, largest: 0 };
         let mut start = 0;
         while start < ROWS {
@@ -225,8 +225,8 @@ mod tests {
         assert_eq!(texts.repeated, 2 << 20);
         let rows =
             |texts: &[(TextBytes, u64)], null_bytes| BatchRows::of(group, &ProjectionMask::all(), texts, null_bytes);
-        assert_eq!(rows(&[], 0).most, 8192);
-        assert_eq!(rows(&[(texts, 1)], 0).most, 512);
+        assert_eq!(rows(&[], 0).max_rows, 8192);
+        assert_eq!(rows(&[(texts, 1)], 0).max_rows, 512);
         assert_eq!(rows(&[], 1 << 20).get(), 2);
         assert_eq!(rows(&[], 1 << 30).get(), 1);
     }
@@ -234,11 +234,13 @@ mod tests {
     #[test]
     fn texts_limit_the_rows_only_if_they_can_be_very_long() {
         let texts = |repeated, plain, largest_page| (TextBytes { repeated, plain, largest_page }, 1);
-        let most = MOST_ROWS as usize;
-        assert!(rows_of_texts(&[]) >= most && rows_of_texts(&[texts(1 << 17, TEXT_BYTES, 16 << 20)]) >= most);
+        let max_rows = MAX_ROWS as usize;
+        assert!(
+            rows_of_texts(&[]) >= max_rows && rows_of_texts(&[texts(1 << 17, MAX_TEXT_BYTES, 16 << 20)]) >= max_rows
+        );
         assert_eq!(rows_of_texts(&[texts(16 << 20, 0, 0)]), 64);
         assert_eq!(rows_of_texts(&[texts(16 << 20, 0, 0), texts(48 << 20, 9, 9)]), 16);
-        assert_eq!(rows_of_texts(&[texts(1 << 20, TEXT_BYTES, 1 << 20), texts(0, 1, 1 << 20)]), 341);
+        assert_eq!(rows_of_texts(&[texts(1 << 20, MAX_TEXT_BYTES, 1 << 20), texts(0, 1, 1 << 20)]), 341);
         assert_eq!(rows_of_texts(&[texts(2 << 30, 0, 0)]), 0);
     }
 
@@ -250,13 +252,13 @@ mod tests {
 
     #[test]
     fn uneven_rows_are_not_skipped_often() {
-        for most in [1, 6, 40, 600, 8192] {
-            let found = read(most, heavy_tailed);
-            assert!(found.skipped <= 6 * ROWS, "{most}: {}", found.skipped);
+        for max_rows in [1, 6, 40, 600, 8192] {
+            let found = read(max_rows, heavy_tailed);
+            assert!(found.skipped <= 6 * ROWS, "{max_rows}: {}", found.skipped);
             // tiny rows, and a huge one now and then
             for period in [100, 1000, 30_000] {
-                let found = read(most, |row| if row % period == 99 { 40 << 20 } else { 10 });
-                assert!(found.skipped <= 12 * ROWS, "{most}, {period}: {}", found.skipped);
+                let found = read(max_rows, |row| if row % period == 99 { 40 << 20 } else { 10 });
+                assert!(found.skipped <= 12 * ROWS, "{max_rows}, {period}: {}", found.skipped);
             }
         }
     }

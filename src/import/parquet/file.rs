@@ -8,11 +8,11 @@ use super::{footer, pages, schema};
 use crate::bytes::le::u64_of;
 use crate::error::Advice;
 use crate::import::arrow::paths::ColumnPath;
-use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records};
+use crate::import::arrow::records::{ArrowSource, CatchPanic, RecordBatches, Records};
 use crate::import::arrow::schema_bytes::without_filler;
 use crate::import::arrow::types::{ENCRYPTED, INT96};
 use crate::import::input::file::{InputFile, InputReader};
-use crate::import::source::{PassRows, guard};
+use crate::import::source::{PassRows, catch_panic};
 use crate::logical::arrow_type::null_bytes;
 use crate::{Error, Result, limits};
 use ::parquet::arrow::ProjectionMask;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 
 /// The pages of a row group are prefetched from a store if they have at most so many bytes
 /// together: it keeps them all until they are decoded.
-const ANNOUNCED_BYTES: u64 = 128 << 20;
+const MAX_PREFETCH_BYTES: u64 = 128 << 20;
 
 /// Opens a Parquet file. The id of a file made from it depends on the footer, which is returned
 /// too.
@@ -43,10 +43,10 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     let metadata = metadata.map_err(malformed)?;
     drop(bytes);
     let row_count = check_rows(metadata.metadata(), reader.byte_count())?;
-    let metadata = schema::mended(metadata, row_count, &reader)?;
+    let metadata = schema::repaired(metadata, row_count, &reader)?;
     let metadata = schema::with_readable_dictionaries(metadata)?;
     let encrypted = footer::encrypted(thrift);
-    let (schema, metadata) = schema::exact(metadata, &encrypted).map_err(malformed)?;
+    let (schema, metadata) = schema::exact_schema(metadata, &encrypted).map_err(malformed)?;
     let (schema, mut dropped) = without_filler(Arc::unwrap_or_clone(schema));
     dropped.extend(of_footer);
     let nulls = LeafNulls::of(metadata.metadata(), metadata.schema());
@@ -68,63 +68,64 @@ fn check_end(footer: &[u8]) -> Result<&[u8]> {
 /// Returns the number of rows. Checks what the decoder relies on: offsets, lengths, and that
 /// numbers of rows agree.
 fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
-    let lie = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
+    let malformed_file = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
     let mut row_count = 0_u64;
     for group in metadata.row_groups() {
-        let rows = u64::try_from(group.num_rows()).map_err(|_| lie("a row group has a negative number of rows"))?;
+        let rows =
+            u64::try_from(group.num_rows()).map_err(|_| malformed_file("a row group has a negative number of rows"))?;
         row_count = row_count.saturating_add(rows);
         for column in group.columns() {
             let name = column.column_path();
-            let [start, bytes] = [first_page(column), column.compressed_size()].map(u64::try_from);
+            let [start, bytes] = [first_page_offset(column), column.compressed_size()].map(u64::try_from);
             let end = start.ok().zip(bytes.ok()).and_then(|(start, bytes)| start.checked_add(bytes));
             if end.is_none_or(|end| end > file_bytes) {
-                return Err(lie(&format!("the pages of column {name} are not inside the file")));
+                return Err(malformed_file(&format!("the pages of column {name} are not inside the file")));
             }
-            let most = bytes.map_or(0, most_values);
-            if rows > most {
-                let message = format!("{rows} rows, of which the pages of column {name} can have {most}");
-                return Err(lie(&message));
+            let max_rows = bytes.map_or(0, max_values);
+            if rows > max_rows {
+                let message = format!("{rows} rows, of which the pages of column {name} can have {max_rows}");
+                return Err(malformed_file(&message));
             }
             if column.column_descr().max_rep_level() == 0 && column.num_values() != group.num_rows() {
                 let message = format!("column {name} has {} values in {rows} rows", column.num_values());
-                return Err(lie(&message));
+                return Err(malformed_file(&message));
             }
         }
     }
     // 0 is a mistake of an early writer, which is mended
-    let said = metadata.file_metadata().num_rows();
-    if said != 0 && Ok(row_count) != u64::try_from(said) {
-        return Err(lie("its row groups have another number of rows than it states"));
+    let stated_rows = metadata.file_metadata().num_rows();
+    if stated_rows != 0 && Ok(row_count) != u64::try_from(stated_rows) {
+        return Err(malformed_file("its row groups have another number of rows than it states"));
     }
     Ok(row_count)
 }
 
 /// Returns the maximum number of values in pages that have so many bytes together: the head of each
 /// states the number as an i32, beside the lengths of the page, and its encodings.
-fn most_values(bytes: u64) -> u64 {
-    const HEAD_BYTES: u64 = 16;
-    (bytes / HEAD_BYTES).saturating_add(1).saturating_mul(i32::MAX.unsigned_abs().into())
+fn max_values(bytes: u64) -> u64 {
+    const MIN_HEADER_BYTES: u64 = 16;
+    (bytes / MIN_HEADER_BYTES).saturating_add(1).saturating_mul(i32::MAX.unsigned_abs().into())
 }
 
 /// Returns the offset of the first page of a column.
-fn first_page(column: &ColumnChunkMetaData) -> i64 {
+fn first_page_offset(column: &ColumnChunkMetaData) -> i64 {
     column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
 }
 
 /// Returns the bytes that a column's pages have in the file.
 fn pages_of(column: &ColumnChunkMetaData) -> Range<u64> {
     let [start, bytes] =
-        [first_page(column), column.compressed_size()].map(|number| u64::try_from(number).unwrap_or(0));
+        [first_page_offset(column), column.compressed_size()].map(|number| u64::try_from(number).unwrap_or(0));
     start..start.saturating_add(bytes) // both were checked
 }
 
 /// Returns the length of the file, then its footer: metadata, their length, and the magic number.
 fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let length = file.byte_count();
-    let mut tail = [0; 8];
+    let mut trailer = [0; 8];
     file.seek(SeekFrom::Start(length.saturating_sub(8)))?;
-    file.read_exact(&mut tail)?;
-    let [a, b, c, d, ..] = tail;
+    file.read_exact(&mut trailer)?;
+    let [a, b, c, d, ..] = trailer;
     let footer_bytes = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
     file.seek(SeekFrom::Start(length.saturating_sub(footer_bytes)))?;
     let mut out = length.to_le_bytes().to_vec();
@@ -154,8 +155,8 @@ impl Records for ParquetFile {
 
     fn record_batches(&self, fields: &[usize], rows: PassRows) -> Result<RecordBatches<'_>> {
         let (groups, skip) = match rows {
-            PassRows::All => (0..self.part_count(), 0),
-            PassRows::Part(part) => (part..part.saturating_add(1), 0),
+            PassRows::All => (0..self.row_group_count(), 0),
+            PassRows::RowGroup(row_group) => (row_group..row_group.saturating_add(1), 0),
             PassRows::From(first) => self.groups_from(first)?,
         };
         let mask = ProjectionMask::roots(self.metadata.parquet_schema(), fields.iter().copied());
@@ -175,7 +176,7 @@ impl Records for ParquetFile {
         &[INT96, ENCRYPTED]
     }
 
-    fn part_count(&self) -> usize {
+    fn row_group_count(&self) -> usize {
         self.metadata.metadata().num_row_groups()
     }
 }
@@ -203,7 +204,7 @@ impl ParquetFile {
             let rows = u64::try_from(group.num_rows()).map_err(|_| wrong_row_count())?;
             if first < before.saturating_add(rows) {
                 let skip = usize::try_from(first.saturating_sub(before)).map_err(|_| wrong_row_count())?;
-                return Ok((number..self.part_count(), skip));
+                return Ok((number..self.row_group_count(), skip));
             }
             before = before.saturating_add(rows);
         }
@@ -226,7 +227,7 @@ struct RowGroups<'a> {
 
 /// A row group that is being read.
 struct OpenRowGroup {
-    reader: Guarded<ParquetRecordBatchReader>,
+    reader: CatchPanic<ParquetRecordBatchReader>,
     number: usize,
     batch_rows: BatchRows,
     rows_read: usize,
@@ -261,11 +262,11 @@ impl RowGroups<'_> {
         let columns = metadata.columns().iter().enumerate().filter(|(i, _)| self.mask.leaf_included(*i));
         let columns: Vec<&ColumnChunkMetaData> = columns.map(|(_, column)| column).collect();
         let ranges = columns.iter().map(|column| pages_of(column));
-        if ranges.clone().map(|range| range.end - range.start).fold(0, u64::saturating_add) <= ANNOUNCED_BYTES {
+        if ranges.clone().map(|range| range.end - range.start).fold(0, u64::saturating_add) <= MAX_PREFETCH_BYTES {
             file.prefetch(ranges);
         }
         let of_column = |column: &ColumnChunkMetaData| {
-            let texts = guard(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
+            let texts = catch_panic(|| pages::check(&file, column, rows, self.file.metadata.metadata()))?;
             let values = u64::try_from(column.num_values()).unwrap_or(0);
             Ok((texts, values.div_ceil(u64_of(rows.max(1)))))
         };
@@ -285,14 +286,14 @@ impl RowGroups<'_> {
         Ok(group)
     }
 
-    fn reader(&self, number: usize, batch_rows: usize, skip: usize) -> Result<Guarded<ParquetRecordBatchReader>> {
+    fn reader(&self, number: usize, batch_rows: usize, skip: usize) -> Result<CatchPanic<ParquetRecordBatchReader>> {
         let file = self.file.input.reader()?;
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.file.metadata.clone())
             .with_projection(self.mask.clone())
             .with_row_groups(vec![number])
             .with_batch_size(batch_rows)
             .with_offset(skip);
-        Ok(Guarded::new(guard(|| builder.build().map_err(malformed))?))
+        Ok(CatchPanic::new(catch_panic(|| builder.build().map_err(malformed))?))
     }
 }
 

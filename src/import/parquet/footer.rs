@@ -11,7 +11,7 @@
 //! that a file can keep.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
-use crate::import::arrow::schema_bytes::{mend_message, message_in};
+use crate::import::arrow::schema_bytes::{message_in, repair_message};
 use crate::import::run::found::fitting;
 use crate::logical::saved_schema::CONTINUATION;
 use crate::{Error, Result, limits};
@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
 /// Far more than a tensor has dimensions: a list takes two levels.
-const LEVELS: usize = 256;
+const MAX_LEVELS: usize = 256;
 
 /// The fields of the file's metadata, and that with the schema.
 const METADATA: [u8; 9] = [I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BINARY];
@@ -43,8 +43,8 @@ pub(super) fn check(metadata: &[u8]) -> Result<()> {
     let depth = depth(&mut Thrift::new(metadata));
     match depth {
         None => Err(Error::bad_input("the Parquet file is malformed: its footer cannot be parsed")),
-        Some(depth) if depth > LEVELS => {
-            Err(Error::bad_input(format!("the Parquet schema is nested more than {LEVELS} levels deep")))
+        Some(depth) if depth > MAX_LEVELS => {
+            Err(Error::bad_input(format!("the Parquet schema is nested more than {MAX_LEVELS} levels deep")))
         }
         Some(_) => Ok(()),
     }
@@ -63,14 +63,14 @@ pub(super) fn encrypted(metadata: &[u8]) -> BTreeSet<usize> {
 }
 
 fn encrypted_in_groups(thrift: &mut Thrift, found: &mut BTreeSet<usize>) -> Option<()> {
-    let (groups, _) = thrift.list_head()?;
+    let (groups, _) = thrift.list_header()?;
     for _ in 0..groups {
         let mut id = 0;
         loop {
             match (thrift.field(&mut id, &[])?, id) {
                 (STOP, _) => break,
                 (LIST, COLUMNS) => {
-                    let (columns, _) = thrift.list_head()?;
+                    let (columns, _) = thrift.list_header()?;
                     for column in 0..columns {
                         if is_encrypted(thrift)? {
                             found.insert(usize::try_from(column).ok()?);
@@ -99,12 +99,12 @@ fn is_encrypted(thrift: &mut Thrift) -> Option<bool> {
 }
 
 /// Goes to the field of this id and type of the struct ahead.
-fn field_of(thrift: &mut Thrift, wanted: i16, of_type: u8) -> Option<()> {
+fn field_of(thrift: &mut Thrift, field_id: i16, field_type: u8) -> Option<()> {
     let mut id = 0;
     loop {
         match (thrift.field(&mut id, &METADATA)?, id) {
             (STOP, _) => return None,
-            (found, id) if (found, id) == (of_type, wanted) => return Some(()),
+            (found, id) if (found, id) == (field_type, field_id) => return Some(()),
             (other, _) => thrift.skip(other)?,
         }
     }
@@ -112,15 +112,15 @@ fn field_of(thrift: &mut Thrift, wanted: i16, of_type: u8) -> Option<()> {
 
 /// Returns the depth to which groups are nested, within bounds, or `None` if this is no footer.
 fn depth(thrift: &mut Thrift) -> Option<usize> {
-    let (mut id, mut deepest) = (0, 0);
+    let (mut id, mut max_depth) = (0, 0);
     loop {
         match (thrift.field(&mut id, &METADATA)?, id) {
-            (STOP, _) => return Some(deepest), // of no schema the decoder will say so
-            (_, SCHEMA) => deepest = deepest.max(schema_depth(thrift)?),
+            (STOP, _) => return Some(max_depth), // of no schema the decoder will say so
+            (_, SCHEMA) => max_depth = max_depth.max(schema_depth(thrift)?),
             (other, _) => thrift.skip(other)?,
         }
-        if deepest > LEVELS {
-            return Some(deepest);
+        if max_depth > MAX_LEVELS {
+            return Some(max_depth);
         }
     }
 }
@@ -128,9 +128,9 @@ fn depth(thrift: &mut Thrift) -> Option<usize> {
 /// Returns the depth of a schema. Parents precede their children, and each states their number.
 /// Returns `None` if they state more than there are.
 fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
-    let (count, _) = thrift.list_head()?;
+    let (count, _) = thrift.list_header()?;
     let mut open: Vec<i32> = Vec::new(); // children still to come, for each group around
-    let (mut deepest, mut stated) = (0, 1_u64); // the root is the child of none
+    let (mut max_depth, mut stated) = (0, 1_u64); // the root is the child of none
     for _ in 0..count {
         let children = children(thrift)?;
         stated = stated.saturating_add(u64::try_from(children).ok()?);
@@ -143,8 +143,8 @@ fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
         if children > 0 {
             open.push(children);
         }
-        deepest = deepest.max(open.len());
-        if deepest > LEVELS {
+        max_depth = max_depth.max(open.len());
+        if max_depth > MAX_LEVELS {
             break;
         }
         // the decoder, too, comes back to a group that has all of its children
@@ -152,7 +152,7 @@ fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
             open.pop();
         }
     }
-    Some(deepest)
+    Some(max_depth)
 }
 
 /// Returns the number of children of a schema element.
@@ -168,9 +168,9 @@ fn children(thrift: &mut Thrift) -> Option<i32> {
 }
 
 /// The most metadata that a file can keep.
-const METADATA_BYTES: usize = limits::SCHEMA_BYTES as usize; // exact: 16 MiB
+const MAX_METADATA_BYTES: usize = limits::SCHEMA_BYTES as usize; // exact: 16 MiB
 /// The metadata that an embedded schema may repeat.
-const EMBEDDED_BYTES: usize = 64 << 10;
+const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
 /// A struct whose fields the decoder reads.
 struct Struct(&'static [(i16, Content)]);
@@ -214,9 +214,9 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let Walk { untyped, entries, .. } = walk;
     let list = entries.and_then(|range| Some((range.clone(), entries_of(footer.get(range)?)?)));
     let (range, entries) = list.unwrap_or((footer.len()..footer.len(), Vec::new()));
-    let fits = fitting(METADATA_BYTES, &entries.iter().map(Entry::bytes_to_keep).collect::<Vec<_>>());
+    let fits = fitting(MAX_METADATA_BYTES, &entries.iter().map(Entry::preserved_bytes).collect::<Vec<_>>());
     let mut dropped = Vec::new();
-    let mut kept = Vec::new();
+    let mut preserved = Vec::new();
     let own: HashSet<&[u8]> = entries.iter().map(|entry| entry.key).collect();
     // the decoder takes the last one
     let schema = entries.iter().rposition(|entry| entry.is_schema() && entry.value.is_some());
@@ -227,23 +227,23 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
             false => (fits && entry.is_text()).then_some(None),
         };
         match value {
-            Some(value) => kept.push((entry, value)),
+            Some(value) => preserved.push((entry, value)),
             None => dropped.push(String::from_utf8_lossy(entry.key).into_owned()),
         }
     }
-    let is_same = kept.len() == entries.len() && kept.iter().all(|(_, value)| value.is_none());
+    let is_same = preserved.len() == entries.len() && preserved.iter().all(|(_, value)| value.is_none());
     let mut bytes = Vec::new();
     if is_same {
         bytes.extend_from_slice(footer);
     } else {
         bytes.extend_from_slice(footer.get(..range.start).unwrap_or(&[]));
-        put_entries(&kept, &mut bytes);
+        put_entries(&preserved, &mut bytes);
         bytes.extend_from_slice(footer.get(range.end..).unwrap_or(&[]));
     }
-    for (at, of_type) in untyped {
+    for (at, field_type) in untyped {
         // those behind the entries have moved
         let at = if at < range.start { Some(at) } else { (at + bytes.len()).checked_sub(footer.len()) };
-        at.and_then(|at| bytes.get_mut(at)).into_iter().for_each(|head| *head = of_type);
+        at.and_then(|at| bytes.get_mut(at)).into_iter().for_each(|header| *header = field_type);
     }
     ReadableFooter { bytes, dropped }
 }
@@ -274,11 +274,11 @@ impl Walk<'_> {
             match content {
                 Some(Content::Struct(inner)) if found == STRUCT => self.fields(inner, false)?,
                 Some(Content::Structs(inner)) if found == LIST => {
-                    let length = self.head(STRUCT)?;
+                    let length = self.header(STRUCT)?;
                     (0..length).try_for_each(|_| self.fields(inner, false))?;
                 }
-                Some(Content::List(of_type)) if found == LIST && self.thrift.rest().first() == Some(&0) => {
-                    self.head(*of_type)?;
+                Some(Content::List(field_type)) if found == LIST && self.thrift.rest().first() == Some(&0) => {
+                    self.header(*field_type)?;
                 }
                 _ => self.thrift.skip(found)?,
             }
@@ -289,10 +289,10 @@ impl Walk<'_> {
     }
 
     /// Reads the head of a list, and returns its length.
-    fn head(&mut self, of_type: u8) -> Option<u64> {
+    fn header(&mut self, field_type: u8) -> Option<u64> {
         let at = self.at();
-        let (length, found) = self.thrift.list_head()?;
-        self.untyped.extend((length == 0 && found == 0).then_some((at, of_type)));
+        let (length, found) = self.thrift.list_header()?;
+        self.untyped.extend((length == 0 && found == 0).then_some((at, field_type)));
         Some(length)
     }
 }
@@ -313,7 +313,7 @@ impl Entry<'_> {
     }
 
     /// Returns the bytes that the file needs for it: none if they are not kept in any case.
-    fn bytes_to_keep(&self) -> usize {
+    fn preserved_bytes(&self) -> usize {
         let bytes = self.key.len().saturating_add(self.value.map_or(0, <[u8]>::len));
         if self.is_schema() || !self.is_text() { 0 } else { bytes }
     }
@@ -322,7 +322,7 @@ impl Entry<'_> {
 /// Parses the list of metadata. Returns `None` if something else is in it.
 fn entries_of(list: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut thrift = Thrift::new(list);
-    let (length, _) = thrift.list_head()?;
+    let (length, _) = thrift.list_header()?;
     let mut entries = Vec::new();
     for _ in 0..length {
         let (mut id, mut key, mut value) = (0, None, None);
@@ -375,7 +375,7 @@ fn put_varint(mut value: usize, out: &mut Vec<u8>) {
 fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
     let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };
     let start = if bytes.starts_with(&CONTINUATION) && bytes.len() > 8 { 8 } else { 0 };
-    let is_changed = mend_message(bytes.get_mut(start..).unwrap_or(&mut []));
+    let is_changed = repair_message(bytes.get_mut(start..).unwrap_or(&mut []));
     let message = match message_in(bytes.get(start..).unwrap_or(&[])) {
         Err(InvalidFlatbuffer::ApparentSizeTooLarge) => return None, // the decoder would copy as much
         message => message.ok(),
@@ -383,7 +383,7 @@ fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec
     let Some(schema) = message.and_then(|message| message.header_as_schema()) else { return Some(None) };
     let texts = schema.custom_metadata().into_iter().flatten();
     let texts = texts.filter_map(|entry| entry.value()).map(str::len);
-    let has_long_texts = texts.fold(0, usize::saturating_add) > EMBEDDED_BYTES;
+    let has_long_texts = texts.fold(0, usize::saturating_add) > MAX_EMBEDDED_BYTES;
     let Ok(mut decoded) = try_fb_to_schema(schema) else { return None };
     if !has_long_texts {
         return Some(is_changed.then(|| STANDARD.encode(&bytes)));
@@ -391,7 +391,7 @@ fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec
     drop(bytes);
     decoded.metadata.retain(|key, _| !own.contains(key.as_bytes()));
     let bytes: Vec<usize> = decoded.metadata.iter().map(|(key, value)| key.len().saturating_add(value.len())).collect();
-    let mut fits = fitting(METADATA_BYTES, &bytes).into_iter();
+    let mut fits = fitting(MAX_METADATA_BYTES, &bytes).into_iter();
     decoded.metadata.retain(|key, _| {
         let fits = fits.next().unwrap_or(true);
         dropped.extend((!fits).then(|| key.clone()));
@@ -425,8 +425,8 @@ mod tests {
         let entries = [0x2C, 0x18, 1, b'a', 0x18, 1, 0xFF, STOP, 0x18, 1, b'b', 0x18, 1, b'x', STOP];
         let readable = readable(&footer(&entries));
         assert_eq!(readable.dropped, ["a"]);
-        let kept = [0xFC, 1, 0x18, 1, b'b', 0x18, 1, b'x', STOP];
-        assert!(readable.bytes.windows(kept.len()).any(|bytes| bytes == kept), "{:x?}", readable.bytes);
+        let preserved = [0xFC, 1, 0x18, 1, b'b', 0x18, 1, b'x', STOP];
+        assert!(readable.bytes.windows(preserved.len()).any(|bytes| bytes == preserved), "{:x?}", readable.bytes);
         assert!(readable.bytes.ends_with(&[0x18, 1, b'w', 0x19, 0x0C, STOP]), "{:x?}", readable.bytes);
     }
 
@@ -438,8 +438,8 @@ mod tests {
         };
         let entries = [vec![0x3C], entry(b"x"), entry(b"y"), entry(b"")].concat();
         let readable = readable(&footer(&entries));
-        let kept = [vec![0xFC, 1], entry(b"y")].concat();
-        assert!(readable.bytes.windows(kept.len()).any(|bytes| bytes == kept), "{:x?}", readable.bytes);
+        let preserved = [vec![0xFC, 1], entry(b"y")].concat();
+        assert!(readable.bytes.windows(preserved.len()).any(|bytes| bytes == preserved), "{:x?}", readable.bytes);
         assert!(readable.dropped.is_empty());
     }
 

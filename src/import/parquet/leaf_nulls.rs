@@ -1,7 +1,7 @@
 //! The places where nulls may be, as far as the statistics of a Parquet file tell.
 
 use crate::import::arrow::paths::ColumnPath;
-use crate::import::arrow::paths::{Listed, SchemaOrder};
+use crate::import::arrow::paths::{FieldListing, SchemaOrder};
 use ::parquet::basic::Repetition;
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use ::parquet::file::statistics::Statistics;
@@ -27,7 +27,7 @@ impl LeafNulls {
         let mut levels = Vec::new();
         find_null_levels(metadata.file_metadata().schema(), LevelsAbove::default(), &mut levels);
         let leaves: Vec<Leaf> = levels.iter().enumerate().map(|(i, levels)| Leaf::of(metadata, i, levels)).collect();
-        Self { leaves, order: SchemaOrder::of(schema, Listed::Leaves) }
+        Self { leaves, order: SchemaOrder::of(schema, FieldListing::Leaves) }
     }
 
     /// Returns whether a path may lead to nulls: to a null struct, or to lists with null members.

@@ -18,15 +18,15 @@ use std::iter;
 use std::sync::Arc;
 
 /// The decompressed bytes that a page may always have, whatever its compression.
-const PAGE_BYTES: u64 = 16 << 20;
+const UNCHECKED_PAGE_BYTES: u64 = 16 << 20;
 /// The most decompressed bytes for each compressed byte of a larger page: an RLE block of Zstandard
 /// has 4 bytes and becomes 128 KiB.
-const RATIO: u64 = 32 << 10;
+const MAX_RATIO: u64 = 32 << 10;
 /// The bytes in which the head of a page is searched for, one after the other. It may contain
 /// statistics.
-const HEAD_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
+const HEADER_READ_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
 /// The most texts of a page with packed lengths, which are all unpacked at once.
-const PACKED_LENGTHS: u64 = 1 << 24;
+const MAX_PACKED_LENGTHS: u64 = 1 << 24;
 
 /// The encodings of texts, as heads of pages number them.
 const PLAIN_DICTIONARY: i32 = 2;
@@ -38,7 +38,7 @@ const RLE_DICTIONARY: i32 = 8;
 const PAGE: [u8; 8] = [I32, I32, I32, I32, STRUCT, STRUCT, STRUCT, STRUCT];
 const DATA: [u8; 5] = [I32, I32, I32, I32, STRUCT];
 const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
-const DATA_2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
+const DATA_V2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 
 /// The bytes that texts of a column can have.
 #[derive(Default)]
@@ -52,7 +52,7 @@ pub(super) struct TextBytes {
 }
 
 impl TextBytes {
-    fn add(&mut self, page: &ParquetPageHead) {
+    fn add(&mut self, page: &PageHeader) {
         let bytes = page.raw_bytes.max(page.stored_bytes);
         match page.encoding {
             Some(DELTA_BYTE_ARRAY) => self.repeated = self.repeated.max(bytes),
@@ -84,10 +84,10 @@ pub(super) fn check(
     let end = at.saturating_add(bytes);
     let (mut has_packed_lengths, mut has_dictionary, mut texts) = (false, false, TextBytes::default());
     while at < end {
-        let page = read_head(&mut reader, at).map_err(failed)?;
+        let page = read_header(&mut reader, at).map_err(failed)?;
         let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
         at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
-        if page.raw_bytes > PAGE_BYTES.max(page.stored_bytes.saturating_mul(RATIO)) {
+        if page.raw_bytes > UNCHECKED_PAGE_BYTES.max(page.stored_bytes.saturating_mul(MAX_RATIO)) {
             return Err(malformed(column, "a page cannot become as long as it says"));
         }
         // a text takes 4 bytes at least; other values are not counted before they are read
@@ -122,7 +122,7 @@ pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result
     let (start, _) = column.byte_range();
     let (mut at, mut left) = (start, u64::try_from(column.num_values()).unwrap_or(0));
     while left > 0 {
-        let page = read_head(&mut reader, at).map_err(failed)?;
+        let page = read_header(&mut reader, at).map_err(failed)?;
         let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
         at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
         left = left.saturating_sub(page.values);
@@ -136,8 +136,8 @@ fn malformed(column: &ColumnChunkMetaData, what: &str) -> Error {
 
 /// The head of a page.
 #[derive(Default)]
-struct ParquetPageHead {
-    head_bytes: u64,
+struct PageHeader {
+    header_bytes: u64,
     stored_bytes: u64,
     raw_bytes: u64,
     dictionary_values: u64,
@@ -149,50 +149,50 @@ struct ParquetPageHead {
 }
 
 /// Returns the head of the page at `at`; `None` if there is none.
-fn read_head(file: &mut InputReader, at: u64) -> io::Result<Option<ParquetPageHead>> {
-    for most in HEAD_BYTES {
+fn read_header(file: &mut InputReader, at: u64) -> io::Result<Option<PageHeader>> {
+    for max in HEADER_READ_BYTES {
         let mut bytes = Vec::new();
         file.seek(SeekFrom::Start(at))?;
-        file.take(most).read_to_end(&mut bytes)?;
-        if let Some(head) = ParquetPageHead::parse(&bytes) {
-            return Ok(Some(head));
+        file.take(max).read_to_end(&mut bytes)?;
+        if let Some(header) = PageHeader::parse(&bytes) {
+            return Ok(Some(header));
         }
     }
     Ok(None)
 }
 
-impl ParquetPageHead {
+impl PageHeader {
     fn parse(bytes: &[u8]) -> Option<Self> {
         let mut thrift = Thrift::new(bytes);
-        let (mut id, mut head) = (0, Self::default());
+        let (mut id, mut header) = (0, Self::default());
         loop {
             match (thrift.field(&mut id, &PAGE)?, id) {
                 (STOP, _) => break,
-                (_, 2) => head.raw_bytes = thrift.i32()?.try_into().ok()?,
-                (_, 3) => head.stored_bytes = thrift.i32()?.try_into().ok()?,
+                (_, 2) => header.raw_bytes = thrift.i32()?.try_into().ok()?,
+                (_, 3) => header.stored_bytes = thrift.i32()?.try_into().ok()?,
                 (_, 5) => {
                     let [values, encoding, ..] = numbers(&mut thrift, &DATA)?;
-                    (head.values, head.encoding) = (values.try_into().ok()?, Some(encoding));
+                    (header.values, header.encoding) = (values.try_into().ok()?, Some(encoding));
                 }
                 (_, 7) => {
                     let [values, ..] = numbers(&mut thrift, &DICTIONARY)?;
-                    head.dictionary_values = values.try_into().ok()?;
+                    header.dictionary_values = values.try_into().ok()?;
                 }
                 (_, 8) => {
-                    let [values, .., encoding] = numbers(&mut thrift, &DATA_2)?;
-                    (head.values, head.encoding) = (values.try_into().ok()?, Some(encoding));
-                    head.is_version_2 = true;
+                    let [values, .., encoding] = numbers(&mut thrift, &DATA_V2)?;
+                    (header.values, header.encoding) = (values.try_into().ok()?, Some(encoding));
+                    header.is_version_2 = true;
                 }
                 (other, _) => thrift.skip(other)?,
             }
         }
-        head.head_bytes = u64_of(bytes.len() - thrift.rest().len());
-        Some(head)
+        header.header_bytes = u64_of(bytes.len() - thrift.rest().len());
+        Some(header)
     }
 
     /// Returns the offset at which the page ends that begins at `at`.
     fn end(&self, at: u64) -> Option<u64> {
-        at.checked_add(self.head_bytes)?.checked_add(self.stored_bytes)
+        at.checked_add(self.header_bytes)?.checked_add(self.stored_bytes)
     }
 }
 
@@ -200,9 +200,9 @@ impl ParquetPageHead {
 fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     let (mut id, mut numbers) = (0_i16, [0; 4]);
     loop {
-        let of_type = thrift.field(&mut id, types)?;
+        let field_type = thrift.field(&mut id, types)?;
         let number = id.checked_sub(1).and_then(|at| numbers.get_mut(usize::try_from(at).ok()?));
-        match (of_type, number) {
+        match (field_type, number) {
             (STOP, _) => return Some(numbers),
             (I32, Some(number)) => *number = thrift.i32()?,
             (other, _) => thrift.skip(other)?,
@@ -265,12 +265,12 @@ fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding
             let mut bytes = Thrift::new(buf);
             let column = column.column_descr();
             let levels = [(column.max_rep_level(), rep_level_encoding), (column.max_def_level(), def_level_encoding)];
-            for (most, encoding) in levels {
-                if most > 0 && *encoding == Encoding::RLE {
+            for (max, encoding) in levels {
+                if max > 0 && *encoding == Encoding::RLE {
                     let length = bytes.take(4)?.try_into().map(u32::from_le_bytes).ok()?;
                     bytes.take(length.into())?;
-                } else if most > 0 {
-                    let bits = u64::from(i16::BITS - most.leading_zeros());
+                } else if max > 0 {
+                    let bits = u64::from(i16::BITS - max.leading_zeros());
                     bytes.take(u64::from(*num_values).checked_mul(bits)?.div_ceil(8))?;
                 }
             }
@@ -289,14 +289,14 @@ fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding
 /// and not more than can be unpacked.
 fn are_packed(bytes: &mut Thrift, values: u64) -> bool {
     let all_null = bytes.rest().is_empty(); // which the decoder knows
-    all_null || skip_packed(bytes, values.min(PACKED_LENGTHS)).is_some()
+    all_null || skip_packed(bytes, values.min(MAX_PACKED_LENGTHS)).is_some()
 }
 
-fn skip_packed(bytes: &mut Thrift, most: u64) -> Option<()> {
+fn skip_packed(bytes: &mut Thrift, max: u64) -> Option<()> {
     let [block, miniblocks, count] = [bytes.varint()?, bytes.varint()?, bytes.varint()?];
     bytes.varint()?; // the first number
     let in_miniblock = block.checked_div(miniblocks)?;
-    let mut left = if count <= most { count.saturating_sub(1) } else { return None };
+    let mut left = if count <= max { count.saturating_sub(1) } else { return None };
     while left > 0 {
         bytes.varint()?; // the least difference
         for &width in bytes.take(miniblocks)? {

@@ -17,7 +17,7 @@
 
 use super::pages;
 use crate::Error;
-use crate::import::arrow::elements::PARQUET_BYTES;
+use crate::import::arrow::elements::INT96_BYTES;
 use crate::import::arrow::types::{ENCRYPTED, INT96, decoded};
 use crate::import::input::file::InputReader;
 use crate::logical::arrow_type::with_members;
@@ -45,19 +45,19 @@ pub(in crate::import) fn encrypted_footer() -> Error {
 }
 
 /// The parts of a footer that changes are for.
-struct Changeable {
+struct FooterFields {
     row_count: i64,
     entries: Option<Vec<KeyValue>>,
     schema: SchemaDescPtr,
 }
 
 /// Returns the metadata of a file with changes to its footer.
-fn changed(metadata: &ArrowReaderMetadata, change: impl FnOnce(&mut Changeable)) -> Result<ArrowReaderMetadata> {
+fn with_changes(metadata: &ArrowReaderMetadata, change: impl FnOnce(&mut FooterFields)) -> Result<ArrowReaderMetadata> {
     let file = metadata.metadata().file_metadata();
     let entries = file.key_value_metadata().cloned();
-    let mut parts = Changeable { row_count: file.num_rows(), entries, schema: file.schema_descr_ptr() };
+    let mut parts = FooterFields { row_count: file.num_rows(), entries, schema: file.schema_descr_ptr() };
     change(&mut parts);
-    let Changeable { row_count, entries, schema } = parts;
+    let FooterFields { row_count, entries, schema } = parts;
     let (writer, orders) = (file.created_by().map(str::to_owned), file.column_orders().cloned());
     let file = FileMetaData::new(file.version(), row_count, writer, entries, schema, orders);
     decodable(ParquetMetaData::new(file, metadata.metadata().row_groups().to_vec()))
@@ -137,7 +137,7 @@ fn repetition(of: &Type) -> Option<Repetition> {
 
 /// Returns the schema of the values that a file holds, and how the decoder is to read it.
 /// `encrypted` has the numbers of encrypted columns.
-pub(super) fn exact(
+pub(super) fn exact_schema(
     metadata: ArrowReaderMetadata,
     encrypted: &BTreeSet<usize>,
 ) -> Result<(SchemaRef, ArrowReaderMetadata)> {
@@ -153,7 +153,7 @@ pub(super) fn exact(
         return Ok((schema, metadata));
     }
     let raw = with_leaf_types(metadata.parquet_schema(), raw_leaf)?;
-    Ok((schema, changed(&metadata, |footer| footer.schema = raw)?))
+    Ok((schema, with_changes(&metadata, |footer| footer.schema = raw)?))
 }
 
 /// The columns of a file, which are the innermost fields of its schema, in order.
@@ -242,9 +242,9 @@ fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
     let (physical, length) = match leaf.get_physical_type() {
-        Physical::INT96 if !is_null => (Physical::FIXED_LEN_BYTE_ARRAY, PARQUET_BYTES),
+        Physical::INT96 if !is_null => (Physical::FIXED_LEN_BYTE_ARRAY, INT96_BYTES),
         Physical::FIXED_LEN_BYTE_ARRAY if info.converted_type() == ConvertedType::INTERVAL => {
-            (Physical::FIXED_LEN_BYTE_ARRAY, PARQUET_BYTES)
+            (Physical::FIXED_LEN_BYTE_ARRAY, INT96_BYTES)
         }
         Physical::INT32 if is_narrow(leaf) => (Physical::INT32, 0),
         _ => return None,
@@ -334,7 +334,7 @@ pub(super) fn with_readable_dictionaries(metadata: ArrowReaderMetadata) -> crate
         return Ok(metadata);
     }
     let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
-    let embedded = changed(&metadata, |footer| {
+    let embedded = with_changes(&metadata, |footer| {
         let entries = footer.entries.get_or_insert_default();
         entries.retain(|entry| entry.key != ARROW_SCHEMA_META_KEY);
         entries.push(KeyValue::new(ARROW_SCHEMA_META_KEY.to_owned(), encode_arrow_schema(&schema)));
@@ -419,20 +419,20 @@ fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) 
     let mut field = Field::clone(field).with_data_type(data_type);
     let has_metadata =
         |fields: &Fields| fields.find("metadata").is_some_and(|(_, field)| !field.data_type().is_nested());
-    let may_be_one = matches!(field.data_type(), DataType::Struct(fields) if has_metadata(fields));
-    if may_be_one && variants.contains(&(start..*next)) && field.extension_type_name().is_none() {
+    let may_be_variant = matches!(field.data_type(), DataType::Struct(fields) if has_metadata(fields));
+    if may_be_variant && variants.contains(&(start..*next)) && field.extension_type_name().is_none() {
         field.metadata_mut().insert(EXTENSION_TYPE_NAME_KEY, VARIANT);
     }
     Arc::new(field)
 }
 
 /// Returns the metadata of a file without the mistakes. Its row groups have `row_count` rows.
-pub(super) fn mended(
+pub(super) fn repaired(
     metadata: ArrowReaderMetadata,
     row_count: u64,
     file: &InputReader,
 ) -> crate::Result<ArrowReaderMetadata> {
-    with_dictionary_heads(with_row_count(metadata, row_count)?, file)
+    with_dictionary_headers(with_row_count(metadata, row_count)?, file)
 }
 
 /// Corrects a footer that counts no rows, by which the decoder would read none. Early writers of
@@ -443,14 +443,14 @@ fn with_row_count(metadata: ArrowReaderMetadata, row_count: u64) -> crate::Resul
         return Ok(metadata);
     }
     let row_count = i64::try_from(row_count).unwrap_or(i64::MAX); // a sum that no file can hold
-    changed(&metadata, |footer| footer.row_count = row_count).map_err(malformed)
+    with_changes(&metadata, |footer| footer.row_count = row_count).map_err(malformed)
 }
 
 /// Corrects the lengths of columns: before 1.2.9, parquet-mr left the heads of dictionaries out of
 /// them (PARQUET-816; `nation.dict-malformed.parquet` of Apache's parquet-testing).
-fn with_dictionary_heads(metadata: ArrowReaderMetadata, file: &InputReader) -> crate::Result<ArrowReaderMetadata> {
+fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) -> crate::Result<ArrowReaderMetadata> {
     let writer = metadata.metadata().file_metadata().created_by();
-    if !writer.is_some_and(leaves_out_dictionary_heads) {
+    if !writer.is_some_and(omits_dictionary_headers) {
         return Ok(metadata);
     }
     let mut builder = metadata.metadata().as_ref().clone().into_builder();
@@ -470,7 +470,7 @@ fn with_dictionary_heads(metadata: ArrowReaderMetadata, file: &InputReader) -> c
 }
 
 /// Returns whether a writer is a parquet-mr before 1.2.9, or of no version.
-fn leaves_out_dictionary_heads(writer: &str) -> bool {
+fn omits_dictionary_headers(writer: &str) -> bool {
     let Some(rest) = writer.strip_prefix("parquet-mr") else { return false };
     let version = rest.trim_start().strip_prefix("version ").unwrap_or("0");
     let mut parts = version.split(|c: char| !c.is_ascii_digit()).map(|part| part.parse().unwrap_or(0_u32));

@@ -5,7 +5,7 @@
 //! nothing.
 
 /// The most levels of structs in structs that are skipped. Valid files have few.
-const SKIPPED_LEVELS: usize = 16;
+const MAX_SKIPPED_LEVELS: usize = 16;
 
 pub(super) const STOP: u8 = 0;
 const TRUE: u8 = 1;
@@ -74,44 +74,44 @@ impl<'a> Thrift<'a> {
     /// Reads the type of the next field of a struct, and its id. `types` are the types of the ids
     /// from 1, which the decoder relies on.
     pub(super) fn field(&mut self, id: &mut i16, types: &[u8]) -> Option<u8> {
-        let head = self.byte()?;
-        if head == STOP {
+        let header = self.byte()?;
+        if header == STOP {
             return Some(STOP);
         }
-        *id = match head >> 4 {
+        *id = match header >> 4 {
             0 => self.zigzag().and_then(|id| i16::try_from(id).ok())?,
             delta => id.checked_add(delta.into())?,
         };
-        let of_type = if head & 0x0F == TRUE { BOOL } else { head & 0x0F };
-        let due = id.checked_sub(1).and_then(|at| types.get(usize::try_from(at).ok()?));
-        due.is_none_or(|due| *due == of_type).then_some(of_type)
+        let field_type = if header & 0x0F == TRUE { BOOL } else { header & 0x0F };
+        let expected = id.checked_sub(1).and_then(|at| types.get(usize::try_from(at).ok()?));
+        expected.is_none_or(|expected| *expected == field_type).then_some(field_type)
     }
 
     /// Reads the length of a list and the type of its elements.
-    pub(super) fn list_head(&mut self) -> Option<(u64, u8)> {
-        let head = self.byte()?;
-        let length = match head >> 4 {
+    pub(super) fn list_header(&mut self) -> Option<(u64, u8)> {
+        let header = self.byte()?;
+        let length = match header >> 4 {
             15 => self.varint()?,
             length => length.into(),
         };
-        Some((length, head & 0x0F))
+        Some((length, header & 0x0F))
     }
 
     /// Skips a field of a struct.
-    pub(super) fn skip(&mut self, of_type: u8) -> Option<()> {
-        self.skip_within(of_type, SKIPPED_LEVELS)
+    pub(super) fn skip(&mut self, field_type: u8) -> Option<()> {
+        self.skip_within(field_type, MAX_SKIPPED_LEVELS)
     }
 
-    fn skip_within(&mut self, of_type: u8, levels: usize) -> Option<()> {
+    fn skip_within(&mut self, field_type: u8, levels: usize) -> Option<()> {
         let levels = levels.checked_sub(1)?;
-        match of_type {
+        match field_type {
             BOOL => Some(()),
             BYTE => self.byte().map(|_| ()),
             I16..=I64 => self.varint().map(|_| ()),
             DOUBLE => self.take(8).map(|_| ()),
             BINARY => self.varint().and_then(|bytes| self.take(bytes)).map(|_| ()),
             LIST | SET => {
-                let (length, element) = self.list_head()?;
+                let (length, element) = self.list_header()?;
                 (0..length).try_for_each(|_| self.skip_element(element, levels))
             }
             MAP => {
@@ -137,7 +137,7 @@ impl<'a> Thrift<'a> {
 
     /// Skips an element of a list or map. There are none of bools, which the decoder takes to have
     /// no bytes.
-    fn skip_element(&mut self, of_type: u8, levels: usize) -> Option<()> {
-        if matches!(of_type, TRUE | BOOL) { None } else { self.skip_within(of_type, levels) }
+    fn skip_element(&mut self, field_type: u8, levels: usize) -> Option<()> {
+        if matches!(field_type, TRUE | BOOL) { None } else { self.skip_within(field_type, levels) }
     }
 }

@@ -7,8 +7,8 @@
 
 use super::value_cast::ValueCast;
 use crate::format::{CastFacts, path};
-use crate::import::plan::input_column::{ColumnKind, InputColumn, Level, StoredColumn, StructNulls, Wanted};
-use crate::logical::arrow_type::{self, ArrowType, CAST_TYPE, FOUND_SHAPE, TimeUnit};
+use crate::import::plan::input_column::{ColumnKind, ColumnRequest, InputColumn, Level, StoredColumn, StructNulls};
+use crate::logical::arrow_type::{self, ArrowType, CAST_TYPE, INFERRED_SHAPE, TimeUnit};
 use crate::rewrite::UNCONFIRMED;
 use crate::{CastSpec, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 
@@ -37,7 +37,7 @@ pub(in crate::import) struct Column {
     pub unfolded: Vec<Level>,
     /// Whether a source has the column in the unit that its metadata say. Otherwise a unit is
     /// found.
-    pub unit_is_given: bool,
+    pub has_explicit_unit: bool,
     /// Set if the column has no values, only the nulls of a struct.
     pub struct_nulls: Option<StructNulls>,
 }
@@ -52,7 +52,7 @@ impl Column {
         };
         Some(Self {
             name: column.name.clone(),
-            unit_is_given: !kind.instants,
+            has_explicit_unit: !kind.instants,
             kind,
             nullable: column.nullable,
             metadata: column.metadata.clone(),
@@ -78,8 +78,8 @@ impl Column {
     }
 
     /// Returns what a pass is told of the column, which has this position in the source.
-    pub(in crate::import) fn wanted(&self, position: usize) -> Wanted {
-        Wanted { position, unfolded: self.unfolded.len(), unit: self.unit() }
+    pub(in crate::import) fn request(&self, position: usize) -> ColumnRequest {
+        ColumnRequest { position, unfolded: self.unfolded.len(), unit: self.unit() }
     }
 
     /// Returns the unit and the time zone that its metadata state.
@@ -98,7 +98,7 @@ impl Column {
     /// Adds the same column of another source. [`describe`] gives the same text for both.
     pub(super) fn join(&mut self, other: &Self) {
         self.nullable |= other.nullable;
-        self.unit_is_given |= other.unit_is_given;
+        self.has_explicit_unit |= other.has_explicit_unit;
         self.kind.instants |= other.kind.instants;
         for (nullable, other) in self.kind.nullable_members.iter_mut().zip(&other.kind.nullable_members) {
             *nullable |= other;
@@ -106,7 +106,7 @@ impl Column {
         for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
             level.nullable |= other.nullable;
         }
-        self.metadata.remove(FOUND_SHAPE); // it is about the samples of one source
+        self.metadata.remove(INFERRED_SHAPE); // it is about the samples of one source
         if self.path() != other.path() {
             self.metadata.remove(path::KEY); // a field of a struct in one source only
         }
@@ -115,7 +115,7 @@ impl Column {
             nulls.is_written |= other.is_written;
         }
         if let (Some((_, facts)), Some((_, more))) = (&mut self.rounded, &other.rounded) {
-            *facts = facts.joined(more);
+            *facts = facts.merged(more);
         }
         if other.metadata.contains_key(UNCONFIRMED) {
             // its samples get other numbers
@@ -201,7 +201,7 @@ impl Column {
             return Err(Error::bad_argument(format!("a cast of {source} values: only numbers are cast")));
         }
         (self.cast, self.value_cast) = (None, None);
-        let kept = self.metadata.get(arrow_type::KEY).cloned();
+        let source_type = self.metadata.get(arrow_type::KEY).cloned();
         if let Some((scale, extent)) = self.decimals() {
             self.value_cast = Some(ValueCast { source, scale: Some(scale), extent, target });
             if extent > 1 {
@@ -215,16 +215,16 @@ impl Column {
             self.kind.dtype = target;
         }
         let changed = self.value_cast.map(|_| source.name().to_owned());
-        self.source_type = kept.or(changed);
+        self.source_type = source_type.or(changed);
         Ok(())
     }
 
     /// Returns the scale of its decimals, and the elements that each is stored as. `None`: they are
     /// no decimals.
     fn decimals(&self) -> Option<(i8, usize)> {
-        let kept = ArrowType::of(&self.metadata)?;
-        let ArrowType::Decimal(_, _, scale) = kept else { return None };
-        let stored = kept.stored_element().filter(|stored| stored.dtype == self.kind.dtype)?;
+        let source_type = ArrowType::of(&self.metadata)?;
+        let ArrowType::Decimal(_, _, scale) = source_type else { return None };
+        let stored = source_type.stored_element().filter(|stored| stored.dtype == self.kind.dtype)?;
         match stored.extent {
             None => Some((scale, 1)),
             Some(extent) if self.kind.levels.last() == Some(&Level::Fixed(vec![extent])) => {
@@ -248,7 +248,7 @@ impl Column {
     /// the same type, or decimals too.
     pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
         let Some(text) = metadata.get(CAST_TYPE) else { return };
-        if self.kind.instants && is_of_one_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {
+        if self.kind.instants && is_same_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {
             self.metadata.insert(arrow_type::KEY.to_owned(), text.clone());
         }
         let own = self.metadata.get(arrow_type::KEY).map_or(self.kind.dtype.name(), String::as_str);
@@ -280,7 +280,7 @@ pub(in crate::import) fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i6
 }
 
 /// Returns whether both are timestamps of one zone, in whatever units.
-fn is_of_one_zone(a: Option<ArrowType>, b: Option<ArrowType>) -> bool {
+fn is_same_zone(a: Option<ArrowType>, b: Option<ArrowType>) -> bool {
     match (a, b) {
         (Some(ArrowType::Timestamp(_, a)), Some(ArrowType::Timestamp(_, b))) => a == b,
         _ => false,

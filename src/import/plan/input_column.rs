@@ -43,7 +43,7 @@ impl InputColumn {
 
 /// A column of a pass, and what the plan has found out of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::import) struct Wanted {
+pub(in crate::import) struct ColumnRequest {
     /// The position among the columns of the source.
     pub position: usize,
     /// The outer dimensions that are lists.
@@ -147,7 +147,7 @@ impl ColumnKind {
 
     /// Makes complex numbers of f32 in an innermost dimension of two; others stay as they are.
     #[cfg(feature = "arrow")]
-    pub(in crate::import) fn in_pairs(mut self) -> Self {
+    pub(in crate::import) fn into_complex(mut self) -> Self {
         if let (DType::F32, Some(Level::Fixed(extents))) = (self.dtype, self.levels.last_mut())
             && extents.pop_if(|extent| *extent == 2).is_some()
         {
@@ -156,9 +156,9 @@ impl ColumnKind {
         self
     }
 
-    /// Returns the kind of the halves of complex numbers, before [`ColumnKind::in_pairs`].
+    /// Returns the kind of the halves of complex numbers, before [`ColumnKind::into_complex`].
     #[cfg(feature = "arrow")]
-    pub(in crate::import) fn of_halves(&self) -> Self {
+    pub(in crate::import) fn as_pairs(&self) -> Self {
         let mut kind = Self { dtype: DType::F32, ..self.clone() };
         if let Some(Level::Fixed(extents)) = kind.levels.last_mut() {
             extents.push(2);

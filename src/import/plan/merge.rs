@@ -14,7 +14,7 @@ use crate::error::{Advice, display_path};
 use crate::format::path;
 use crate::import::options::ConvertOptions;
 use crate::import::plan::input_column::InputColumn;
-use crate::import::source::{RowSource, located};
+use crate::import::source::{RowSource, with_source_path};
 use crate::logical::saved_schema;
 use crate::{Error, Metadata, Result, limits};
 use std::borrow::Cow;
@@ -32,25 +32,25 @@ pub(in crate::import) struct Plan {
 
 impl Plan {
     /// Leaves out the columns that are not kept.
-    fn keep(&mut self, kept: &[bool]) {
-        fn chosen<T>(all: &mut Vec<T>, kept: &[bool]) {
-            let mut kept = kept.iter();
-            all.retain(|_| kept.next().is_none_or(|kept| *kept));
+    fn retain_columns(&mut self, retained: &[bool]) {
+        fn chosen<T>(all: &mut Vec<T>, retained: &[bool]) {
+            let mut retained = retained.iter();
+            all.retain(|_| retained.next().is_none_or(|retained| *retained));
         }
-        chosen(&mut self.columns, kept);
-        self.positions.iter_mut().for_each(|positions| chosen(positions, kept));
+        chosen(&mut self.columns, retained);
+        self.positions.iter_mut().for_each(|positions| chosen(positions, retained));
     }
 
     /// Leaves out the nulls of structs that are not written, when that is known of all.
     pub(in crate::import) fn settle_structs(&mut self) -> Result<()> {
         let is_written = |column: &Column| column.struct_nulls.is_none_or(|nulls| nulls.is_written);
-        let kept: Vec<bool> = self.columns.iter().map(is_written).collect();
-        self.keep(&kept);
+        let retained: Vec<bool> = self.columns.iter().map(is_written).collect();
+        self.retain_columns(&retained);
         let values = self.columns.iter().filter(|column| !column.follows_fields());
         let mut names: HashSet<&str> = values.map(|column| column.name.as_str()).collect();
         for column in self.columns.iter().filter(|column| column.follows_fields()) {
-            if !is_name(&column.name) || !names.insert(&column.name) {
-                return Err(no_name(column));
+            if !is_valid_name(&column.name) || !names.insert(&column.name) {
+                return Err(struct_name_error(column));
             }
         }
         Ok(())
@@ -75,7 +75,7 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
     let mut differences = SchemaDifferences::default();
     let mut new_names = HashMap::new();
     for source in sources.iter().copied() {
-        let chosen = choose(source.columns(), options).map_err(|error| located(error, source))?;
+        let chosen = choose(source.columns(), options).map_err(|error| with_source_path(error, source))?;
         let mut named = Vec::with_capacity(chosen.len());
         for (position, column) in chosen {
             let renamed = renames.renamed(column)?;
@@ -84,7 +84,7 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
             }
             named.push((position, renamed));
         }
-        let found = storable(&named).map_err(|error| located(error, source))?;
+        let found = storable(&named).map_err(|error| with_source_path(error, source))?;
         let metadata = renames.renamed_metadata(source.metadata(), source.columns())?;
         if plan.positions.is_empty() {
             let (columns, positions) = found.into_iter().unzip();
@@ -100,7 +100,7 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
         }
     }
     differences.refuse(sources)?;
-    plan.keep(&common(&plan.columns));
+    plan.retain_columns(&common(&plan.columns));
     apply_options(&mut plan.columns, options, &new_names)?;
     Ok(plan)
 }
@@ -116,7 +116,7 @@ fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
         "is no tensilo file, and {} is one; convert the others first, then convert all tensilo files to one",
         name(*tensilo)
     );
-    Err(located(Error::bad_argument(message), *other))
+    Err(with_source_path(Error::bad_argument(message), *other))
 }
 
 /// Refuses columns that cannot be stored, naming all of them.
@@ -133,10 +133,10 @@ fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usi
         let same_name = same_name.remove(name.as_str()).unwrap_or(1); // said once
         let reasons = [
             kind.as_ref().err().cloned(),
-            (!is_name(name)).then(|| "a name has 1 to 1,024 bytes and no control characters".to_owned()),
+            (!is_valid_name(name)).then(|| "a name has 1 to 1,024 bytes and no control characters".to_owned()),
             (same_name > 1).then(|| format!("{same_name} columns have this name")),
         ];
-        if same_name > 1 || !is_name(name) {
+        if same_name > 1 || !is_valid_name(name) {
             advice = vec![Advice::SkipColumns, Advice::RenameColumns];
         }
         refused.extend(reasons.into_iter().flatten().map(|reason| (name.as_str(), reason)));
@@ -158,7 +158,7 @@ fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usi
 }
 
 /// Returns whether the format allows this name of a column.
-fn is_name(name: &str) -> bool {
+fn is_valid_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
@@ -209,9 +209,9 @@ struct SchemaDifferences {
 
 impl SchemaDifferences {
     fn add(&mut self, source: &dyn RowSource, differences: Vec<String>) {
-        const LISTED: usize = 50;
+        const MAX_LISTED: usize = 50;
         self.count += differences.len();
-        let room = LISTED.saturating_sub(self.listed.len());
+        let room = MAX_LISTED.saturating_sub(self.listed.len());
         let mut differences = differences.into_iter().take(room);
         if self.listed.is_empty() {
             self.path = source.path().map(Path::to_path_buf); // the error begins with it
@@ -284,13 +284,13 @@ fn is_written(column: &Column) -> bool {
 /// structs, whose fields are columns without a path.
 fn common(columns: &[Column]) -> Vec<bool> {
     let values = columns.iter().filter(|column| !column.follows_fields());
-    let around: HashSet<&str> = values.filter_map(Column::path).flat_map(path::around).collect();
-    let is_common = |column: &Column| column.path().is_some_and(|path| around.contains(path));
+    let enclosing: HashSet<&str> = values.filter_map(Column::path).flat_map(path::enclosing).collect();
+    let is_common = |column: &Column| column.path().is_some_and(|path| enclosing.contains(path));
     columns.iter().map(|column| !column.follows_fields() || is_common(column)).collect()
 }
 
 /// Returns the error about nulls of a struct that cannot have the struct's name.
-fn no_name(column: &Column) -> Error {
+fn struct_name_error(column: &Column) -> Error {
     let message = "cannot be stored: it is a struct with nulls, which become a column of the struct's name, and that \
                    name is taken or not allowed; rename the struct";
     Error::bad_input(message).with_column(&column.name).with_advice([Advice::SkipColumns])

@@ -77,8 +77,8 @@ fn with_nulls<'a>(
     let mut left: HashMap<&str, (usize, &InputColumn)> = by_path.collect();
     let mut all = Vec::with_capacity(chosen.len());
     for column in chosen {
-        let around = column.1.path().into_iter().flat_map(path::around);
-        all.extend(around.filter_map(|path| left.remove(path)));
+        let enclosing = column.1.path().into_iter().flat_map(path::enclosing);
+        all.extend(enclosing.filter_map(|path| left.remove(path)));
         all.push(column);
     }
     all
@@ -151,15 +151,20 @@ fn check_rounded(column: &Column) -> Result<()> {
 
 /// Refuses a shape that the column's type rules out.
 pub(in crate::import) fn check_shape(column: &Column, shape: &Shape) -> Result<()> {
-    let mut due: Vec<Option<u32>> = Vec::new();
+    let mut expected: Vec<Option<u32>> = Vec::new();
     for level in &column.kind.levels {
         match level {
-            Level::Open => due.push(None),
-            Level::Fixed(extents) => due.extend(extents.iter().map(|&extent| Some(extent))),
+            Level::Open => expected.push(None),
+            Level::Fixed(extents) => expected.extend(extents.iter().map(|&extent| Some(extent))),
         }
     }
-    let fits = |(due, extent): (&Option<u32>, &Extent)| due.is_none_or(|due| *extent == Extent::Fixed(due));
-    if column.kind.dtype.is_string() || due.len() != shape.rank() || !due.iter().zip(shape.extents()).all(fits) {
+    let fits = |(expected, extent): (&Option<u32>, &Extent)| {
+        expected.is_none_or(|expected| *extent == Extent::Fixed(expected))
+    };
+    if column.kind.dtype.is_string()
+        || expected.len() != shape.rank()
+        || !expected.iter().zip(shape.extents()).all(fits)
+    {
         let levels: Vec<String> = column.kind.levels.iter().map(ToString::to_string).collect();
         let message = format!("the shape {shape} does not fit the type {}{}", column.kind.dtype, levels.concat());
         return Err(Error::bad_argument(message));
@@ -180,7 +185,7 @@ struct Rename<'a> {
     from: &'a str,
     to: &'a str,
     /// The names of its path, and the number of the one that changes, if it has a path.
-    place: Option<(Vec<Component>, usize)>,
+    path_position: Option<(Vec<Component>, usize)>,
 }
 
 impl<'a> Renames<'a> {
@@ -189,7 +194,7 @@ impl<'a> Renames<'a> {
         let mut names = HashMap::new();
         for (from, to) in &options.renames {
             if names.insert(from.as_str(), to.as_str()).is_some() {
-                return Err(twice(from, from));
+                return Err(overlapping_renames(from, from));
             }
         }
         Ok(Self(names))
@@ -214,7 +219,7 @@ impl<'a> Renames<'a> {
         }
         let Some(components) = column.path().and_then(path::parse) else {
             let own = self.0.get_key_value(column.name.as_str());
-            return Ok(own.map(|(from, to)| Rename { from, to, place: None }));
+            return Ok(own.map(|(from, to)| Rename { from, to, path_position: None }));
         };
         let mut found: Option<(&str, &str, usize)> = None;
         let mut name = String::new();
@@ -225,18 +230,18 @@ impl<'a> Renames<'a> {
                 continue;
             };
             if let Some((outer, ..)) = found.replace((from, to, number)) {
-                return Err(twice(outer, from));
+                return Err(overlapping_renames(outer, from));
             }
         }
-        Ok(found.map(|(from, to, number)| Rename { from, to, place: Some((components, number)) }))
+        Ok(found.map(|(from, to, number)| Rename { from, to, path_position: Some((components, number)) }))
     }
 
     /// Returns a column with its new name and path.
     pub(super) fn renamed<'b>(&self, column: &'b InputColumn) -> Result<Cow<'b, InputColumn>> {
-        let Some(Rename { from, to, place }) = self.of(column)? else { return Ok(Cow::Borrowed(column)) };
+        let Some(Rename { from, to, path_position }) = self.of(column)? else { return Ok(Cow::Borrowed(column)) };
         let mut renamed = column.clone();
         renamed.name = format!("{to}{}", column.name.get(from.len()..).unwrap_or_default());
-        if let Some((mut components, number)) = place {
+        if let Some((mut components, number)) = path_position {
             let last = last_name(&components, number, to)?.to_owned();
             components.get_mut(number).into_iter().for_each(|component| component.name.clone_from(&last));
             renamed.metadata.insert(path::KEY.to_owned(), path::text(&components));
@@ -253,10 +258,11 @@ impl<'a> Renames<'a> {
         let mut known = HashSet::new();
         let mut fields = Vec::new();
         for column in columns {
-            let Some(Rename { from, to, place }) = self.of(column)?.filter(|rename| known.insert(rename.from)) else {
+            let Some(Rename { from, to, path_position }) = self.of(column)?.filter(|rename| known.insert(rename.from))
+            else {
                 continue;
             };
-            fields.push(match place {
+            fields.push(match path_position {
                 Some((components, number)) => {
                     let last = last_name(&components, number, to)?;
                     (components.into_iter().take(number + 1).map(|component| component.name).collect(), last)
@@ -274,7 +280,7 @@ impl<'a> Renames<'a> {
 }
 
 #[cold]
-fn twice(name: &str, next: &str) -> Error {
+fn overlapping_renames(name: &str, next: &str) -> Error {
     Error::bad_argument(format!("{next:?} is the same as {name:?}, or inside it; rename only one of them"))
 }
 

@@ -4,15 +4,15 @@ use super::convert::SecondPass;
 use super::diagnosis::Diagnosis;
 use super::planned::PlannedSource;
 use super::target::{SampleTarget, ShardWriter, divide};
-use crate::error::go_on;
+use crate::error::check_cancelled;
 use crate::error::{Advice, display_path};
-use crate::format::{followed_paths, path};
+use crate::format::{field_paths, path};
 use crate::import::input::{self, OpenInput};
 use crate::import::options::{AppendOptions, Progress};
 use crate::import::options::{PlannedInput, ShardFiles, ShardPlan};
 use crate::import::plan::input_column::{ColumnKind, InputColumn};
 use crate::import::plan::{Column, check_shape, describe};
-use crate::import::source::{RowSource, check_unchanged, located, total_rows};
+use crate::import::source::{RowSource, check_unchanged, total_rows, with_source_path};
 use crate::logical::arrow_type::{self, ArrowType};
 use crate::open::FileIdentity;
 use crate::write::Sink;
@@ -112,7 +112,7 @@ pub fn plan_appended_shards(
 /// opened. The file has the columns of `schema`; errors name `table` as its path. With the schema
 /// and the rows of a [`ShardPlan`], and its file id in the options of the writer
 /// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
-/// Columns that the schema does not have are refused unless [`AppendOptions::skip_others`] is set.
+/// Columns that the schema does not have are refused unless [`AppendOptions::skip_extra_columns`] is set.
 ///
 /// Fails if an input is not the one that was planned.
 ///
@@ -153,8 +153,8 @@ pub fn convert_rows<K: Sink>(
     let total = Some(rows.end.saturating_sub(rows.start));
     for (planned, (_, first, own)) in planned.all().zip(&ranges) {
         let copy = SecondPass { planned, null_elements: options.input.null_elements };
-        let mut tell = |done| progress(Progress::Converting { done, total });
-        copy.rows(own, *first, &mut writer, &mut tell).map_err(for_append)?;
+        let mut report = |done| progress(Progress::Converting { done, total });
+        copy.rows(own, *first, &mut writer, &mut report).map_err(with_append_advice)?;
     }
     check_unchanged(&planned.sources)?;
     if Some(writer.sample_count()) != total {
@@ -182,8 +182,8 @@ impl<'a> PlannedAppend<'a> {
     fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
         let sources: Vec<&dyn RowSource> = inputs.iter().map(|input| input.source()).collect();
         let plan = |source: &&dyn RowSource| {
-            let plan = AppendPlan::of(*source, schema, options.skip_others);
-            plan.map_err(|differences| located(differences.refusal(path), *source))
+            let plan = AppendPlan::of(*source, schema, options.skip_extra_columns);
+            plan.map_err(|differences| with_source_path(differences.refusal(path), *source))
         };
         let plans = sources.iter().map(plan).collect::<Result<_>>()?;
         Ok(Self { sources, plans, options })
@@ -202,8 +202,8 @@ impl<'a> PlannedAppend<'a> {
     ) -> Result<()> {
         let first_sample = target.sample_count();
         self.copy_all(target, progress).map_err(|error| {
-            let (parts, null_elements) = (self.all().collect(), self.options.input.null_elements);
-            for_append(Diagnosis { parts, first_sample, null_elements }.complete(error))
+            let (planned_sources, null_elements) = (self.all().collect(), self.options.input.null_elements);
+            with_append_advice(Diagnosis { planned_sources, first_sample, null_elements }.complete(error))
         })?;
         check_unchanged(&self.sources)
     }
@@ -214,7 +214,7 @@ impl<'a> PlannedAppend<'a> {
         progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
     ) -> Result<()> {
         let (before, total) = (target.sample_count(), total_rows(&self.sources));
-        go_on(progress(Progress::Converting { done: 0, total }))?; // before anything is written
+        check_cancelled(progress(Progress::Converting { done: 0, total }))?; // before anything is written
         for planned in self.all() {
             let copy = SecondPass { planned, null_elements: self.options.input.null_elements };
             copy.all(target, &mut |samples| {
@@ -228,7 +228,7 @@ impl<'a> PlannedAppend<'a> {
 
 /// Replaces the advice of an error by that which an append can follow: columns and shapes of the
 /// file are given.
-fn for_append(error: Error) -> Error {
+fn with_append_advice(error: Error) -> Error {
     error.advice().to_vec().iter().fold(error, |error, advice| match advice {
         Advice::SkipColumns => error.without_advice(advice),
         Advice::DeclareShape(extents) => {
@@ -246,22 +246,26 @@ struct AppendPlan {
 }
 
 impl AppendPlan {
-    fn of(source: &dyn RowSource, schema: &Schema, skip_others: bool) -> std::result::Result<Self, FileDifferences> {
+    fn of(
+        source: &dyn RowSource,
+        schema: &Schema,
+        skip_extra_columns: bool,
+    ) -> std::result::Result<Self, FileDifferences> {
         let mut left: HashMap<(&str, bool), Vec<(usize, &InputColumn)>> = HashMap::new();
         for (position, column) in source.columns().iter().enumerate() {
             left.entry((&column.name, column.struct_nulls.is_some())).or_default().push((position, column));
         }
         let mut plan = Self { columns: Vec::new(), positions: Vec::new() };
         let mut differences = FileDifferences::default();
-        for (due, path) in schema.columns.iter().zip(followed_paths(schema.columns.iter())) {
+        for (file_column, path) in schema.columns.iter().zip(field_paths(schema.columns.iter())) {
             let is_struct = path.is_some_and(|path| path.is_struct);
-            match column(due, left.remove(&(due.name.as_str(), is_struct)).unwrap_or_default()) {
+            match column(file_column, left.remove(&(file_column.name.as_str(), is_struct)).unwrap_or_default()) {
                 Ok((column, position)) => {
                     plan.columns.push(column);
                     plan.positions.push(position);
                 }
                 Err(ColumnDifference { text, advice }) => {
-                    differences.list.push(format!("column {:?} {text}", due.name));
+                    differences.list.push(format!("column {:?} {text}", file_column.name));
                     differences.advice.extend(advice);
                 }
             }
@@ -270,10 +274,10 @@ impl AppendPlan {
         left.sort_unstable_by_key(|(position, _)| *position);
         let (structs, left): (Vec<_>, Vec<_>) = left.into_iter().partition(|(_, column)| column.follows_fields());
         plan.add_structs(schema, &structs);
-        if !skip_others {
+        if !skip_extra_columns {
             let other = |(_, column): &(usize, &InputColumn)| format!("column {:?} is not in the file", column.name);
             differences.list.extend(left.iter().map(other));
-            differences.advice.extend((!left.is_empty()).then_some(Advice::SkipOthers));
+            differences.advice.extend((!left.is_empty()).then_some(Advice::SkipExtraColumns));
         }
         if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
     }
@@ -281,8 +285,8 @@ impl AppendPlan {
     /// Adds the nulls of structs that may be null, and of which the file has fields. Null structs
     /// are refused where they are met.
     fn add_structs(&mut self, schema: &Schema, structs: &[(usize, &InputColumn)]) {
-        let paths = followed_paths(schema.columns.iter());
-        let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::around(path.text)).collect();
+        let paths = field_paths(schema.columns.iter());
+        let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
         for (position, column) in structs {
             let may_be_null = column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
             let has_fields = column.path().is_some_and(|path| in_file.contains(path));
@@ -313,9 +317,9 @@ impl From<&str> for ColumnDifference {
     }
 }
 
-/// Returns the column that is to be appended to `due`, and its position, or how it differs.
+/// Returns the column that is to be appended to `file_column`, and its position, or how it differs.
 fn column(
-    due: &ColumnSchema,
+    file_column: &ColumnSchema,
     mut found: Vec<(usize, &InputColumn)>,
 ) -> std::result::Result<(Column, usize), ColumnDifference> {
     let Some((position, input)) = found.pop() else {
@@ -328,68 +332,73 @@ fn column(
         return Err(format!("is {found}, which cannot be stored").as_str().into());
     }
     let mut column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
-    column.cast_like(&due.metadata, due.dtype);
-    let lists = due.levels.len().saturating_sub(column.kind.lists.len());
+    column.cast_like(&file_column.metadata, file_column.dtype);
+    let lists = file_column.levels.len().saturating_sub(column.kind.lists.len());
     if column.kind.can_unfold(lists) {
         column.unfold(lists);
     }
-    if column.kind.lists.len() != due.levels.len() {
-        let text = format!("is {}, and {} in the file", describe(&column), due.type_name());
+    if column.kind.lists.len() != file_column.levels.len() {
+        let text = format!("is {}, and {} in the file", describe(&column), file_column.type_name());
         return Err(text.as_str().into());
     }
-    let kind = ColumnKind { lists: due.levels.clone(), ..column.kind };
+    let kind = ColumnKind { lists: file_column.levels.clone(), ..column.kind };
     let column = Column {
         kind,
         // nulls are refused where they are met: an input may say that there could be some, and have
         // none
-        nullable: due.nullable,
-        cast: due.cast.and_then(|cast| cast.source.dtype()).map(|_| due.dtype),
-        shape: Some(due.shape.clone()),
-        unit_is_given: true,
+        nullable: file_column.nullable,
+        cast: file_column.cast.and_then(|cast| cast.source.dtype()).map(|_| file_column.dtype),
+        shape: Some(file_column.shape.clone()),
+        has_explicit_unit: true,
         ..column
     };
-    let column = in_unit_of(due, column);
+    let column = in_unit_of(file_column, column);
     let arrow = |metadata: &Metadata| metadata.get(arrow_type::KEY).cloned();
-    let same_type = column.kind.dtype == due.pushed_dtype() && arrow(&column.stored_metadata()) == arrow(&due.metadata);
-    let same_shape = column.kind.dtype.is_string() || check_shape(&column, &due.shape).is_ok();
+    let same_type = column.kind.dtype == file_column.pushed_dtype()
+        && arrow(&column.stored_metadata()) == arrow(&file_column.metadata);
+    let same_shape = column.kind.dtype.is_string() || check_shape(&column, &file_column.shape).is_ok();
     if same_type && same_shape && column.rounded.is_none() {
         return Ok((column, position));
     }
-    let text = format!("is {}, and {} in the file", describe(&column), describe_due(due));
-    let varying = || vec![None; due.shape.rank()];
-    let same_rank = column.kind.rank() == due.shape.rank();
+    let text = format!("is {}, and {} in the file", describe(&column), describe_file_column(file_column));
+    let varying = || vec![None; file_column.shape.rank()];
+    let same_rank = column.kind.rank() == file_column.shape.rank();
     let advice = (same_type && same_rank).then(|| Advice::ConvertAgain(varying()));
     Err(ColumnDifference { text, advice })
 }
 
 /// Gives timestamps whose unit is not stated the unit of the file, if both are timestamps of one
 /// zone.
-fn in_unit_of(due: &ColumnSchema, mut column: Column) -> Column {
+fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
     let zone = |metadata: &Metadata| match ArrowType::of(metadata)? {
         ArrowType::Timestamp(_, zone) => Some(zone),
         _ => None,
     };
-    let (own, wanted) = (zone(&column.metadata), zone(&due.metadata));
-    if column.kind.instants && wanted.is_some() && own == wanted {
-        let text = due.metadata.get(arrow_type::KEY).map(|text| (arrow_type::KEY.to_owned(), text.clone()));
+    let (own, file_zone) = (zone(&column.metadata), zone(&file_column.metadata));
+    if column.kind.instants && file_zone.is_some() && own == file_zone {
+        let text = file_column.metadata.get(arrow_type::KEY).map(|text| (arrow_type::KEY.to_owned(), text.clone()));
         column.metadata.extend(text);
     }
     column
 }
 
 /// Describes a column of the file as `describe` does a column of an input.
-fn describe_due(due: &ColumnSchema) -> String {
-    let shape = if due.dtype.is_string() || due.shape.rank() == 0 { String::new() } else { due.shape.to_string() };
-    let arrow = due.metadata.get(arrow_type::KEY).map(|text| format!(" ({text})"));
-    let cast = due.cast.map(|_| format!(" (rounded to {})", due.dtype));
-    format!("{}{shape}{}{}", due.pushed_dtype(), arrow.unwrap_or_default(), cast.unwrap_or_default())
+fn describe_file_column(file_column: &ColumnSchema) -> String {
+    let shape = if file_column.dtype.is_string() || file_column.shape.rank() == 0 {
+        String::new()
+    } else {
+        file_column.shape.to_string()
+    };
+    let arrow = file_column.metadata.get(arrow_type::KEY).map(|text| format!(" ({text})"));
+    let cast = file_column.cast.map(|_| format!(" (rounded to {})", file_column.dtype));
+    format!("{}{shape}{}{}", file_column.pushed_dtype(), arrow.unwrap_or_default(), cast.unwrap_or_default())
 }
 
 impl FileDifferences {
     fn refusal(&self, file: &Path) -> Error {
-        const LISTED: usize = 50;
-        let more = if self.list.len() > LISTED { "; ..." } else { "" };
-        let listed: Vec<&str> = self.list.iter().take(LISTED).map(String::as_str).collect();
+        const MAX_LISTED: usize = 50;
+        let more = if self.list.len() > MAX_LISTED { "; ..." } else { "" };
+        let listed: Vec<&str> = self.list.iter().take(MAX_LISTED).map(String::as_str).collect();
         let message = format!("the columns are not those of {}: {}{more}", display_path(file), listed.join("; "));
         Error::bad_input(message).with_advice(self.advice.iter().cloned())
     }

@@ -2,20 +2,20 @@
 
 use super::diagnosis::Diagnosis;
 use super::first_pass;
-use super::kept_schema::fit_header;
+use super::planned::{BatchPosition, PlannedSource, fitted, sample_error};
+use super::source_metadata::fit_header;
 #[cfg(feature = "arrow")]
-use super::kept_schema::keep_fields;
-use super::planned::{Origin, PlannedSource, fitted, sample_error};
+use super::source_metadata::preserve_fields;
 use super::target::{SampleTarget, ShardWriter, divide};
 use crate::bytes::le::u64_of;
-use crate::error::go_on;
+use crate::error::check_cancelled;
 use crate::format::path;
 use crate::import::input::OpenInput;
 use crate::import::options::{ConvertOptions, Progress};
 use crate::import::options::{ShardFiles, ShardPlan};
 use crate::import::plan::{self, Column, Plan};
-use crate::import::rows::{Batch, ColumnRows, NullElements, Problem};
-use crate::import::source::{PassRows, RowSource, check_unchanged, located, total_rows};
+use crate::import::rows::{Batch, ColumnRows, NullElements, RowError};
+use crate::import::source::{PassRows, RowSource, check_unchanged, total_rows, with_source_path};
 use crate::write::Sink;
 use crate::{ColumnBatch, Error, Result, Schema, Summary, Writer};
 use std::collections::HashSet;
@@ -94,8 +94,8 @@ fn in_two_passes<T>(
     let mut plan = plan::of(sources, options)?;
     let found = first_pass::complete(sources, &mut plan, options.input.null_elements, progress);
     found.and_then(|()| write(&plan, progress)).map_err(|error| {
-        let parts = planned(sources, &plan);
-        Diagnosis { parts, first_sample: 0, null_elements: options.input.null_elements }.complete(error)
+        let planned_sources = planned(sources, &plan);
+        Diagnosis { planned_sources, first_sample: 0, null_elements: options.input.null_elements }.complete(error)
     })
 }
 
@@ -122,10 +122,10 @@ fn write<K: Sink>(
 ) -> Result<Summary<K>> {
     let schema = schema(plan);
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
-    let writer = Writer::of_rounded(sink, schema, &options.input.writer, &rounded);
+    let writer = Writer::from_rounded(sink, schema, &options.input.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
         // a column that the format does not allow
-        (Some(_), Some(source)) => located(error, *source),
+        (Some(_), Some(source)) => with_source_path(error, *source),
         _ => error,
     })?;
     copy(sources, plan, &mut writer, options, progress)?;
@@ -137,7 +137,7 @@ fn schema(plan: &Plan) -> Schema {
     let mut schema = Schema::new(plan.columns.iter().map(Column::schema));
     schema.metadata = plan.metadata.clone();
     #[cfg(feature = "arrow")]
-    keep_fields(&mut schema);
+    preserve_fields(&mut schema);
     fit_header(&mut schema);
     schema
 }
@@ -151,7 +151,7 @@ fn copy(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<()> {
     let total = total_rows(sources);
-    go_on(progress(Progress::Converting { done: 0, total }))?;
+    check_cancelled(progress(Progress::Converting { done: 0, total }))?;
     for planned in planned(sources, plan) {
         let copy = SecondPass { planned, null_elements: options.input.null_elements };
         copy.all(target, &mut |samples| progress(Progress::Converting { done: samples, total }))?;
@@ -198,15 +198,15 @@ impl SecondPass<'_> {
             start if source.can_skip_rows() => (start, PassRows::From(start)),
             _ => (0, PassRows::All),
         };
-        for batch in source.batches(&self.planned.wanted(), from).map_err(|error| located(error, source))? {
+        for batch in source.batches(&self.planned.request(), from).map_err(|error| with_source_path(error, source))? {
             let copied = batch.and_then(|batch| {
                 let in_batch = |end: u64| usize::try_from(end.saturating_sub(row)).unwrap_or(usize::MAX);
-                let wanted = in_batch(rows.start)..in_batch(rows.end).min(batch.row_count);
-                let origin = Origin { batch: first.saturating_add(row), source: first };
+                let request = in_batch(rows.start)..in_batch(rows.end).min(batch.row_count);
+                let position = BatchPosition { batch: first.saturating_add(row), source: first };
                 row = row.saturating_add(u64_of(batch.row_count));
-                self.batch(batch, &wanted, origin, target, progress)
+                self.batch(batch, &request, position, target, progress)
             });
-            copied.map_err(|error| located(error, source))?;
+            copied.map_err(|error| with_source_path(error, source))?;
             if row >= rows.end {
                 break;
             }
@@ -218,24 +218,24 @@ impl SecondPass<'_> {
     fn batch<T: SampleTarget>(
         &self,
         mut batch: Batch<ColumnRows>,
-        wanted: &Range<usize>,
-        origin: Origin,
+        request: &Range<usize>,
+        position: BatchPosition,
         target: &mut T,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        self.check_structs(&batch, origin, target.schema().columns.len())?;
+        self.check_structs(&batch, position, target.schema().columns.len())?;
         let columns = self.planned.columns;
-        let bytes = if T::COUNTS_BYTES { batch.row_bytes(&target.schema().columns, columns) } else { Vec::new() };
+        let bytes = if T::NEEDS_ROW_BYTES { batch.row_bytes(&target.schema().columns, columns) } else { Vec::new() };
         for slice in batch.slices(&target.schema().columns) {
-            let mut rows = slice.start.max(wanted.start)..slice.end.min(wanted.end);
+            let mut rows = slice.start.max(request.start)..slice.end.min(request.end);
             while !rows.is_empty() {
                 let count = target.take(rows.len(), bytes.get(rows.clone()).unwrap_or(&[]))?;
                 let end = rows.start.saturating_add(count);
-                let columns = self.columns(&mut batch, &(rows.start..end), origin, target.schema())?;
+                let columns = self.columns(&mut batch, &(rows.start..end), position, target.schema())?;
                 let batches: Vec<ColumnBatch> = columns.iter().map(ColumnRows::as_batch).collect();
                 let casts: Vec<_> = columns.iter().map(|column| column.cast).collect();
                 target.push_batch(&batches, &casts)?;
-                go_on(progress(target.sample_count()))?;
+                check_cancelled(progress(target.sample_count()))?;
                 rows.start = end;
             }
         }
@@ -243,18 +243,18 @@ impl SecondPass<'_> {
     }
 
     /// Refuses null structs that the file has no column for: those behind its columns.
-    fn check_structs(&self, batch: &Batch<ColumnRows>, origin: Origin, column_count: usize) -> Result<()> {
+    fn check_structs(&self, batch: &Batch<ColumnRows>, position: BatchPosition, column_count: usize) -> Result<()> {
         let columns = self.planned.columns;
         for (column, samples) in columns.iter().zip(&batch.columns).skip(column_count) {
-            let error = |problem: &Problem| sample_error(problem, origin, column);
+            let error = |problem: &RowError| sample_error(problem, position, column);
             let samples = samples.as_ref().map_err(error)?;
-            let outer: HashSet<&str> = column.path().into_iter().flat_map(path::around).collect();
+            let outer: HashSet<&str> = column.path().into_iter().flat_map(path::enclosing).collect();
             let is_outer =
                 |other: &Column| other.struct_nulls.is_some() && other.path().is_some_and(|path| outer.contains(path));
             let others = columns.iter().zip(&batch.columns).filter(|(other, _)| is_outer(other));
-            let around: Vec<&ColumnRows> = others.filter_map(|(_, samples)| samples.as_ref().ok()).collect();
-            if let Some(row) = samples.first_null_struct(&around) {
-                return Err(error(&Problem::at(row, NO_COLUMN_FOR_NULLS)));
+            let enclosing: Vec<&ColumnRows> = others.filter_map(|(_, samples)| samples.as_ref().ok()).collect();
+            if let Some(row) = samples.first_null_struct(&enclosing) {
+                return Err(error(&RowError::at(row, NO_COLUMN_FOR_NULLS)));
             }
         }
         Ok(())
@@ -265,13 +265,13 @@ impl SecondPass<'_> {
         &self,
         batch: &mut Batch<ColumnRows>,
         rows: &Range<usize>,
-        origin: Origin,
+        position: BatchPosition,
         schema: &Schema,
     ) -> Result<Vec<ColumnRows>> {
         let is_whole = *rows == (0..batch.row_count);
         let columns = self.planned.columns.iter().zip(&schema.columns).zip(&mut batch.columns);
         let fitted = columns.map(|((column, written), samples)| {
-            let error = |problem: Problem| sample_error(&problem, origin, column);
+            let error = |problem: RowError| sample_error(&problem, position, column);
             match samples {
                 Err(problem) => Err(error(problem.clone())),
                 Ok(samples) if is_whole => {

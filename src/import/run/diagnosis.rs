@@ -4,7 +4,7 @@
 //! and the next run the next one. So a third pass looks at the samples around the first error, and
 //! adds what is wrong with other columns.
 
-use super::planned::{Origin, PlannedSource, fitted, sample_error};
+use super::planned::{BatchPosition, PlannedSource, fitted, sample_error};
 use crate::bytes::le::u64_of;
 use crate::error::display_path;
 use crate::import::plan::Column;
@@ -16,11 +16,11 @@ use std::ops::{ControlFlow, Range};
 
 /// The samples that are examined even if the first error comes early. If it comes later, twice as
 /// many as came before it.
-const SAMPLES: u64 = 65_536;
+const MIN_SAMPLES: u64 = 65_536;
 
 /// A conversion that has failed.
 pub(super) struct Diagnosis<'a> {
-    pub parts: Vec<PlannedSource<'a>>,
+    pub planned_sources: Vec<PlannedSource<'a>>,
     /// The number of the first sample of all sources.
     pub first_sample: u64,
     pub null_elements: NullElements,
@@ -33,47 +33,53 @@ impl Diagnosis<'_> {
             return first;
         };
         let before = samples.start.saturating_sub(self.first_sample);
-        let mut look = Look {
-            last_sample: samples.start.saturating_add(before.max(SAMPLES)),
+        let mut state = DiagnosisState {
+            last_sample: samples.start.saturating_add(before.max(MIN_SAMPLES)),
             sample: self.first_sample,
             seen: BTreeSet::from([column.to_owned()]),
             found: Vec::new(),
         };
-        for part in &self.parts {
+        for planned in &self.planned_sources {
             // a source that cannot be read has no more to tell
-            if !matches!(self.look_at(part, &mut look), Ok(ControlFlow::Continue(()))) {
+            if !matches!(self.examine(planned, &mut state), Ok(ControlFlow::Continue(()))) {
                 break;
             }
         }
-        if look.found.is_empty() { first } else { combine(first, look.found) }
+        if state.found.is_empty() { first } else { combine(first, state.found) }
     }
 
-    fn look_at(&self, part: &PlannedSource, look: &mut Look) -> Result<ControlFlow<()>> {
-        let source = look.sample;
-        let schemas: Vec<ColumnSchema> = part.columns.iter().map(Column::schema).collect();
-        for batch in part.source.batches(&part.wanted(), PassRows::All)? {
+    fn examine(&self, planned: &PlannedSource, state: &mut DiagnosisState) -> Result<ControlFlow<()>> {
+        let source = state.sample;
+        let schemas: Vec<ColumnSchema> = planned.columns.iter().map(Column::schema).collect();
+        for batch in planned.source.batches(&planned.request(), PassRows::All)? {
             let batch = batch?;
             for rows in batch.slices(&schemas) {
-                self.look_at_rows(&batch, &rows, (part, &schemas), Origin { batch: look.sample, source }, look);
+                self.examine_rows(
+                    &batch,
+                    &rows,
+                    (planned, &schemas),
+                    BatchPosition { batch: state.sample, source },
+                    state,
+                );
             }
-            look.sample = look.sample.saturating_add(u64_of(batch.row_count));
-            if look.sample > look.last_sample {
+            state.sample = state.sample.saturating_add(u64_of(batch.row_count));
+            if state.sample > state.last_sample {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    fn look_at_rows(
+    fn examine_rows(
         &self,
         batch: &Batch<ColumnRows>,
         rows: &Range<usize>,
-        (part, schemas): (&PlannedSource, &[ColumnSchema]),
-        origin: Origin,
-        look: &mut Look,
+        (planned, schemas): (&PlannedSource, &[ColumnSchema]),
+        position: BatchPosition,
+        state: &mut DiagnosisState,
     ) {
-        for ((column, schema), samples) in part.columns.iter().zip(schemas).zip(&batch.columns) {
-            if look.seen.contains(&column.name) {
+        for ((column, schema), samples) in planned.columns.iter().zip(schemas).zip(&batch.columns) {
+            if state.seen.contains(&column.name) {
                 continue;
             }
             let fitted = match samples {
@@ -81,9 +87,9 @@ impl Diagnosis<'_> {
                 Err(problem) => Err(problem.clone()),
             };
             if let Err(problem) = fitted {
-                let error = sample_error(&problem, origin, column);
-                look.seen.insert(column.name.clone());
-                look.found.push(match part.source.path() {
+                let error = sample_error(&problem, position, column);
+                state.seen.insert(column.name.clone());
+                state.found.push(match planned.source.path() {
                     Some(path) => error.with_path(path),
                     None => error,
                 });
@@ -93,7 +99,7 @@ impl Diagnosis<'_> {
 }
 
 /// The progress of the examination, and the errors that it has found.
-struct Look {
+struct DiagnosisState {
     sample: u64,
     last_sample: u64,
     /// Columns about which there is an error.
@@ -103,20 +109,20 @@ struct Look {
 
 /// Combines errors, each about another column, into one.
 fn combine(first: Error, others: Vec<Error>) -> Error {
-    const LISTED: usize = 50;
+    const MAX_LISTED: usize = 50;
     let count = others.len() + 1;
     let path = first.path().map(ToOwned::to_owned);
     let errors: Vec<Error> = std::iter::once(first).chain(others).collect();
     let text = |error: &Error| {
-        let place = match (error.path(), &path) {
+        let path_prefix = match (error.path(), &path) {
             (Some(own), Some(path)) if own != path => format!("{}: ", display_path(own)),
             _ => String::new(),
         };
         let sample = error.samples().map_or(String::new(), |samples| format!("sample {}: ", samples.start));
-        format!("{place}column {:?}: {sample}{}", error.column().unwrap_or(""), error.message())
+        format!("{path_prefix}column {:?}: {sample}{}", error.column().unwrap_or(""), error.message())
     };
-    let mut list: Vec<String> = errors.iter().take(LISTED).map(text).collect();
-    if count > LISTED {
+    let mut list: Vec<String> = errors.iter().take(MAX_LISTED).map(text).collect();
+    if count > MAX_LISTED {
         list.push("...".to_owned());
     }
     let advice: Vec<_> = errors.iter().flat_map(|error| error.advice().to_vec()).collect();

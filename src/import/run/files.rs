@@ -44,8 +44,8 @@ pub fn convert_with<K: Sink, E: From<Error>>(
     let sink = begin()?;
     let conversion = Conversion::open(inputs, options)?;
     match conversion.run(sink, progress) {
-        Err(error) if conversion.denies_nulls(&error) => {
-            conversion.distrust();
+        Err(error) if conversion.may_be_due_to_statistics(&error) => {
+            conversion.ignore_statistics();
             Ok(conversion.run(begin()?, progress)?)
         }
         converted => Ok(converted?),
@@ -54,7 +54,7 @@ pub fn convert_with<K: Sink, E: From<Error>>(
 
 /// Converts files as [`convert`] does, to any sink, such as a pipe or memory.
 /// [`ConvertOptions::overwrite`] has no effect. An input with nulls that its statistics deny is
-/// refused, unless [`ConvertOptions::distrust_statistics`] is set; [`convert_with`] begins again.
+/// refused, unless [`ConvertOptions::ignore_statistics`] is set; [`convert_with`] begins again.
 pub fn convert_into<K: Sink>(
     inputs: &[PathBuf],
     sink: K,
@@ -63,7 +63,7 @@ pub fn convert_into<K: Sink>(
 ) -> Result<Summary<K>> {
     let conversion = Conversion::open(inputs, options)?;
     // the sink cannot be begun again
-    conversion.run(sink, progress).map_err(|error| conversion.advised(error))
+    conversion.run(sink, progress).map_err(|error| conversion.with_statistics_advice(error))
 }
 
 /// Converts files as [`convert`] does, to several files one after the other.
@@ -83,7 +83,7 @@ pub fn convert_shards<F: ShardFiles>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> std::result::Result<(), F::Error> {
     let conversion = Conversion::open(inputs, options)?;
-    let complete = |error| conversion.advised(error);
+    let complete = |error| conversion.with_statistics_advice(error);
     let check = |sink: &F::Sink| input::check_output(&conversion.inputs, sink.identity(), sink.path());
     let sources = conversion.sources();
     super::run_shards(&sources, files, &check, shard_bytes, &conversion.options, progress, &complete)
@@ -120,8 +120,8 @@ impl Conversion {
         let inputs = input::open_all(inputs, &options.input, options.input.writer.thread_count())?;
         options.input.writer = options.input.writer.origin(input::origin(&inputs));
         let conversion = Self { inputs, options };
-        if conversion.options.distrust_statistics {
-            conversion.distrust();
+        if conversion.options.ignore_statistics {
+            conversion.ignore_statistics();
         }
         Ok(conversion)
     }
@@ -130,8 +130,8 @@ impl Conversion {
         input::with_columns(&self.inputs).into_iter().map(OpenInput::source).collect()
     }
 
-    fn distrust(&self) {
-        self.inputs.iter().for_each(|input| input.source().distrust());
+    fn ignore_statistics(&self) {
+        self.inputs.iter().for_each(|input| input.source().ignore_statistics());
     }
 
     fn run<K: Sink>(&self, sink: K, progress: &mut dyn FnMut(Progress) -> ControlFlow<()>) -> Result<Summary<K>> {
@@ -140,13 +140,13 @@ impl Conversion {
     }
 
     /// Returns whether an error may be due to nulls that the statistics of an input deny.
-    fn denies_nulls(&self, error: &Error) -> bool {
-        error.kind() == ErrorKind::BadInput && self.inputs.iter().any(|input| input.source().is_belied())
+    fn may_be_due_to_statistics(&self, error: &Error) -> bool {
+        error.kind() == ErrorKind::BadInput && self.inputs.iter().any(|input| input.source().contradicts_statistics())
     }
 
     /// Returns an error with the advice to distrust statistics, if nulls that they deny may be its
     /// cause.
-    fn advised(&self, error: Error) -> Error {
-        if self.denies_nulls(&error) { error.with_advice([Advice::DistrustStatistics]) } else { error }
+    fn with_statistics_advice(&self, error: Error) -> Error {
+        if self.may_be_due_to_statistics(&error) { error.with_advice([Advice::IgnoreStatistics]) } else { error }
     }
 }

@@ -9,17 +9,17 @@
 //! bits, which most fit. If one does not, the column is stored in microseconds, provided that every
 //! value is a whole number of them and fits.
 
-use super::planned::{Origin, sample_error};
+use super::planned::{BatchPosition, sample_error};
 use crate::Result;
 use crate::bytes::le::u64_of;
-use crate::error::{Advice, go_on};
+use crate::error::{Advice, check_cancelled};
 use crate::import::options::Progress;
 use crate::import::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use crate::import::plan::{Column, Plan, in_unit};
-use crate::import::rows::{Batch, NullElements, Outline, Problem};
-use crate::import::run::found::FoundShape;
-use crate::import::source::{PassRows, RowSource, located, total_rows};
-use crate::logical::arrow_type::{self, ArrowType, FOUND_SHAPE, TimeUnit};
+use crate::import::rows::{Batch, NullElements, Outline, RowError};
+use crate::import::run::found::InferredShape;
+use crate::import::source::{PassRows, RowSource, total_rows, with_source_path};
+use crate::logical::arrow_type::{self, ArrowType, INFERRED_SHAPE, TimeUnit};
 use crate::{Extent, Shape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -72,13 +72,13 @@ impl Finder {
     }
 
     /// Gives the column what was found.
-    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
+    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, RowError)> {
         column.unfold(self.unfold.as_ref().map_or(0, |unfold| unfold.dimensions));
         if let Some(shape) = &self.shape {
             column.set_shape(shape.shape(&column.kind));
         }
         if let Some(shape) = self.shape.as_ref().filter(|_| column.kind.lists.is_empty()) {
-            let found = shape.found(&column.kind).map(|found| (FOUND_SHAPE.to_owned(), found.to_string()));
+            let found = shape.found(&column.kind).map(|found| (INFERRED_SHAPE.to_owned(), found.to_string()));
             column.metadata.extend(found);
         }
         if let (Some(found), Some(nulls)) = (self.null_structs, &mut column.struct_nulls) {
@@ -102,15 +102,15 @@ pub(super) fn complete(
     let mut starts: Vec<(u64, &dyn RowSource)> = Vec::new();
     for (source, positions) in sources.iter().zip(&plan.positions) {
         starts.push((rows, *source));
-        let wanted = positions.iter().map(|&position| source.may_have_nulls(position)).enumerate();
-        let is_wanted =
+        let unsettled = positions.iter().map(|&position| source.may_have_nulls(position)).enumerate();
+        let is_unsettled =
             |&(i, may_have_nulls): &(usize, bool)| !finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
-        let wanted: Vec<(usize, bool)> = wanted.filter(is_wanted).collect();
+        let unsettled: Vec<(usize, bool)> = unsettled.filter(is_unsettled).collect();
         let start = rows;
-        if !wanted.is_empty() {
-            let scan = Scan { source: *source, columns: &plan.columns, positions, wanted: &wanted };
+        if !unsettled.is_empty() {
+            let scan = Scan { source: *source, columns: &plan.columns, positions, unsettled: &unsettled };
             scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
-                .map_err(|error| located(error, *source))?;
+                .map_err(|error| with_source_path(error, *source))?;
         }
         // a pass may end early
         rows = source.row_count().map_or(rows, |count| start.saturating_add(count));
@@ -121,10 +121,10 @@ pub(super) fn complete(
                 .iter()
                 .rfind(|(start, _)| *start <= sample)
                 .map_or((0, None), |(start, source)| (*start, Some(*source)));
-            let problem = Problem { row: Some(0), ..problem };
-            let error = sample_error(&problem, Origin { batch: sample, source }, column);
+            let problem = RowError { row: Some(0), ..problem };
+            let error = sample_error(&problem, BatchPosition { batch: sample, source }, column);
             match own {
-                Some(source) => located(error, source),
+                Some(source) => with_source_path(error, source),
                 None => error,
             }
         })?;
@@ -139,7 +139,7 @@ struct Scan<'a> {
     /// The position of each column in the source.
     positions: &'a [usize],
     /// The numbers of the columns to look at, and whether they may have nulls.
-    wanted: &'a [(usize, bool)],
+    unsettled: &'a [(usize, bool)],
 }
 
 impl Scan<'_> {
@@ -149,27 +149,28 @@ impl Scan<'_> {
         rows: &mut u64,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let positions: Vec<usize> = self.wanted.iter().filter_map(|(i, _)| self.positions.get(*i).copied()).collect();
+        let positions: Vec<usize> =
+            self.unsettled.iter().filter_map(|(i, _)| self.positions.get(*i).copied()).collect();
         let source = *rows;
         for batch in self.source.outlines(&positions, PassRows::All)? {
             let batch = batch?;
-            self.batch(&batch, Origin { batch: *rows, source }, finders)?;
+            self.batch(&batch, BatchPosition { batch: *rows, source }, finders)?;
             *rows += u64_of(batch.row_count);
-            go_on(progress(*rows))?;
+            check_cancelled(progress(*rows))?;
             let is_settled =
                 |&(i, may_have_nulls): &(usize, bool)| finders.get(i).is_none_or(|f| f.is_settled(may_have_nulls));
-            if self.wanted.iter().all(is_settled) {
+            if self.unsettled.iter().all(is_settled) {
                 return Ok(());
             }
         }
         Ok(())
     }
 
-    fn batch(&self, batch: &Batch<Outline>, origin: Origin, finders: &mut [Finder]) -> Result<()> {
-        for (&(i, _), outline) in self.wanted.iter().zip(&batch.columns) {
+    fn batch(&self, batch: &Batch<Outline>, position: BatchPosition, finders: &mut [Finder]) -> Result<()> {
+        for (&(i, _), outline) in self.unsettled.iter().zip(&batch.columns) {
             let (Some(column), Some(finder)) = (self.columns.get(i), finders.get_mut(i)) else { continue };
-            let outline = outline.as_ref().map_err(|problem| sample_error(problem, origin, column))?;
-            finder.observe(outline, column, origin.batch);
+            let outline = outline.as_ref().map_err(|problem| sample_error(problem, position, column))?;
+            finder.observe(outline, column, position.batch);
         }
         Ok(())
     }
@@ -177,12 +178,12 @@ impl Scan<'_> {
 
 /// The maximum number of samples that may differ from all others in a dimension that is nearly
 /// fixed.
-const FEW: usize = 16;
+const MAX_ODD_SAMPLES: usize = 16;
 /// In a dimension that is nearly fixed, at most one sample in this number differs.
 const ONE_IN: u64 = 100;
 
 /// The extents of one dimension, as far as they are known.
-enum FoundExtent {
+enum ExtentCounts {
     /// The extents that occur. All samples but a few have the same one.
     Few(Vec<Occurrence>),
     /// More than a few samples differ from all others.
@@ -199,12 +200,12 @@ struct Occurrence {
 
 /// The finder of the shape of one column.
 struct ShapeFinder {
-    found: Vec<FoundExtent>,
+    found: Vec<ExtentCounts>,
 }
 
 impl ShapeFinder {
     fn new(kind: &ColumnKind) -> Self {
-        Self { found: (0..kind.open_count()).map(|_| FoundExtent::Few(Vec::new())).collect() }
+        Self { found: (0..kind.open_count()).map(|_| ExtentCounts::Few(Vec::new())).collect() }
     }
 
     /// Forgets the outer dimensions of a column of this kind, which have become lists.
@@ -226,7 +227,7 @@ impl ShapeFinder {
 
     /// Returns whether no sample can change what is known any more.
     fn is_settled(&self) -> bool {
-        self.found.iter().all(|found| matches!(found, FoundExtent::Varies))
+        self.found.iter().all(|found| matches!(found, ExtentCounts::Varies))
     }
 
     /// Returns the shape that all samples seen have.
@@ -240,8 +241,8 @@ impl ShapeFinder {
 
     /// Returns the shape to report: a dimension was found to be the same in all or nearly
     /// all samples.
-    fn found(&self, kind: &ColumnKind) -> Option<FoundShape> {
-        let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(FoundExtent::common).collect();
+    fn found(&self, kind: &ColumnKind) -> Option<InferredShape> {
+        let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(ExtentCounts::common).collect();
         let counts = self.found.iter().zip(&common).filter(|(_, common)| common.is_some());
         let sample_count = counts.map(|(found, _)| found.sample_count()).min()?;
         let shape =
@@ -253,11 +254,11 @@ impl ShapeFinder {
             .map(|(sample, extents)| (*sample, extents))
             .collect();
         let odd = odd.into_iter().map(|(sample, extents)| (sample, kind.item_shape(extents)));
-        Some(FoundShape::new(kind.shape_with(common.iter().map(shape)), sample_count, odd))
+        Some(InferredShape::new(kind.shape_with(common.iter().map(shape)), sample_count, odd))
     }
 }
 
-impl FoundExtent {
+impl ExtentCounts {
     fn observe(&mut self, extent: u32, sample: u64, extents: &[u32]) {
         let Self::Few(occurrences) = self else { return };
         if extent == UNKNOWN {
@@ -266,7 +267,7 @@ impl FoundExtent {
         let known = occurrences.iter_mut().find(|occurrence| occurrence.extent == extent);
         if let Some(Occurrence { sample_count, first, .. }) = known {
             *sample_count += 1; // one for each sample
-            if first.len() < FEW {
+            if first.len() < MAX_ODD_SAMPLES {
                 first.push((sample, extents.to_vec()));
             }
         } else {
@@ -278,7 +279,7 @@ impl FoundExtent {
         // at most a few
         occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count));
         let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
-        if others > u64_of(FEW) {
+        if others > u64_of(MAX_ODD_SAMPLES) {
             *self = Self::Varies;
         }
     }
@@ -286,9 +287,9 @@ impl FoundExtent {
     /// Returns the extent of all samples, or of nearly all, and the other extents.
     fn common(&self) -> Option<(u32, &[Occurrence])> {
         let Self::Few(occurrences) = self else { return None };
-        let (most, others) = occurrences.split_first()?;
-        let odd = self.sample_count() - most.sample_count;
-        (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most.extent, others))
+        let (most_common, others) = occurrences.split_first()?;
+        let odd = self.sample_count() - most_common.sample_count;
+        (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most_common.extent, others))
     }
 
     /// Returns the number of samples that state this dimension.
@@ -304,7 +305,7 @@ impl FoundExtent {
 struct UnfoldFinder {
     kind: ColumnKind,
     keeps_nulls: bool,
-    may_be_jagged: bool,
+    may_be_ragged: bool,
     dimensions: usize,
 }
 
@@ -313,13 +314,13 @@ impl UnfoldFinder {
     /// type.
     fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
         let keeps_nulls = null_elements == NullElements::Keep;
-        let may_be_jagged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
+        let may_be_ragged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
         let may_have_nulls = kind.may_have_nulls_inside() && (keeps_nulls || kind.list_levels().len() > 1);
-        let is_open = may_be_jagged || may_have_nulls;
+        let is_open = may_be_ragged || may_have_nulls;
         (is_open && !kind.variable_tensor).then(|| Self {
             kind: kind.clone(),
             keeps_nulls,
-            may_be_jagged,
+            may_be_ragged,
             dimensions: 0,
         })
     }
@@ -335,7 +336,7 @@ impl UnfoldFinder {
 
     /// Returns whether no sample can change it any more. The samples may have nulls inside, or not.
     fn is_settled(&self, may_have_nulls: bool) -> bool {
-        self.dimensions == self.kind.list_levels().len() || !(self.may_be_jagged || may_have_nulls)
+        self.dimensions == self.kind.list_levels().len() || !(self.may_be_ragged || may_have_nulls)
     }
 }
 
@@ -350,7 +351,7 @@ impl UnitFinder {
     fn new(column: &Column) -> Option<Self> {
         let declared = column.unit()?;
         let mut units = vec![declared];
-        if !column.unit_is_given {
+        if !column.has_explicit_unit {
             let others = [TimeUnit::Nanosecond, TimeUnit::Microsecond];
             units.extend(others.into_iter().filter(|unit| *unit != declared));
         }
@@ -360,15 +361,15 @@ impl UnitFinder {
     /// Examines samples, which begin with number `first` of all. Null elements are 0, which fits
     /// every unit.
     fn observe(&mut self, outline: &Outline, first: u64) {
-        for (unit, refusing) in self.candidates.iter_mut().filter(|(_, refusing)| refusing.is_none()) {
+        for (unit, first_inexact) in self.candidates.iter_mut().filter(|(_, first_inexact)| first_inexact.is_none()) {
             let refused = outline.instants.iter().find(|(value, _)| in_unit(*value, *unit).is_none());
-            *refusing = refused.map(|(_, row)| first.saturating_add(u64_of(*row)));
+            *first_inexact = refused.map(|(_, row)| first.saturating_add(u64_of(*row)));
         }
     }
 
     /// Gives the column the first unit that fits all samples. `Err`: none does.
-    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, Problem)> {
-        match self.candidates.iter().find(|(_, refusing)| refusing.is_none()) {
+    fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, RowError)> {
+        match self.candidates.iter().find(|(_, first_inexact)| first_inexact.is_none()) {
             Some((unit, _)) => {
                 let zone = column.timestamp().and_then(|(_, zone)| zone);
                 let text = ArrowType::Timestamp(*unit, zone).to_string();
@@ -379,14 +380,14 @@ impl UnitFinder {
         }
     }
 
-    fn refusal(&self) -> (u64, Problem) {
-        let refusing = |(unit, sample): &(TimeUnit, Option<u64>)| {
+    fn refusal(&self) -> (u64, RowError) {
+        let first_inexact = |(unit, sample): &(TimeUnit, Option<u64>)| {
             // there is one for each
             format!("{} not that of sample {}", ArrowType::Timestamp(*unit, None), sample.unwrap_or(0))
         };
-        let all: Vec<String> = self.candidates.iter().map(refusing).collect();
+        let all: Vec<String> = self.candidates.iter().map(first_inexact).collect();
         let last = self.candidates.iter().filter_map(|(_, sample)| *sample).max();
         let message = format!("no type holds all INT96 timestamps of the column exactly: {}", all.join(", "));
-        (last.unwrap_or(0), Problem::from(message).advising([Advice::SkipColumns]))
+        (last.unwrap_or(0), RowError::from(message).with_advice([Advice::SkipColumns]))
     }
 }

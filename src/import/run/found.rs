@@ -2,7 +2,7 @@
 //! and what was left out.
 
 use crate::bytes::le::u64_of;
-use crate::logical::arrow_type::FOUND_SHAPE;
+use crate::logical::arrow_type::INFERRED_SHAPE;
 use crate::{ColumnSchema, Extent, Metadata, Schema, Shape};
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use std::fmt;
 /// Lists the keys that were left out because they or their values are over a limit of the format.
 pub(in crate::import) const DROPPED: &str = "import.dropped_metadata";
 /// The maximum bytes of that list.
-const LISTED_BYTES: usize = 4096;
+const MAX_LISTED_BYTES: usize = 4096;
 /// The last one in a list that lacks some.
 const MORE: &str = "...";
 
@@ -40,18 +40,18 @@ fn listed(metadata: &Metadata) -> Vec<String> {
 pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     let before = listed(metadata);
     let mut known = HashSet::new();
-    let (mut list, mut bytes, mut lacks_some) = (Vec::new(), 2_usize, false);
+    let (mut list, mut bytes, mut is_incomplete) = (Vec::new(), 2_usize, false);
     for key in before.iter().chain(keys).filter(|key| known.insert(*key)) {
         let text = Value::from(key.as_str());
         let with_key = bytes.saturating_add(text.to_string().len()).saturating_add(1); // and the comma
-        if key == MORE || with_key > LISTED_BYTES {
-            lacks_some = true;
+        if key == MORE || with_key > MAX_LISTED_BYTES {
+            is_incomplete = true;
         } else {
             bytes = with_key;
             list.push(text);
         }
     }
-    list.extend(lacks_some.then(|| Value::from(MORE)));
+    list.extend(is_incomplete.then(|| Value::from(MORE)));
     if !keys.is_empty() {
         metadata.insert(DROPPED.to_owned(), Value::from(list).to_string());
     }
@@ -61,20 +61,20 @@ pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
 /// bytes together. The longest are left out first.
 pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
-    let mut kept = vec![true; bytes.len()];
-    let mut longest_first: Vec<(usize, &mut bool)> = bytes.iter().copied().zip(&mut kept).collect();
+    let mut retained = vec![true; bytes.len()];
+    let mut longest_first: Vec<(usize, &mut bool)> = bytes.iter().copied().zip(&mut retained).collect();
     longest_first.sort_by_key(|(bytes, _)| Reverse(*bytes));
-    for (bytes, kept) in longest_first {
+    for (bytes, retained) in longest_first {
         if sum <= limit {
             break;
         }
-        (sum, *kept) = (sum.saturating_sub(bytes), false);
+        (sum, *retained) = (sum.saturating_sub(bytes), false);
     }
-    kept
+    retained
 }
 
 /// Samples with another shape that are listed.
-const LISTED: usize = 3;
+const MAX_LISTED: usize = 3;
 
 /// The shape that a conversion found in a column whose type does not state it.
 ///
@@ -82,7 +82,7 @@ const LISTED: usize = 3;
 /// `[384] in 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct FoundShape {
+pub struct InferredShape {
     /// The shape of all samples, or of nearly all.
     pub shape: Shape,
     /// The number of samples that state a shape. Nulls, for example, state none.
@@ -103,18 +103,18 @@ pub struct OddSample {
     pub shape: Shape,
 }
 
-impl FoundShape {
+impl InferredShape {
     /// Reads the shape that the conversion of this column found. Returns `None` if it found none,
     /// or if the shape was declared.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
-        parse(column.metadata.get(FOUND_SHAPE)?)
+        parse(column.metadata.get(INFERRED_SHAPE)?)
     }
 
     /// Makes the shape from all samples with another shape, `odd`.
     pub(in crate::import) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
         let odd_count = u64_of(odd.len());
-        odd.truncate(LISTED);
+        odd.truncate(MAX_LISTED);
         Self { shape, sample_count, odd_count, odd }
     }
 
@@ -124,7 +124,7 @@ impl FoundShape {
     }
 }
 
-impl fmt::Display for FoundShape {
+impl fmt::Display for InferredShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} in ", self.shape)?;
         if self.odd_count > 0 {
@@ -138,7 +138,7 @@ impl fmt::Display for FoundShape {
     }
 }
 
-fn parse(text: &str) -> Option<FoundShape> {
+fn parse(text: &str) -> Option<InferredShape> {
     let mut parts = text.split("; ");
     let (shape, counts) = parts.next()?.split_once(" in ")?;
     let counts = counts.strip_suffix(" samples")?;
@@ -148,7 +148,7 @@ fn parse(text: &str) -> Option<FoundShape> {
         let (shape, sample) = part.split_once(" in sample ")?;
         Some(OddSample { sample: sample.parse().ok()?, shape: parse_shape(shape)? })
     });
-    Some(FoundShape {
+    Some(InferredShape {
         shape: parse_shape(shape)?,
         sample_count,
         odd_count: sample_count.checked_sub(agreeing)?,
@@ -179,7 +179,7 @@ mod tests {
         add_dropped(&mut metadata, &["x".repeat(10_000), "short".to_owned()]);
         let mut list = listed(&metadata);
         assert_eq!(list.pop().as_deref(), Some(MORE));
-        assert!(metadata[DROPPED].len() <= LISTED_BYTES + 6 && list.len() > 350, "{list:?}");
+        assert!(metadata[DROPPED].len() <= MAX_LISTED_BYTES + 6 && list.len() > 350, "{list:?}");
         assert_eq!(list, (0..list.len()).map(key).collect::<Vec<_>>());
     }
 
@@ -196,10 +196,10 @@ mod tests {
         let shape = |extents: &[Option<u32>]| {
             Shape::new(extents.iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed)).collect::<Vec<_>>())
         };
-        let all = FoundShape::new(shape(&[None, Some(80)]), 7, []);
+        let all = InferredShape::new(shape(&[None, Some(80)]), 7, []);
         assert_eq!(all.to_string(), "[*,80] in 7 samples");
         let odd = (0..5).map(|sample| (sample, shape(&[Some(383)])));
-        let some = FoundShape::new(shape(&[Some(384)]), 3_000, odd);
+        let some = InferredShape::new(shape(&[Some(384)]), 3_000, odd);
         assert_eq!(
             some.to_string(),
             "[384] in 2995 of 3000 samples; [383] in sample 0; [383] in sample 1; [383] in sample 2"

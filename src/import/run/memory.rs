@@ -1,6 +1,6 @@
 //! Record batches that a program has already.
 
-use crate::import::arrow::records::{ArrowSource, Guarded, RecordBatches, Records, malformed};
+use crate::import::arrow::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
 use crate::import::options::ConvertOptions;
 use crate::import::source::PassRows;
 use crate::write::Sink;
@@ -48,7 +48,8 @@ pub fn write_batches<K: Sink>(
 /// dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();
-    let source = ArrowSource::new(&schema, Once { schema: Arc::clone(&schema), reader: RefCell::new(Some(reader)) })?;
+    let source =
+        ArrowSource::new(&schema, SinglePass { schema: Arc::clone(&schema), reader: RefCell::new(Some(reader)) })?;
     super::run_once(&source, sink, options)
 }
 
@@ -74,9 +75,9 @@ fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<
     let own = batch.schema();
     if !Arc::ptr_eq(&own, schema) {
         for &i in fields {
-            let (found, due) = (own.fields().get(i), schema.fields().get(i));
-            if !found.zip(due).is_some_and(|(found, due)| is_same(found, due)) {
-                return Err(other_field(i, found, due));
+            let (found, expected) = (own.fields().get(i), schema.fields().get(i));
+            if !found.zip(expected).is_some_and(|(found, expected)| is_same(found, expected)) {
+                return Err(field_mismatch(i, found, expected));
             }
         }
     }
@@ -108,22 +109,22 @@ fn is_same_type(a: &DataType, b: &DataType) -> bool {
     }
 }
 
-fn other_field(i: usize, found: Option<&FieldRef>, due: Option<&FieldRef>) -> Error {
+fn field_mismatch(i: usize, found: Option<&FieldRef>, expected: Option<&FieldRef>) -> Error {
     let text = |field: Option<&FieldRef>| match field {
         Some(field) => format!("{:?} of type {}", field.name(), field.data_type()),
         None => "none".to_owned(),
     };
-    let message = format!("column {i} of a batch is {}, and the schema says {}", text(found), text(due));
+    let message = format!("column {i} of a batch is {}, and the schema says {}", text(found), text(expected));
     Error::bad_input(message)
 }
 
 /// A reader that is gone when it has been read.
-struct Once<R> {
+struct SinglePass<R> {
     schema: SchemaRef,
     reader: RefCell<Option<R>>,
 }
 
-impl<R: RecordBatchReader> Records for Once<R> {
+impl<R: RecordBatchReader> Records for SinglePass<R> {
     fn row_count(&self) -> Option<u64> {
         None
     }
@@ -135,6 +136,6 @@ impl<R: RecordBatchReader> Records for Once<R> {
     fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
         let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches have been read before"))?;
         let fields = fields.to_vec();
-        Ok(Box::new(Guarded::new(reader).map(move |batch| project(&batch?, &self.schema, &fields))))
+        Ok(Box::new(CatchPanic::new(reader).map(move |batch| project(&batch?, &self.schema, &fields))))
     }
 }

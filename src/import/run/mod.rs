@@ -5,7 +5,7 @@
 //! `append` is for given columns, and needs only the second pass. Both write to a `target`: one
 //! file, or several of a given size, which a plan can divide among processes. If a pass fails,
 //! `diagnosis` looks for more columns that cannot be stored, so that one error names all of them.
-//! `found` and `kept_schema` are what a file keeps of the conversion in its metadata.
+//! `found` and `source_metadata` are what a file keeps of the conversion in its metadata.
 
 pub(super) mod append;
 mod convert;
@@ -13,10 +13,10 @@ mod diagnosis;
 pub(super) mod files;
 mod first_pass;
 pub(super) mod found;
-mod kept_schema;
 #[cfg(feature = "arrow")]
 pub(super) mod memory;
 mod planned;
+mod source_metadata;
 mod target;
 
 #[cfg(feature = "arrow")]

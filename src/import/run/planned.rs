@@ -3,8 +3,8 @@
 use crate::Error;
 use crate::Shape;
 use crate::import::plan::Column;
-use crate::import::plan::input_column::Wanted;
-use crate::import::rows::{ColumnRows, NullElements, Problem};
+use crate::import::plan::input_column::ColumnRequest;
+use crate::import::rows::{ColumnRows, NullElements, RowError};
 use crate::import::source::RowSource;
 use std::ops::Range;
 
@@ -20,8 +20,8 @@ pub(super) struct PlannedSource<'a> {
 
 impl PlannedSource<'_> {
     /// Returns what a pass is told of the columns.
-    pub(super) fn wanted(&self) -> Vec<Wanted> {
-        self.columns.iter().zip(self.positions).map(|(column, &position)| column.wanted(position)).collect()
+    pub(super) fn request(&self) -> Vec<ColumnRequest> {
+        self.columns.iter().zip(self.positions).map(|(column, &position)| column.request(position)).collect()
     }
 }
 
@@ -32,15 +32,15 @@ pub(super) fn fitted(
     column: &Column,
     shape: &Shape,
     null_elements: NullElements,
-) -> std::result::Result<ColumnRows, Problem> {
+) -> std::result::Result<ColumnRows, RowError> {
     let fitted = samples.rows(rows)?.fit(column, shape, null_elements);
     // rows are counted from the start of the batch
-    fitted.map_err(|problem| Problem { row: problem.row.map(|row| row.saturating_add(rows.start)), ..problem })
+    fitted.map_err(|problem| RowError { row: problem.row.map(|row| row.saturating_add(rows.start)), ..problem })
 }
 
 /// The position of a batch.
 #[derive(Clone, Copy)]
-pub(super) struct Origin {
+pub(super) struct BatchPosition {
     /// The number of its first sample in the file that is made.
     pub batch: u64,
     /// The number of the first sample of its source.
@@ -48,10 +48,10 @@ pub(super) struct Origin {
 }
 
 /// Returns an error about a row of a batch.
-pub(super) fn sample_error(problem: &Problem, origin: Origin, column: &Column) -> Error {
-    let sample = problem.row.and_then(|row| origin.batch.checked_add(u64::try_from(row).ok()?));
+pub(super) fn sample_error(problem: &RowError, position: BatchPosition, column: &Column) -> Error {
+    let sample = problem.row.and_then(|row| position.batch.checked_add(u64::try_from(row).ok()?));
     let mut message = problem.message.clone();
-    if let Some(row) = sample.and_then(|sample| sample.checked_sub(origin.source)).filter(|_| origin.source > 0) {
+    if let Some(row) = sample.and_then(|sample| sample.checked_sub(position.source)).filter(|_| position.source > 0) {
         message = format!("row {row} of this input: {message}");
     }
     let error = Error::new(problem.kind, message).with_column(&column.name).with_advice(problem.advice.iter().cloned());

@@ -1,20 +1,20 @@
 //! The files that rows are written to: one, or several one after the other.
 //!
-//! A file of several has at most a given number of raw bytes, or one sample. [`FileEnds`] decides
+//! A file of several has at most a given number of raw bytes, or one sample. [`ShardBoundaries`] decides
 //! where it ends, from the raw bytes of rows alone. So the boundaries are the same if one process
 //! writes all files ([`ShardWriter`]), and if a plan [divides](divide) the rows among processes
 //! that write one file each.
 
 use super::planned::PlannedSource;
 use crate::bytes::le::u64_of;
-use crate::error::go_on;
+use crate::error::check_cancelled;
 use crate::format::CastFacts;
 use crate::import::input::OpenInput;
 use crate::import::options::Progress;
 use crate::import::options::{PlannedInput, PlannedShard, ShardFiles, ShardPlan};
-use crate::import::plan::input_column::Wanted;
+use crate::import::plan::input_column::ColumnRequest;
 use crate::import::rows::fixed_row_bytes;
-use crate::import::source::{PassRows, RowSource, check_unchanged, located, total_rows};
+use crate::import::source::{PassRows, RowSource, check_unchanged, total_rows, with_source_path};
 use crate::write::Sink;
 use crate::{ColumnBatch, ColumnSchema, Error, Result, Schema, Writer, WriterOptions};
 use std::iter::repeat_n;
@@ -23,7 +23,7 @@ use std::ops::{ControlFlow, Range};
 /// A destination of samples.
 pub(super) trait SampleTarget {
     /// Whether [`SampleTarget::take`] needs the bytes of rows.
-    const COUNTS_BYTES: bool;
+    const NEEDS_ROW_BYTES: bool;
 
     fn schema(&self) -> &Schema;
 
@@ -39,7 +39,7 @@ pub(super) trait SampleTarget {
 }
 
 impl<K: Sink> SampleTarget for Writer<K> {
-    const COUNTS_BYTES: bool = false;
+    const NEEDS_ROW_BYTES: bool = false;
 
     fn schema(&self) -> &Schema {
         self.schema()
@@ -55,19 +55,19 @@ impl<K: Sink> SampleTarget for Writer<K> {
 
     fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()> {
         self.push_batch(columns)?;
-        self.join_cast_facts(casts);
+        self.merge_cast_facts(casts);
         Ok(())
     }
 }
 
 /// The ends of files with at most so many raw bytes each, or one sample.
-struct FileEnds {
+struct ShardBoundaries {
     file_bytes: u64,
     /// The raw bytes that the current file can take; `None` before the first one.
     left: Option<u64>,
 }
 
-impl FileEnds {
+impl ShardBoundaries {
     fn new(file_bytes: u64) -> Self {
         Self { file_bytes, left: None }
     }
@@ -93,7 +93,7 @@ pub(super) struct ShardWriter<'a, F: ShardFiles> {
     files: &'a mut F,
     /// Refuses an output that is an input.
     check: &'a dyn Fn(&F::Sink) -> Result<()>,
-    ends: FileEnds,
+    boundaries: ShardBoundaries,
     schema: Schema,
     options: WriterOptions,
     /// The file that is written.
@@ -101,7 +101,7 @@ pub(super) struct ShardWriter<'a, F: ShardFiles> {
     /// The samples of the files before it.
     finished_samples: u64,
     /// The number of files so far.
-    begun: u64,
+    file_count: u64,
     /// The error of `files`, which ended the conversion.
     failed: Option<F::Error>,
 }
@@ -114,8 +114,18 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         schema: Schema,
         options: WriterOptions,
     ) -> Self {
-        let ends = FileEnds::new(shard_bytes);
-        Self { files, check, ends, schema, options, writer: None, finished_samples: 0, begun: 0, failed: None }
+        let boundaries = ShardBoundaries::new(shard_bytes);
+        Self {
+            files,
+            check,
+            boundaries,
+            schema,
+            options,
+            writer: None,
+            finished_samples: 0,
+            file_count: 0,
+            failed: None,
+        }
     }
 
     /// Finishes the last file.
@@ -123,7 +133,7 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         let Some(writer) = self.writer.take() else { return Ok(()) };
         self.finished_samples = self.finished_samples.saturating_add(writer.sample_count());
         let finished = self.files.finished(writer.finish()?);
-        self.own(finished)
+        self.store_error(finished)
     }
 
     /// Returns the error of `files` that ended the conversion, if one did.
@@ -132,7 +142,7 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
     }
 
     /// Keeps an error of `files`. Any other one ends the conversion in its place.
-    fn own<T>(&mut self, result: std::result::Result<T, F::Error>) -> Result<T> {
+    fn store_error<T>(&mut self, result: std::result::Result<T, F::Error>) -> Result<T> {
         result.map_err(|error| {
             self.failed = Some(error);
             Error::cancelled()
@@ -141,10 +151,10 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
 
     /// Begins a file, whose id depends on its number.
     fn begin(&mut self) -> Result<()> {
-        let options = self.options.clone().shard(self.begun);
-        self.begun = self.begun.saturating_add(1);
+        let options = self.options.clone().shard(self.file_count);
+        self.file_count = self.file_count.saturating_add(1);
         let sink = self.files.begin();
-        let sink = self.own(sink)?;
+        let sink = self.store_error(sink)?;
         (self.check)(&sink)?;
         self.writer = Some(Writer::new(sink, self.schema.clone(), &options)?);
         Ok(())
@@ -152,7 +162,7 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
 }
 
 impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
-    const COUNTS_BYTES: bool = true;
+    const NEEDS_ROW_BYTES: bool = true;
 
     fn schema(&self) -> &Schema {
         &self.schema
@@ -164,7 +174,7 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
     }
 
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize> {
-        let (is_full, taken) = self.ends.take(rows, bytes);
+        let (is_full, taken) = self.boundaries.take(rows, bytes);
         if is_full {
             self.finish()?;
             self.begin()?;
@@ -194,7 +204,7 @@ pub(super) fn divide(
 ) -> Result<ShardPlan> {
     let sources: Vec<&dyn RowSource> = planned.iter().map(|planned| planned.source).collect();
     let mut division = Division {
-        ends: FileEnds::new(shard_bytes),
+        boundaries: ShardBoundaries::new(shard_bytes),
         files: Vec::new(),
         rows: 0,
         total: total_rows(&sources),
@@ -203,7 +213,7 @@ pub(super) fn divide(
     let mut divided = Vec::new();
     for (input, planned) in inputs.iter().zip(planned) {
         let before = division.rows;
-        division.source(planned, &schema).map_err(|error| located(error, planned.source))?;
+        division.source(planned, &schema).map_err(|error| with_source_path(error, planned.source))?;
         let rows = division.rows.saturating_sub(before);
         divided.push(PlannedInput { path: input.name().to_path_buf(), rows, digest: input.digest() });
     }
@@ -219,7 +229,7 @@ pub(super) fn divide(
 
 /// A division at work.
 struct Division<'a> {
-    ends: FileEnds,
+    boundaries: ShardBoundaries,
     /// The rows of each file so far.
     files: Vec<Range<u64>>,
     /// The rows so far.
@@ -245,10 +255,11 @@ impl Division<'_> {
         let read: Vec<usize> = fixed.iter().enumerate().filter_map(is_read).collect();
         let columns = || read.iter().filter_map(|&number| planned.columns.get(number));
         let positions = read.iter().filter_map(|&number| planned.positions.get(number));
-        let wanted: Vec<Wanted> = columns().zip(positions).map(|(column, &position)| column.wanted(position)).collect();
+        let request: Vec<ColumnRequest> =
+            columns().zip(positions).map(|(column, &position)| column.request(position)).collect();
         let schemas: Vec<ColumnSchema> =
             read.iter().filter_map(|&number| schema.columns.get(number).cloned()).collect();
-        for batch in planned.source.batches(&wanted, PassRows::All)? {
+        for batch in planned.source.batches(&request, PassRows::All)? {
             let batch = batch?;
             let mut bytes = if are_equal { vec![0; batch.row_count] } else { batch.row_bytes(&schemas, columns()) };
             bytes.iter_mut().for_each(|bytes| *bytes = bytes.saturating_add(equal));
@@ -270,7 +281,7 @@ impl Division<'_> {
     /// Divides rows with these raw bytes.
     fn rows(&mut self, mut bytes: &[usize]) -> Result<()> {
         while !bytes.is_empty() {
-            let (begins, count) = self.ends.take(bytes.len(), bytes);
+            let (begins, count) = self.boundaries.take(bytes.len(), bytes);
             if begins {
                 self.files.push(self.rows..self.rows);
             }
@@ -280,6 +291,6 @@ impl Division<'_> {
             }
             bytes = bytes.get(count..).unwrap_or(&[]);
         }
-        go_on((self.progress)(Progress::Scanning { done: self.rows, total: self.total }))
+        check_cancelled((self.progress)(Progress::Scanning { done: self.rows, total: self.total }))
     }
 }

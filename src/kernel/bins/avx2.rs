@@ -74,13 +74,13 @@ intrinsics! {
         }
 
         /// The bytes themselves: only top bits count.
-        fn tops(v: Avx2, bytes: [__m256i; 2]) -> [__m256i; 2] {
+        fn top_bits(v: Avx2, bytes: [__m256i; 2]) -> [__m256i; 2] {
             bytes
         }
 
-        fn at_most(v: Avx2, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
-            let least = [_mm256_min_epu8(a[0], b[0]), _mm256_min_epu8(a[1], b[1])];
-            [_mm256_cmpeq_epi8(least[0], a[0]), _mm256_cmpeq_epi8(least[1], a[1])]
+        fn less_equal(v: Avx2, a: [__m256i; 2], b: [__m256i; 2]) -> [__m256i; 2] {
+            let min = [_mm256_min_epu8(a[0], b[0]), _mm256_min_epu8(a[1], b[1])];
+            [_mm256_cmpeq_epi8(min[0], a[0]), _mm256_cmpeq_epi8(min[1], a[1])]
         }
     }
 }

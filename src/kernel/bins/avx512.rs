@@ -100,11 +100,11 @@ intrinsics! {
             [_mm512_and_si512(lower, mask), new_lower, new_upper]
         }
 
-        fn tops(v: Avx512, bytes: __m512i) -> u64 {
+        fn top_bits(v: Avx512, bytes: __m512i) -> u64 {
             _mm512_movepi8_mask(bytes)
         }
 
-        fn at_most(v: Avx512, a: __m512i, b: __m512i) -> u64 {
+        fn less_equal(v: Avx512, a: __m512i, b: __m512i) -> u64 {
             _mm512_cmple_epu8_mask(a, b)
         }
     }

@@ -56,7 +56,7 @@ impl BinEncoding {
         stored: &mut Vec<u8>,
     ) -> bool {
         let BinEncoder { model, stream } = encoder;
-        let needed = SLACK + windows.len() * MOST_BYTES;
+        let needed = SLACK + windows.len() * MAX_BYTES_PER_ELEMENT;
         stream.resize(needed.max(stream.len()), 0);
         let mut coder = Coder::new([1 << 8; GROUP], stream);
         let is_encoded = self.encode_groups(model, classes, windows, bins, &mut coder).is_some();
@@ -74,8 +74,8 @@ impl BinEncoding {
         coder: &mut Coder<'_>,
     ) -> Option<()> {
         // without a branch for each, so that the compiler uses vectors
-        let most = bins.iter().fold(0, |most, &bin| bin.max(most));
-        if bins.len() != windows.len() || usize::from(most) >= model.bin_count() {
+        let max = bins.iter().fold(0, |max, &bin| bin.max(max));
+        if bins.len() != windows.len() || usize::from(max) >= model.bin_count() {
             return None;
         }
         let Some(before) = windows.len().checked_sub(1) else { return Some(()) };
@@ -107,7 +107,7 @@ pub struct EncoderModel {
     /// For each bin, 2 to the power of the bits that its elements add to the state, 1 to 128.
     scale: [u8; BINS],
     /// For each bin, the greatest upper byte of a state that its bits can be added to.
-    most_upper: [u8; BINS],
+    max_upper: [u8; BINS],
     /// Whether there are more than 32 bins.
     is_wide: bool,
     classes: [EncoderClass; CLASSES],
@@ -133,7 +133,7 @@ impl Default for EncoderModel {
             high: [0; BINS],
             taken: [0; BINS],
             scale: [1; BINS],
-            most_upper: [u8::MAX; BINS],
+            max_upper: [u8::MAX; BINS],
             is_wide: false,
             classes: [NO_CLASS; CLASSES],
         }
@@ -148,7 +148,7 @@ impl EncoderModel {
             // in bounds: below BINS
             let bits = model.taken[bin] & 7; // all of them, of a bin that can be coded
             self.taken[bin] = model.taken[bin] & HAS_BYTE;
-            (self.scale[bin], self.most_upper[bin]) = (1 << bits, u8::MAX >> bits);
+            (self.scale[bin], self.max_upper[bin]) = (1 << bits, u8::MAX >> bits);
         }
         for (to, from) in self.classes.iter_mut().zip(&model.classes) {
             to.start = from.start;
@@ -204,7 +204,7 @@ impl Kernel for Scalar {
 
 /// The most bytes of the stream for an element: for its bin, for the bits that are added to its
 /// state, and its own.
-pub const MOST_BYTES: usize = 3;
+pub const MAX_BYTES_PER_ELEMENT: usize = 3;
 
 /// Bytes before the stream that kernels may overwrite.
 pub const SLACK: usize = GROUP + 8;
@@ -218,23 +218,23 @@ pub struct Coder<'a> {
     /// The stream at the end, and nothing before it.
     stream: &'a mut [u8],
     /// The offset of the first byte that was written.
-    at: usize,
+    write_offset: usize,
     /// Whether an element could not be coded. The others do not matter then.
     is_refused: bool,
 }
 
 impl<'a> Coder<'a> {
-    /// Begins at the end of `stream`, which has [`SLACK`] and [`MOST_BYTES`] for each element.
+    /// Begins at the end of `stream`, which has [`SLACK`] and [`MAX_BYTES_PER_ELEMENT`] for each element.
     pub fn new(states: [u16; GROUP], stream: &'a mut [u8]) -> Self {
         let lower = states.map(|state| state as u8); // the lower byte
         let upper = states.map(|state| (state >> 8) as u8); // exact
-        Self { lower, upper, at: stream.len(), stream, is_refused: false }
+        Self { lower, upper, write_offset: stream.len(), stream, is_refused: false }
     }
 
     /// Appends the first `count` states, at most [`GROUP`], and the stream. Returns `false`, and
     /// appends nothing, if an element could not be coded.
     pub fn finish(&self, count: usize, stored: &mut Vec<u8>) -> bool {
-        let sections = [self.lower.get(..count), self.upper.get(..count), self.stream.get(self.at..)];
+        let sections = [self.lower.get(..count), self.upper.get(..count), self.stream.get(self.write_offset..)];
         if !self.is_refused {
             sections.into_iter().flatten().for_each(|section| stored.extend_from_slice(section));
         }
@@ -242,8 +242,8 @@ impl<'a> Coder<'a> {
     }
 
     fn put(&mut self, byte: u8) {
-        match self.at.checked_sub(1).and_then(|before| self.stream.get_mut(before)) {
-            Some(to) => (*to, self.at) = (byte, self.at - 1),
+        match self.write_offset.checked_sub(1).and_then(|before| self.stream.get_mut(before)) {
+            Some(to) => (*to, self.write_offset) = (byte, self.write_offset - 1),
             None => self.is_refused = true,
         }
     }
@@ -352,7 +352,7 @@ struct VectorCoder<'a, L: Lanes> {
     upper: L::Bytes,
     stream: &'a mut [u8],
     /// The offset of the first byte of the stream that was written.
-    at: usize,
+    write_offset: usize,
     /// The states of elements that could not be coded.
     refused: u64,
 }
@@ -368,15 +368,16 @@ fn groups<L: Lanes>(
     coder: &mut Coder<'_>,
 ) {
     let (lower, upper) = (lanes.load(&coder.lower), lanes.load(&coder.upper));
-    let mut vectors = VectorCoder { lanes, lower, upper, stream: &mut *coder.stream, at: coder.at, refused: 0 };
+    let mut vectors =
+        VectorCoder { lanes, lower, upper, stream: &mut *coder.stream, write_offset: coder.write_offset, refused: 0 };
     for ((windows, bins), &class) in windows.iter().zip(bins).zip(classes).rev() {
         let class = &model.classes[usize::from(class) % CLASSES]; // in bounds
         vectors.group(model, class, windows, bins);
     }
-    let VectorCoder { lower, upper, at, refused, .. } = vectors;
+    let VectorCoder { lower, upper, write_offset, refused, .. } = vectors;
     lanes.store(lower, &mut coder.lower);
     lanes.store(upper, &mut coder.upper);
-    coder.at = at;
+    coder.write_offset = write_offset;
     coder.is_refused |= refused != 0;
 }
 
@@ -385,7 +386,7 @@ impl<L: Lanes> VectorCoder<'_, L> {
     fn group(&mut self, model: &EncoderModel, class: &EncoderClass, windows: &[[u8; 2]; GROUP], bins: &[u8; GROUP]) {
         let (l, is_wide) = (self.lanes, model.is_wide);
         let (bins, [low, high]) = (l.load(bins), l.load_pairs(windows));
-        let has_byte = l.tops(l.look_up_bin(&model.taken, bins, is_wide));
+        let has_byte = l.top_bits(l.look_up_bin(&model.taken, bins, is_wide));
         self.put(l.bits(has_byte), low);
         let (low, high) = (
             l.subtract(low, l.look_up_bin(&model.low, bins, is_wide)),
@@ -395,10 +396,10 @@ impl<L: Lanes> VectorCoder<'_, L> {
         let above = l.select(has_byte, l.subtract(high, high), high);
         let scale = l.look_up_bin(&model.scale, bins, is_wide);
         let frequency = l.look_up_bin(&class.frequency, bins, is_wide);
-        let is_inside = !l.bits(l.at_most(scale, raw)) & l.bits(l.zeros(above)) & l.nonzero(frequency);
+        let is_inside = !l.bits(l.less_equal(scale, raw)) & l.bits(l.zeros(above)) & l.nonzero(frequency);
         self.refused |= !is_inside;
 
-        self.shrink(l.look_up_bin(&model.most_upper, bins, is_wide));
+        self.shrink(l.look_up_bin(&model.max_upper, bins, is_wide));
         let carry;
         [self.lower, carry] = l.multiply_add(self.lower, scale, raw);
         [self.upper, _] = l.multiply_add(self.upper, scale, carry); // states are below 2^16 / scale
@@ -414,14 +415,14 @@ impl<L: Lanes> VectorCoder<'_, L> {
         self.lower = l.add(remainders, l.look_up_bin(&class.start, bins, is_wide)); // below 2^8
     }
 
-    /// Moves the lower bytes of the states whose upper byte is more than `most` to the stream.
+    /// Moves the lower bytes of the states whose upper byte is more than `max` to the stream.
     #[inline(always)]
-    fn shrink(&mut self, most: L::Bytes) {
+    fn shrink(&mut self, max: L::Bytes) {
         let l = self.lanes;
-        let is_small = l.at_most(self.upper, most);
+        let is_small = l.less_equal(self.upper, max);
         self.put(!l.bits(is_small), self.lower);
         self.lower = l.select(is_small, self.lower, self.upper);
-        self.upper = l.select(is_small, self.upper, l.subtract(most, most));
+        self.upper = l.select(is_small, self.upper, l.subtract(max, max));
     }
 
     /// Writes a byte for each bit that is set.
@@ -433,9 +434,9 @@ impl<L: Lanes> VectorCoder<'_, L> {
         let (_, window) = compressed.split_at_mut(GROUP);
         self.lanes.compress(bits, bytes, window.first_chunk_mut().unwrap_or(&mut [0; WINDOW]));
         let last = compressed.get(count..).and_then(|bytes| bytes.first_chunk::<GROUP>());
-        let before = self.at.checked_sub(GROUP).and_then(|start| self.stream.get_mut(start..));
+        let before = self.write_offset.checked_sub(GROUP).and_then(|start| self.stream.get_mut(start..));
         match (before.and_then(|before| before.first_chunk_mut()), last) {
-            (Some(to), Some(last)) => (*to, self.at) = (*last, self.at - count),
+            (Some(to), Some(last)) => (*to, self.write_offset) = (*last, self.write_offset - count),
             _ => self.refused = u64::MAX,
         }
     }

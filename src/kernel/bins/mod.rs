@@ -59,7 +59,7 @@ impl Bins {
     #[must_use]
     pub fn decode(&self, model: &BinModel, block: CodedBlock<'_>) -> bool {
         let is_empty = block.out.is_empty();
-        is_empty || self.finish(model, Started::new(block))
+        is_empty || self.finish(model, BlockDecoder::new(block))
     }
 
     /// Decodes two blocks as [`decode`](Self::decode) does, in less time if they have as many
@@ -67,7 +67,7 @@ impl Bins {
     #[must_use]
     pub fn decode_two(&self, model: &BinModel, blocks: [CodedBlock<'_>; 2]) -> [bool; 2] {
         let are_empty = blocks.each_ref().map(|block| block.out.is_empty());
-        let mut started = blocks.map(Started::new);
+        let mut started = blocks.map(BlockDecoder::new);
         if let [Some(a), Some(b)] = &mut started {
             let count = a.groups.len().min(b.groups.len());
             self.kernel.groups_of_two(model, [a.take(count), b.take(count)]);
@@ -76,7 +76,7 @@ impl Bins {
         [are_empty[0] || a, are_empty[1] || b] // in bounds: two
     }
 
-    fn finish(&self, model: &BinModel, started: Option<Started<'_>>) -> bool {
+    fn finish(&self, model: &BinModel, started: Option<BlockDecoder<'_>>) -> bool {
         let decode = |groups: Groups<'_, '_>| self.kernel.groups(model, groups);
         started.and_then(|started| started.finish(model, decode)).is_some()
     }
@@ -119,9 +119,9 @@ trait Lanes: Group {
     /// without them. The lower four bits of `counts` are the numbers of bits.
     fn take_bits(self, lower: Self::Bytes, upper: Self::Bytes, counts: Self::Bytes) -> [Self::Bytes; 3];
     /// Selects the bytes whose top bit is set.
-    fn tops(self, bytes: Self::Bytes) -> Self::Mask;
+    fn top_bits(self, bytes: Self::Bytes) -> Self::Mask;
     /// Selects the bytes where `a <= b`.
-    fn at_most(self, a: Self::Bytes, b: Self::Bytes) -> Self::Mask;
+    fn less_equal(self, a: Self::Bytes, b: Self::Bytes) -> Self::Mask;
 }
 
 /// For each number of bits, a mask of them.
@@ -236,7 +236,7 @@ pub struct Groups<'g, 's> {
 }
 
 /// A block of which some groups are decoded.
-struct Started<'b> {
+struct BlockDecoder<'b> {
     coder: Coder<'b>,
     /// The class of each of `groups`, and of the group after them.
     classes: &'b [u8],
@@ -248,7 +248,7 @@ struct Started<'b> {
     last: Option<usize>,
 }
 
-impl<'b> Started<'b> {
+impl<'b> BlockDecoder<'b> {
     /// Returns `None` if the block has no states, or `classes` too few.
     pub fn new(CodedBlock { classes, count, stored, out }: CodedBlock<'b>) -> Option<Self> {
         let coder = Coder::new(count, stored)?;
@@ -274,13 +274,13 @@ impl<'b> Started<'b> {
     pub fn finish(mut self, model: &BinModel, decode: impl Fn(Groups<'_, '_>)) -> Option<()> {
         decode(self.take(usize::MAX));
         let Self { mut coder, classes, rest, last, .. } = self;
-        if let Some(wanted) = rest.len().checked_sub(1) {
+        if let Some(last_index) = rest.len().checked_sub(1) {
             let class = *classes.first()?;
             let mut group = [[0; 2]; GROUP];
             match last {
                 Some(count) => {
                     let elements = group.get_mut(..count)?;
-                    elements.get(wanted)?;
+                    elements.get(last_index)?;
                     last_group(model, class, &mut coder, elements)?;
                 }
                 None => {
@@ -290,7 +290,7 @@ impl<'b> Started<'b> {
             }
             rest.iter_mut().zip(group).for_each(|(to, from)| *to = from);
         }
-        (!coder.is_cut).then_some(())
+        (!coder.is_truncated).then_some(())
     }
 }
 
@@ -304,7 +304,7 @@ pub struct Coder<'a> {
     upper: [u8; GROUP],
     stream: &'a [u8],
     /// Whether the stream was too short. Zeros stand for what it lacked.
-    is_cut: bool,
+    is_truncated: bool,
 }
 
 impl<'a> Coder<'a> {
@@ -317,7 +317,7 @@ impl<'a> Coder<'a> {
         let (mut lower, mut upper) = ([0; GROUP], [1; GROUP]);
         lower.iter_mut().zip(lower_bytes).for_each(|(to, from)| *to = *from);
         upper.iter_mut().zip(upper_bytes).for_each(|(to, from)| *to = *from);
-        (!upper.contains(&0)).then_some(Self { lower, upper, stream, is_cut: false })
+        (!upper.contains(&0)).then_some(Self { lower, upper, stream, is_truncated: false })
     }
 }
 
@@ -361,7 +361,7 @@ impl Coder<'_> {
                 byte
             }
             None => {
-                self.is_cut = true;
+                self.is_truncated = true;
                 0
             }
         }
@@ -442,13 +442,13 @@ implement!([Avx2, Avx512, Neon] Kernel {
 
 /// Bytes of the stream that a group may look at: two refills and the bytes of bins take at most
 /// [`GROUP`] each.
-const AHEAD: usize = 2 * GROUP + WINDOW;
+const LOOKAHEAD: usize = 2 * GROUP + WINDOW;
 
 /// The end of a stream, with zeros after it.
-type Tail = [u8; 2 * AHEAD];
+type Tail = [u8; 2 * LOOKAHEAD];
 
 /// A stream that may be read beyond its end.
-struct Ahead<'a> {
+struct PaddedStream<'a> {
     /// The stream or, if `tail` was taken, its end.
     bytes: &'a [u8],
     /// Bytes of the stream before `bytes`.
@@ -458,17 +458,17 @@ struct Ahead<'a> {
     tail: Option<&'a mut Tail>,
 }
 
-impl<'a> Ahead<'a> {
+impl<'a> PaddedStream<'a> {
     /// Returns the bytes that a group may look at.
     #[inline(always)]
-    fn next(&mut self) -> &'a [u8; AHEAD] {
+    fn next(&mut self) -> &'a [u8; LOOKAHEAD] {
         let next = |bytes: &'a [u8], used| bytes.get(used..).and_then(|rest| rest.first_chunk());
         next(self.bytes, self.used).unwrap_or_else(|| {
             let Self { bytes, before, used, ref mut tail } = *self;
             if let Some(tail) = tail.take() {
                 (self.bytes, self.before, self.used) = (end(bytes, used, tail), before + used, 0);
             }
-            next(self.bytes, self.used).unwrap_or(&[0; AHEAD])
+            next(self.bytes, self.used).unwrap_or(&[0; LOOKAHEAD])
         })
     }
 }
@@ -485,26 +485,26 @@ struct VectorCoder<'a, L: Lanes> {
     lanes: L,
     lower: L::Bytes,
     upper: L::Bytes,
-    stream: Ahead<'a>,
+    stream: PaddedStream<'a>,
 }
 
 /// [`Kernel::groups`].
 #[inline(always)]
 fn groups<L: Lanes>(lanes: L, model: &BinModel, groups: Groups<'_, '_>) {
-    several(lanes, model, [groups]);
+    decode_interleaved(lanes, model, [groups]);
 }
 
 /// [`Kernel::groups_of_two`].
 #[inline(always)]
 fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
-    several(lanes, model, blocks);
+    decode_interleaved(lanes, model, blocks);
 }
 
 /// Decodes as many groups of each block as all have.
 #[inline(always)]
-fn several<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut blocks: [Groups<'_, '_>; N]) {
+fn decode_interleaved<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut blocks: [Groups<'_, '_>; N]) {
     let count = blocks.iter().map(|block| block.out.len().min(block.classes.len())).min().unwrap_or(0);
-    let mut tails = [[0; 2 * AHEAD]; N];
+    let mut tails = [[0; 2 * LOOKAHEAD]; N];
     let mut tail = tails.iter_mut();
     let mut coders = blocks.each_ref().map(|block| VectorCoder::new(lanes, block.coder, tail.next()));
     for i in 0..count {
@@ -523,7 +523,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
     #[inline(always)]
     fn new(lanes: L, coder: &Coder<'a>, tail: Option<&'a mut Tail>) -> Self {
         let (lower, upper) = (lanes.load(&coder.lower), lanes.load(&coder.upper));
-        Self { lanes, lower, upper, stream: Ahead { bytes: coder.stream, before: 0, used: 0, tail } }
+        Self { lanes, lower, upper, stream: PaddedStream { bytes: coder.stream, before: 0, used: 0, tail } }
     }
 
     /// Sets `coder`, from which this was made, to what follows the groups.
@@ -533,7 +533,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         self.lanes.store(self.upper, &mut coder.upper);
         match coder.stream.get(self.stream.before + self.stream.used..) {
             Some(rest) => coder.stream = rest,
-            None => (coder.stream, coder.is_cut) = (&[], true),
+            None => (coder.stream, coder.is_truncated) = (&[], true),
         }
     }
 
@@ -549,7 +549,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         let raw;
         [raw, self.lower, self.upper] = l.take_bits(self.lower, self.upper, taken);
         let second = self.refill(next, first);
-        let has_byte = l.tops(taken);
+        let has_byte = l.top_bits(taken);
         let bits = l.bits(has_byte);
         let low = l.expand_or(has_byte, bits, next_window(next, first + second), raw);
         self.stream.used += first + second + count(bits);
@@ -562,7 +562,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
     /// Brings all states to 256 or more. Takes bytes of `next` from `at` on, and returns their
     /// number.
     #[inline(always)]
-    fn refill(&mut self, next: &[u8; AHEAD], at: usize) -> usize {
+    fn refill(&mut self, next: &[u8; LOOKAHEAD], at: usize) -> usize {
         let l = self.lanes;
         let small = l.zeros(self.upper);
         let bits = l.bits(small);
@@ -580,6 +580,6 @@ fn count(bits: u64) -> usize {
 
 /// Returns the window of `next` that begins `at` bytes in, at most 2 * [`GROUP`].
 #[inline(always)]
-fn next_window(next: &[u8; AHEAD], at: usize) -> &[u8; WINDOW] {
+fn next_window(next: &[u8; LOOKAHEAD], at: usize) -> &[u8; WINDOW] {
     next.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; WINDOW])
 }

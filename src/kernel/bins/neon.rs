@@ -106,14 +106,14 @@ intrinsics! {
             taken
         }
 
-        fn tops(v: Neon, mut bytes: Quarters) -> Quarters {
+        fn top_bits(v: Neon, mut bytes: Quarters) -> Quarters {
             for bytes in &mut bytes {
                 *bytes = vcltzq_s8(vreinterpretq_s8_u8(*bytes));
             }
             bytes
         }
 
-        fn at_most(v: Neon, a: Quarters, b: Quarters) -> Quarters {
+        fn less_equal(v: Neon, a: Quarters, b: Quarters) -> Quarters {
             [vcleq_u8(a[0], b[0]), vcleq_u8(a[1], b[1]), vcleq_u8(a[2], b[2]), vcleq_u8(a[3], b[3])]
         }
     }

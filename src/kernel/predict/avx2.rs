@@ -15,7 +15,7 @@ intrinsics! {
     [Avx2]
     impl Vectors for Avx2 {
         type Vector = __m256i;
-        type Fewer = Avx2;
+        type Narrower = Avx2;
         const BYTES: usize = 32;
         const LANE: usize = 16;
 
@@ -136,7 +136,7 @@ intrinsics! {
             }
         }
 
-        fn fewer(v: Avx2) -> Avx2 {
+        fn narrower(v: Avx2) -> Avx2 {
             v
         }
 

@@ -22,12 +22,12 @@ implement!([Avx512] Kernel {
 
 #[inline(always)]
 fn undo(token: Avx512, prediction: &Prediction, width: Width, data: &mut [u8]) {
-    rows::undo(Masked::new(token), prediction, width, data);
+    rows::undo(Avx512Masks::new(token), prediction, width, data);
 }
 
 #[inline(always)]
 fn undo_filter(token: Avx512, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
-    filters::undo(Masked::new(token), bank, codes, data);
+    filters::undo(Avx512Masks::new(token), bank, codes, data);
 }
 
 /// The token, and masks of the second of each two units of 1, 2, 4, .. 32 bytes.
@@ -35,21 +35,21 @@ fn undo_filter(token: Avx512, bank: &FilterBank, codes: &[u8], data: &mut [u8]) 
 /// The masks are hidden from the compiler, which would turn shuffles with known masks into slower
 /// instructions.
 #[derive(Clone, Copy)]
-struct Masked {
+struct Avx512Masks {
     token: Avx512,
     halves: [u64; 6],
 }
 
-impl Masked {
+impl Avx512Masks {
     #[inline(always)]
     fn new(token: Avx512) -> Self {
         Self { token, halves: *black_box(&HALVES) }
     }
 }
 
-impl From<Masked> for Avx512 {
+impl From<Avx512Masks> for Avx512 {
     #[inline(always)]
-    fn from(masked: Masked) -> Self {
+    fn from(masked: Avx512Masks) -> Self {
         masked.token
     }
 }
@@ -65,21 +65,21 @@ static HALVES: [u64; 6] = [
 
 intrinsics! {
     [Avx512]
-    impl Vectors for Masked {
+    impl Vectors for Avx512Masks {
         type Vector = __m512i;
-        type Fewer = Avx2;
+        type Narrower = Avx2;
         const BYTES: usize = 64;
         const LANE: usize = 64;
 
-        fn zero(v: Masked) -> __m512i {
+        fn zero(v: Avx512Masks) -> __m512i {
             _mm512_setzero_si512()
         }
 
-        fn load(v: Masked, bytes: &[u8]) -> __m512i {
+        fn load(v: Avx512Masks, bytes: &[u8]) -> __m512i {
             load_up_to_64(bytes)
         }
 
-        fn store(v: Masked, vector: __m512i, bytes: &mut [u8]) {
+        fn store(v: Avx512Masks, vector: __m512i, bytes: &mut [u8]) {
             if let Some(whole) = bytes.first_chunk_mut() {
                 store_64(whole, vector)
             } else {
@@ -90,7 +90,7 @@ intrinsics! {
             }
         }
 
-        fn plus<W: Word>(v: Masked, a: __m512i, b: __m512i) -> __m512i {
+        fn plus<W: Word>(v: Avx512Masks, a: __m512i, b: __m512i) -> __m512i {
             match W::BYTES {
                 1 => _mm512_add_epi8(a, b),
                 2 => _mm512_add_epi16(a, b),
@@ -99,7 +99,7 @@ intrinsics! {
             }
         }
 
-        fn rotate_right<W: Word>(v: Masked, x: __m512i) -> __m512i {
+        fn rotate_right<W: Word>(v: Avx512Masks, x: __m512i) -> __m512i {
             match W::BYTES {
                 1 => {
                     let (low, high) = (_mm512_srli_epi16::<1>(x), _mm512_slli_epi16::<7>(x));
@@ -112,7 +112,7 @@ intrinsics! {
             }
         }
 
-        fn invert_negative<W: Word>(v: Masked, x: __m512i) -> __m512i {
+        fn invert_negative<W: Word>(v: Avx512Masks, x: __m512i) -> __m512i {
             let (sign, others) = match W::BYTES {
                 1 => (_mm512_movm_epi8(_mm512_movepi8_mask(x)), _mm512_set1_epi8(i8::MAX)),
                 2 => (_mm512_srai_epi16::<15>(x), _mm512_set1_epi16(i16::MAX)),
@@ -123,7 +123,7 @@ intrinsics! {
             _mm512_ternarylogic_epi64::<0x78>(x, sign, others)
         }
 
-        fn sums<W: Word>(v: Masked, mut sums: __m512i) -> __m512i {
+        fn sums<W: Word>(v: Avx512Masks, mut sums: __m512i) -> __m512i {
             let [of_1, of_2, of_4, of_8, of_16, of_32] = v.halves;
             if W::BYTES <= 1 {
                 sums = v.plus::<W>(sums, shuffle(v.token, sums, const { &spread::<1>(W::BYTES) }, of_1));
@@ -139,16 +139,16 @@ intrinsics! {
             v.plus::<W>(sums, shuffle(v.token, sums, const { &spread::<32>(W::BYTES) }, of_32))
         }
 
-        fn last<W: Word>(v: Masked, vector: __m512i) -> __m512i {
+        fn last<W: Word>(v: Avx512Masks, vector: __m512i) -> __m512i {
             shuffle(v.token, vector, const { &spread::<64>(W::BYTES) }, u64::MAX)
         }
 
-        fn shuffle(v: Masked, vector: __m512i, order: __m512i) -> __m512i {
+        fn shuffle(v: Avx512Masks, vector: __m512i, order: __m512i) -> __m512i {
             let mask = _mm512_testn_epi8_mask(order, _mm512_set1_epi8(i8::MIN));
             _mm512_maskz_permutexvar_epi8(mask, order, vector)
         }
 
-        fn eighths<W: Word>(v: Masked, x: __m512i, weight: u8) -> __m512i {
+        fn eighths<W: Word>(v: Avx512Masks, x: __m512i, weight: u8) -> __m512i {
             match W::BYTES {
                 // a product is divided by 2^15: an element is the upper byte of its factor
                 1 => {
@@ -168,45 +168,45 @@ intrinsics! {
             }
         }
 
-        fn fewer(v: Masked) -> Avx2 {
+        fn narrower(v: Avx512Masks) -> Avx2 {
             v.token.into()
         }
 
-        fn load_rows(v: Masked, bytes: &[u8], rows: &RowOffsets) -> [__m512i; COLUMNS] {
+        fn load_rows(v: Avx512Masks, bytes: &[u8], rows: &RowOffsets) -> [__m512i; COLUMNS] {
             load_32_rows(bytes, rows)
         }
 
-        fn store_rows(v: Masked, tile: [__m512i; COLUMNS], bytes: &mut [u8], rows: &RowOffsets) {
+        fn store_rows(v: Avx512Masks, tile: [__m512i; COLUMNS], bytes: &mut [u8], rows: &RowOffsets) {
             store_32_rows(bytes, rows, tile)
         }
 
-        fn interleave(v: Masked, a: __m512i, b: __m512i) -> [__m512i; 2] {
+        fn interleave(v: Avx512Masks, a: __m512i, b: __m512i) -> [__m512i; 2] {
             [_mm512_unpacklo_epi16(a, b), _mm512_unpackhi_epi16(a, b)]
         }
 
-        fn minus(v: Masked, a: __m512i, b: __m512i) -> __m512i {
+        fn minus(v: Avx512Masks, a: __m512i, b: __m512i) -> __m512i {
             _mm512_sub_epi16(a, b)
         }
 
-        fn and(v: Masked, a: __m512i, b: __m512i) -> __m512i {
+        fn and(v: Avx512Masks, a: __m512i, b: __m512i) -> __m512i {
             _mm512_and_si512(a, b)
         }
 
-        fn multiply(v: Masked, a: __m512i, b: __m512i) -> __m512i {
+        fn multiply(v: Avx512Masks, a: __m512i, b: __m512i) -> __m512i {
             _mm512_mulhrs_epi16(a, b)
         }
 
-        fn pairs(v: Masked, last: __m512i, before: __m512i) -> [__m512i; 2] {
+        fn pairs(v: Avx512Masks, last: __m512i, before: __m512i) -> [__m512i; 2] {
             let even = _mm512_mask_blend_epi16(ODD, last, _mm512_slli_epi32::<16>(before));
             let odd = _mm512_mask_blend_epi16(ODD, _mm512_srli_epi32::<16>(last), before);
             [even, odd]
         }
 
-        fn add_products(v: Masked, sums: __m512i, pairs: __m512i, factors: __m512i) -> __m512i {
+        fn add_products(v: Avx512Masks, sums: __m512i, pairs: __m512i, factors: __m512i) -> __m512i {
             _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, factors))
         }
 
-        fn join_sums(v: Masked, [even, odd]: [__m512i; 2]) -> __m512i {
+        fn join_sums(v: Avx512Masks, [even, odd]: [__m512i; 2]) -> __m512i {
             _mm512_mask_blend_epi16(ODD, _mm512_srli_epi32::<12>(even), _mm512_slli_epi32::<4>(odd))
         }
     }

@@ -13,17 +13,17 @@ use crate::kernel::vectors::RowOffsets;
 /// Numbers of a segment, which has one filter.
 pub const SEGMENT: usize = 128;
 /// The most coefficients of a filter.
-pub const MOST_TAPS: usize = 16;
+pub const MAX_TAPS: usize = 16;
 /// The most filters of a bank.
-pub const MOST_FILTERS: usize = 16;
+pub const MAX_FILTERS: usize = 16;
 
 /// Filters, and how prediction uses them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterBank {
     /// The coefficients of each filter in 4096ths. The first is for the last number. Those from
     /// `taps` on are 0.
-    pub coefficients: [[i16; MOST_TAPS]; MOST_FILTERS],
-    /// The number of coefficients: at most [`MOST_TAPS`].
+    pub coefficients: [[i16; MAX_TAPS]; MAX_FILTERS],
+    /// The number of coefficients: at most [`MAX_TAPS`].
     pub taps: usize,
     /// Segments after which prediction restarts. 0 counts as 1.
     pub restart: u16,
@@ -38,16 +38,16 @@ impl FilterBank {
     }
 
     /// Returns the filter of a segment, whose codes are given.
-    pub(super) fn filter(&self, codes: &[u8], segment: usize) -> &[i16; MOST_TAPS] {
+    pub(super) fn filter(&self, codes: &[u8], segment: usize) -> &[i16; MAX_TAPS] {
         let code = codes.get(segment).copied().unwrap_or(0);
-        &self.coefficients[usize::from(code) % MOST_FILTERS] // in bounds
+        &self.coefficients[usize::from(code) % MAX_FILTERS] // in bounds
     }
 }
 
 /// Bytes of a segment.
 const SEGMENT_BYTES: usize = SEGMENT * u16::BYTES;
 /// The most rows of a group.
-const MOST_ROWS: usize = 32;
+const MAX_ROWS: usize = 32;
 /// Half of the unit of sums.
 const HALF: u32 = 1 << 11;
 
@@ -58,14 +58,14 @@ const HALF: u32 = 1 << 11;
 pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
     let restart = usize::from(bank.restart.max(1));
     // the numbers of a segment, after the last ones of the segment before
-    let mut counted = [0_i32; MOST_TAPS + SEGMENT];
+    let mut counted = [0_i32; MAX_TAPS + SEGMENT];
     let segments = numbers.chunks(SEGMENT_BYTES).zip(out.chunks_mut(SEGMENT_BYTES));
     for (segment, (numbers, out)) in segments.enumerate() {
         match segment.is_multiple_of(restart) {
-            true => counted = [0; MOST_TAPS + SEGMENT],
+            true => counted = [0; MAX_TAPS + SEGMENT],
             false => counted.copy_within(SEGMENT.., 0),
         }
-        let (_, these) = counted.split_at_mut(MOST_TAPS); // in bounds
+        let (_, these) = counted.split_at_mut(MAX_TAPS); // in bounds
         for (to, number) in these.iter_mut().zip(numbers.as_chunks().0) {
             *to = u16::from_le_bytes(*number).wrapping_sub(bank.zero).cast_signed().into();
         }
@@ -73,12 +73,12 @@ pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8]
         let filter = bank.filter(codes, segment).iter().take(bank.taps);
         for (tap, &coefficient) in filter.enumerate() {
             // no overflow: fewer taps than that
-            let before = counted.iter().skip(MOST_TAPS - 1 - tap);
+            let before = counted.iter().skip(MAX_TAPS - 1 - tap);
             for (sum, &number) in sums.iter_mut().zip(before) {
                 *sum = sum.wrapping_add(i32::from(coefficient).wrapping_mul(number));
             }
         }
-        let these = counted.iter().skip(MOST_TAPS);
+        let these = counted.iter().skip(MAX_TAPS);
         for ((to, number), sum) in out.as_chunks_mut().0.iter_mut().zip(these).zip(sums) {
             let residual = number.wrapping_sub(sum >> 12) as u16; // modulo 2^16
             *to = residual.zigzag().to_le_bytes();
@@ -102,15 +102,15 @@ fn undo_groups<T: Vectors, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[
     let restart = usize::from(bank.restart.max(1));
     // no overflow: `restart` is below 2^16
     let stride = restart * SEGMENT_BYTES;
-    let [most, few] = [T::BYTES, T::Fewer::BYTES].map(|bytes| bytes / u16::BYTES);
+    let [wide_rows, narrow_rows] = [T::BYTES, T::Narrower::BYTES].map(|bytes| bytes / u16::BYTES);
     let mut codes = codes;
-    for group in data.chunks_mut(most * stride) {
-        if few < most && group.len() <= few * stride {
-            RowGroup::<T::Fewer, TAPS>::new(t.fewer(), bank).undo(group, stride, codes);
+    for group in data.chunks_mut(wide_rows * stride) {
+        if narrow_rows < wide_rows && group.len() <= narrow_rows * stride {
+            RowGroup::<T::Narrower, TAPS>::new(t.narrower(), bank).undo(group, stride, codes);
         } else {
             RowGroup::<T, TAPS>::new(t, bank).undo(group, stride, codes);
         }
-        codes = codes.get(most * restart..).unwrap_or_default();
+        codes = codes.get(wide_rows * restart..).unwrap_or_default();
     }
 }
 
@@ -218,7 +218,7 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
     /// Replaces the residuals of a segment in a copy, because the last row ends within it.
     #[inline(always)]
     fn copied_segment(&mut self, group: &mut [u8], stride: usize, column: usize, factors: &Factors<T::Vector, TAPS>) {
-        let mut copy = [[0; SEGMENT_BYTES]; MOST_ROWS];
+        let mut copy = [[0; SEGMENT_BYTES]; MAX_ROWS];
         let mut count = 0;
         for (row, copy) in group.chunks(stride).zip(&mut copy) {
             let of_row = row.get(column..).unwrap_or_default();

@@ -23,7 +23,7 @@ mod rows;
 mod separable;
 mod vectors;
 
-pub use filters::{FilterBank, MOST_FILTERS, MOST_TAPS, SEGMENT};
+pub use filters::{FilterBank, MAX_FILTERS, MAX_TAPS, SEGMENT};
 
 use super::dispatch::{Implementation, Scalar, implementations};
 use super::{Width, Word, for_width, whole_elements};
@@ -98,7 +98,7 @@ impl Predict {
     }
 
     /// Sets `out` to the zigzag-coded residuals of `numbers` of 2 bytes, which filters predict.
-    /// `codes` has the filter of each segment, modulo [`MOST_FILTERS`]; filter 0 if it ends before.
+    /// `codes` has the filter of each segment, modulo [`MAX_FILTERS`]; filter 0 if it ends before.
     ///
     /// Both buffers have the same number of bytes, which is even. If a caller breaks this, only the
     /// whole numbers that fit in both are coded (debug builds assert).

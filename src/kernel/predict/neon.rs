@@ -15,7 +15,7 @@ intrinsics! {
     [Neon]
     impl Vectors for Neon {
         type Vector = uint8x16_t;
-        type Fewer = Neon;
+        type Narrower = Neon;
         const BYTES: usize = 16;
         const LANE: usize = 16;
 
@@ -115,7 +115,7 @@ intrinsics! {
             }
         }
 
-        fn fewer(v: Neon) -> Neon {
+        fn narrower(v: Neon) -> Neon {
             v
         }
 

@@ -6,7 +6,7 @@
 //! before. The sums within a vector take as many steps as the index of an element has bits. Then
 //! the sum of all vectors before it is added.
 
-use super::separable::{self, WHOLE};
+use super::separable::{self, FULL_WEIGHT};
 use super::vectors::{Vectors, ZERO};
 use super::{FilterBank, Kernel, Prediction, Predictor, Weights, filters};
 use crate::kernel::dispatch::implement;
@@ -60,20 +60,20 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
     let count = elements.len() / W::BYTES;
     let Some(Strides { restart, stride }) = Strides::new(prediction, count) else { return };
     if restart == 1 {
-        return run::<W, false, false>(elements, out, 0..count, stride);
+        return code_range::<W, false, false>(elements, out, 0..count, stride);
     }
     for start in (0..count).step_by(restart) {
         let end = count.min(start + restart);
         let above = end.min(start + stride);
-        one::<W, false, false>(elements, out, start, stride);
-        run::<W, true, false>(elements, out, start + 1..above, stride);
+        code_element::<W, false, false>(elements, out, start, stride);
+        code_range::<W, true, false>(elements, out, start + 1..above, stride);
         if prediction.predictor == Predictor::Delta {
-            run::<W, false, true>(elements, out, above..end, stride);
+            code_range::<W, false, true>(elements, out, above..end, stride);
         } else if above < end {
-            run::<W, true, true>(elements, out, above + 1..end, stride);
+            code_range::<W, true, true>(elements, out, above + 1..end, stride);
             // the first element of each row has none before it, and is coded anew
             for first in (above..end).step_by(stride) {
-                one::<W, false, true>(elements, out, first, stride);
+                code_element::<W, false, true>(elements, out, first, stride);
             }
         }
     }
@@ -82,7 +82,7 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
 /// Codes the elements in `range`. All are predicted from the same neighbours: the one before
 /// (`LEFT`), the one above (`ABOVE`), or both and the one above left.
 #[inline(always)]
-fn run<W: Word, const LEFT: bool, const ABOVE: bool>(
+fn code_range<W: Word, const LEFT: bool, const ABOVE: bool>(
     elements: &[u8],
     out: &mut [u8],
     range: Range<usize>,
@@ -91,7 +91,7 @@ fn run<W: Word, const LEFT: bool, const ABOVE: bool>(
     let in_block = BLOCK / W::BYTES;
     if range.len() < in_block {
         for i in range {
-            one::<W, LEFT, ABOVE>(elements, out, i, stride);
+            code_element::<W, LEFT, ABOVE>(elements, out, i, stride);
         }
         return;
     }
@@ -109,7 +109,12 @@ fn run<W: Word, const LEFT: bool, const ABOVE: bool>(
 
 /// Codes element `i`, likewise.
 #[inline(always)]
-fn one<W: Word, const LEFT: bool, const ABOVE: bool>(elements: &[u8], out: &mut [u8], i: usize, stride: usize) {
+fn code_element<W: Word, const LEFT: bool, const ABOVE: bool>(
+    elements: &[u8],
+    out: &mut [u8],
+    i: usize,
+    stride: usize,
+) {
     let left = if LEFT { W::get(elements, i - 1) } else { W::default() };
     let above = if ABOVE { W::get(elements, i - stride) } else { W::default() };
     let above_left = if LEFT && ABOVE { W::get(elements, i - stride - 1) } else { W::default() };
@@ -132,7 +137,7 @@ pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data
 }
 
 /// The least bytes of samples for which it pays to set up [`PackedRows`].
-const LEAST_PACKED: usize = 256;
+const MIN_PACKED_BYTES: usize = 256;
 
 /// Undoes the start of slices that go on to the end of the data. A load of a whole vector takes
 /// less time than one of a part, and may reach into bytes that are not yet undone.
@@ -144,7 +149,7 @@ impl<V: Vectors> Undo<V> {
     fn any<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
         let weights = match prediction.predictor {
             Predictor::Delta => Weights { left: 0, above: 0 },
-            Predictor::Lorenzo => Weights { left: WHOLE, above: 0 },
+            Predictor::Lorenzo => Weights { left: FULL_WEIGHT, above: 0 },
             Predictor::Separable(weights) => weights,
         };
         match prediction.predictor {
@@ -160,8 +165,8 @@ impl<V: Vectors> Undo<V> {
     fn packed_samples<W: Word>(&self, prediction: &Prediction, left: u8, data: &mut [u8]) -> bool {
         let Some(Strides { restart, stride }) = Strides::new(prediction, data.len() / W::BYTES) else { return true };
         let (restart, stride) = (restart * W::BYTES, stride * W::BYTES);
-        let is_packed = restart >= LEAST_PACKED && stride < restart && PackedRows::<V>::fit(stride);
-        if !is_packed || W::BYTES > 4 && !matches!(left, 0 | WHOLE) {
+        let is_packed = restart >= MIN_PACKED_BYTES && stride < restart && PackedRows::<V>::fit(stride);
+        if !is_packed || W::BYTES > 4 && !matches!(left, 0 | FULL_WEIGHT) {
             return false;
         }
         let rows = PackedRows::new::<W>(self.0, stride, left);
@@ -299,7 +304,7 @@ impl<V: Vectors> Undo<V> {
 
 /// The most steps of a prefix sum: a lane has at most 64 elements, and at least two rows or two
 /// elements of a row.
-const MOST_STEPS: usize = 5;
+const MAX_STEPS: usize = 5;
 
 /// Undoes rows of `row` bytes.
 struct PackedRows<V: Vectors> {
@@ -311,10 +316,10 @@ struct PackedRows<V: Vectors> {
     /// The weight of the difference on the left.
     left: u8,
     /// The shuffles of the sums along a row. The first few are used.
-    along: [V::Vector; MOST_STEPS],
+    along: [V::Vector; MAX_STEPS],
     along_count: usize,
     /// The shuffles of the sums down the columns of a lane. The first few are used.
-    down: [V::Vector; MOST_STEPS],
+    down: [V::Vector; MAX_STEPS],
     down_count: usize,
     /// Brings the last row of a lane to all of its rows.
     last: V::Vector,
@@ -340,9 +345,9 @@ impl<V: Vectors> PackedRows<V> {
             row,
             lane: rows * row,
             left,
-            along: [v.zero(); MOST_STEPS],
+            along: [v.zero(); MAX_STEPS],
             along_count: steps(row / W::BYTES),
-            down: [v.zero(); MOST_STEPS],
+            down: [v.zero(); MAX_STEPS],
             down_count: steps(rows),
             last: order(v, &columns, |_, column| start_of_last + column),
         };
@@ -404,7 +409,7 @@ impl<V: Vectors> PackedRows<V> {
         let mut differences = residuals;
         match self.left {
             0 => {}
-            WHOLE => {
+            FULL_WEIGHT => {
                 for &order in self.along.iter().take(self.along_count) {
                     differences = v.plus::<W>(differences, v.shuffle(differences, order));
                 }

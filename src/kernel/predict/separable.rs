@@ -3,7 +3,7 @@
 //! Along a row, each error depends on the one on its left, but on no other row: undoing does some
 //! rows side by side, so that the processor need not wait for the one before.
 //!
-//! If elements have 2 bytes, [`Tiled`] does so in vectors. A tile has as many rows as a vector has
+//! If elements have 2 bytes, [`TiledUndo`] does so in vectors. A tile has as many rows as a vector has
 //! elements. It is transposed, so that a vector has one of its columns, and one step undoes an
 //! error of each row. Down the columns, each element is the one above plus a step, and `step[i] =
 //! error[i] + eighths(step[i-1])`. This is the same recurrence as along a row.
@@ -17,7 +17,7 @@ use std::mem::replace;
 /// Rows that are undone side by side.
 const ROWS: usize = 8;
 /// Elements of a row that are coded at once.
-const PIECE: usize = 128;
+const ROW_SEGMENT: usize = 128;
 
 /// Returns the bytes of a sample, and of a row.
 fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
@@ -45,19 +45,19 @@ pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elem
 /// Codes a row. `above` has the row above it, and the one above that.
 #[inline(always)]
 fn row_residuals<W: Word>(weights: Weights, row: &[u8], above: Option<[&[u8]; 2]>, out: &mut [u8]) {
-    let bytes = PIECE * W::BYTES;
-    let left = if above.is_some() { weights.left } else { WHOLE };
-    let mut errors = [W::default(); PIECE + 1];
-    let mut pieces_above = above.map(|rows| rows.map(|row| row.chunks(bytes)));
-    for (piece, out) in row.chunks(bytes).zip(out.chunks_mut(bytes)) {
-        errors[0] = errors[PIECE]; // the last of the piece before
-        let [_, of_piece @ ..] = &mut errors;
-        match &mut pieces_above {
+    let bytes = ROW_SEGMENT * W::BYTES;
+    let left = if above.is_some() { weights.left } else { FULL_WEIGHT };
+    let mut errors = [W::default(); ROW_SEGMENT + 1];
+    let mut segments_above = above.map(|rows| rows.map(|row| row.chunks(bytes)));
+    for (segment, out) in row.chunks(bytes).zip(out.chunks_mut(bytes)) {
+        errors[0] = errors[ROW_SEGMENT]; // the last of the piece before
+        let [_, segment_errors @ ..] = &mut errors;
+        match &mut segments_above {
             Some([above, before]) => {
-                let rows = [piece, above.next().unwrap_or(&[]), before.next().unwrap_or(&[])];
-                step_errors(rows, weights.above, of_piece);
+                let rows = [segment, above.next().unwrap_or(&[]), before.next().unwrap_or(&[])];
+                step_errors(rows, weights.above, segment_errors);
             }
-            None => of_piece.iter_mut().zip(words(piece)).for_each(|(error, element)| *error = element),
+            None => segment_errors.iter_mut().zip(words(segment)).for_each(|(error, element)| *error = element),
         }
         code(&errors, left, out);
     }
@@ -76,7 +76,7 @@ fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, errors: &mut [W]) {
 
 /// Codes errors, which begin with the one on the left of the first.
 #[inline(always)]
-fn code<W: Word>(errors: &[W; PIECE + 1], left: u8, out: &mut [u8]) {
+fn code<W: Word>(errors: &[W; ROW_SEGMENT + 1], left: u8, out: &mut [u8]) {
     let [_, these @ ..] = errors;
     for ((to, this), before) in out.chunks_exact_mut(W::BYTES).zip(these).zip(errors) {
         this.minus(before.eighths(left)).zigzag().set(to, 0);
@@ -94,7 +94,7 @@ fn words<W: Word>(bytes: &[u8]) -> impl Iterator<Item = W> {
 #[inline(always)]
 pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: Weights, data: &mut [u8]) {
     let (restart, stride) = extents::<W>(prediction);
-    let tiled = Tiled::new(t, stride, weights);
+    let tiled = TiledUndo::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
         // a tile of few columns or of one row takes longer than its elements one by one
         if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {
@@ -110,7 +110,7 @@ pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: 
 fn undo_sample<W: Word>(stride: usize, weights: Weights, sample: &mut [u8]) {
     map::<W>(sample, W::unzigzag);
     let (first, others) = sample.split_at_mut(stride.min(sample.len())); // in bounds
-    along::<W, 1>(first, stride, WHOLE);
+    along::<W, 1>(first, stride, FULL_WEIGHT);
     let mut groups = others.chunks_exact_mut(stride.saturating_mul(ROWS));
     groups.by_ref().for_each(|rows| along::<W, ROWS>(rows, stride, weights.left));
     groups.into_remainder().chunks_mut(stride).for_each(|row| along::<W, 1>(row, stride, weights.left));
@@ -129,9 +129,9 @@ fn along<W: Word, const COUNT: usize>(rows: &mut [u8], stride: usize, left: u8) 
     let mut errors = [W::default(); COUNT];
     for column in 0..count {
         for (row, error) in errors.iter_mut().enumerate() {
-            let place = row * stride + column;
-            *error = W::get(rows, place).plus(error.eighths(left));
-            error.set(rows, place);
+            let slot = row * stride + column;
+            *error = W::get(rows, slot).plus(error.eighths(left));
+            error.set(rows, slot);
         }
     }
 }
@@ -157,7 +157,7 @@ fn down<W: Word>(sample: &mut [u8], stride: usize, weight: u8) {
 /// Bytes of a row of a tile.
 const WIDTH: usize = COLUMNS * u16::BYTES;
 /// The weight of all of an error: the prediction along the first row of a sample.
-pub(super) const WHOLE: u8 = 8;
+pub(super) const FULL_WEIGHT: u8 = 8;
 
 /// A weight for each element of a vector. One of the two is 0.
 #[derive(Clone, Copy)]
@@ -175,7 +175,7 @@ impl<V: Copy> Weight<V> {
         let [mut part, mut whole] = [[0; 64]; 2]; // at least a vector
         for i in 0..T::BYTES / 2 {
             match if i == 0 { first } else { others } {
-                WHOLE => u16::MAX.set(&mut whole, i),
+                FULL_WEIGHT => u16::MAX.set(&mut whole, i),
                 eighths => (u16::from(eighths) << 12).set(&mut part, i),
             }
         }
@@ -192,7 +192,7 @@ impl<V: Copy> Weight<V> {
 }
 
 /// Undoes the prediction along rows, in tiles.
-struct Along<T: Vectors> {
+struct RowUndo<T: Vectors> {
     t: T,
     /// Bytes of a row.
     stride: usize,
@@ -202,10 +202,10 @@ struct Along<T: Vectors> {
     left: Weight<T::Vector>,
 }
 
-impl<T: Vectors> Along<T> {
+impl<T: Vectors> RowUndo<T> {
     #[inline(always)]
     fn new(t: T, stride: usize, left: u8) -> Self {
-        let [first, left] = [WHOLE, left].map(|first| Weight::new(t, first, left));
+        let [first, left] = [FULL_WEIGHT, left].map(|first| Weight::new(t, first, left));
         Self { t, stride, first, left }
     }
 
@@ -290,36 +290,36 @@ impl<T: Vectors> Along<T> {
 }
 
 /// Undoes samples whose rows have at least [`WIDTH`] bytes.
-struct Tiled<T: Vectors> {
+struct TiledUndo<T: Vectors> {
     t: T,
     /// Bytes of a row.
     stride: usize,
-    along: Along<T>,
+    along: RowUndo<T>,
     /// The same in tiles of fewer rows.
-    along_few: Along<T::Fewer>,
+    along_narrow: RowUndo<T::Narrower>,
     /// The weight of the step above.
     above: Weight<T::Vector>,
 }
 
-impl<T: Vectors> Tiled<T> {
+impl<T: Vectors> TiledUndo<T> {
     #[inline(always)]
     fn new(t: T, stride: usize, weights: Weights) -> Self {
         let above = Weight::new(t, weights.above, weights.above);
-        let along = Along::new(t, stride, weights.left);
-        Self { t, stride, along, along_few: Along::new(t.fewer(), stride, weights.left), above }
+        let along = RowUndo::new(t, stride, weights.left);
+        Self { t, stride, along, along_narrow: RowUndo::new(t.narrower(), stride, weights.left), above }
     }
 
     /// Undoes a sample of at least two rows.
     #[inline(always)]
     fn sample(&self, sample: &mut [u8]) {
         // bytes of as many rows as a tile has
-        let [group, few] = [T::BYTES, T::Fewer::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
+        let [group, narrow_group] = [T::BYTES, T::Narrower::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
         let (mut above, mut rest) = (&mut [][..], sample);
         while !rest.is_empty() {
             // in bounds: limited to the length
             let (rows, after) = rest.split_at_mut(rest.len().min(group));
-            if few < group && rows.len() <= few {
-                self.along_few.group(rows, above.is_empty());
+            if narrow_group < group && rows.len() <= narrow_group {
+                self.along_narrow.group(rows, above.is_empty());
             } else {
                 self.along.group(rows, above.is_empty());
             }
@@ -391,9 +391,9 @@ impl<T: Vectors> Tiled<T> {
             *step = self.above.add(t, t.load(errors), *step);
             *element = t.plus::<u16>(*element, *step);
             // in bounds: limited to the length
-            let (place, after) = errors.split_at_mut(width.min(T::BYTES).min(errors.len()));
-            t.store(*element, place);
-            (errors, width) = (after, width - place.len());
+            let (slot, after) = errors.split_at_mut(width.min(T::BYTES).min(errors.len()));
+            t.store(*element, slot);
+            (errors, width) = (after, width - slot.len());
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) const ZERO: u8 = 0x80;
 pub(super) trait Vectors: Copy {
     type Vector: Copy;
     /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
-    type Fewer: Vectors;
+    type Narrower: Vectors;
     /// Bytes of a vector.
     const BYTES: usize;
     /// Bytes of a lane: 16, or all.
@@ -118,7 +118,7 @@ pub(super) trait Vectors: Copy {
     // has column `i`.
 
     /// Returns the token of the tiles of fewer rows.
-    fn fewer(self) -> Self::Fewer;
+    fn narrower(self) -> Self::Narrower;
     /// Loads a tile by rows. Returns zeros if `bytes` ends before them.
     fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [Self::Vector; COLUMNS];
     /// Stores a tile by rows. Does nothing if `bytes` ends before them.

@@ -7,7 +7,7 @@ use super::{Guarded, Misaligned, Random, counts, offsets};
 use crate::kernel::bins::{
     self, BINS, BinModel, Bins, CLASSES, CodedBlock, GROUP,
     costs::{self, GroupCounts},
-    encode::{self, BinEncoder, BinEncoding, Coder, EncoderModel, MOST_BYTES, SLACK},
+    encode::{self, BinEncoder, BinEncoding, Coder, EncoderModel, MAX_BYTES_PER_ELEMENT, SLACK},
 };
 
 /// Bins and frequencies, and what encoding needs besides.
@@ -72,15 +72,15 @@ impl Model {
         stored
     }
 
-    /// Decodes the first `wanted` of `count` windows.
-    fn decode(&self, bins: &Bins, classes: &[u8], count: usize, stored: &[u8], wanted: usize) -> Option<Vec<u8>> {
+    /// Decodes the first `requested` of `count` windows.
+    fn decode(&self, bins: &Bins, classes: &[u8], count: usize, stored: &[u8], requested: usize) -> Option<Vec<u8>> {
         let (source, destination) = offsets(count);
-        let mut out = Guarded::zeros(2 * wanted, destination);
+        let mut out = Guarded::zeros(2 * requested, destination);
         let stored = Misaligned::new(stored, source);
         let out_windows = out.get().as_chunks_mut().0;
-        let is_right = bins.decode(&self.tables, CodedBlock { classes, count, stored: stored.get(), out: out_windows });
+        let is_valid = bins.decode(&self.tables, CodedBlock { classes, count, stored: stored.get(), out: out_windows });
         let out = out.into_bytes(|| bins.name().to_owned());
-        is_right.then_some(out)
+        is_valid.then_some(out)
     }
 }
 
@@ -90,15 +90,15 @@ struct Stored<'a> {
     classes: &'a [u8],
     count: usize,
     stored: &'a [u8],
-    wanted: usize,
+    requested: usize,
 }
 
 impl Model {
     /// Decodes two blocks together. Checks that the results are those of each alone.
     fn check_two(&self, bins: &Bins, blocks: [Stored<'_>; 2], context: impl Fn() -> String) {
-        let due =
-            blocks.map(|Stored { classes, count, stored, wanted }| self.decode(bins, classes, count, stored, wanted));
-        let mut outs = blocks.map(|block| Guarded::zeros(2 * block.wanted, offsets(block.count).1));
+        let expected = blocks
+            .map(|Stored { classes, count, stored, requested }| self.decode(bins, classes, count, stored, requested));
+        let mut outs = blocks.map(|block| Guarded::zeros(2 * block.requested, offsets(block.count).1));
         let copies = blocks.map(|block| Misaligned::new(block.stored, offsets(block.count).0));
         let [a, b] = &mut outs;
         let given = |block: usize, out| {
@@ -106,10 +106,10 @@ impl Model {
             CodedBlock { classes, count, stored: copies[block].get(), out }
         };
         let given = [given(0, a.get().as_chunks_mut().0), given(1, b.get().as_chunks_mut().0)];
-        let are_right = bins.decode_two(&self.tables, given);
-        for ((out, is_right), due) in outs.into_iter().zip(are_right).zip(due) {
+        let are_valid = bins.decode_two(&self.tables, given);
+        for ((out, is_valid), expected) in outs.into_iter().zip(are_valid).zip(expected) {
             let out = out.into_bytes(|| bins.name().to_owned());
-            assert!(is_right.then_some(out) == due, "two blocks: {} {}", bins.name(), context());
+            assert!(is_valid.then_some(out) == expected, "two blocks: {} {}", bins.name(), context());
         }
     }
 }
@@ -143,17 +143,17 @@ fn every_kernel_decodes_what_was_encoded() {
 
 #[test]
 #[cfg_attr(miri, ignore = "large")]
-fn the_first_windows_are_decoded_alone() {
+fn the_first_windows_are_decoded_without_the_rest() {
     for (seed, model) in models() {
         for count in [1, 63, 64, 65, 128, 200] {
             let (classes, windows, bins) = model.windows(&mut Random::new(seed + count), count);
             let stored = model.encode(&classes, &windows, &bins);
-            for (kernel, wanted) in
-                bins::available().iter().flat_map(|kernel| (0..=count).map(move |wanted| (kernel, wanted)))
+            for (kernel, requested) in
+                bins::available().iter().flat_map(|kernel| (0..=count).map(move |requested| (kernel, requested)))
             {
-                let decoded = model.decode(kernel, &classes, count, &stored, wanted);
-                let due = windows[..wanted].as_flattened();
-                assert!(decoded.as_deref() == Some(due), "{} model {seed} {wanted} of {count}", kernel.name());
+                let decoded = model.decode(kernel, &classes, count, &stored, requested);
+                let expected = windows[..requested].as_flattened();
+                assert!(decoded.as_deref() == Some(expected), "{} model {seed} {requested} of {count}", kernel.name());
             }
             for kernel in bins::available() {
                 assert_eq!(model.decode(kernel, &classes, count, &stored, count + 1), None, "{}", kernel.name());
@@ -164,7 +164,7 @@ fn the_first_windows_are_decoded_alone() {
 
 /// Two blocks that have as many groups, or not; of which all windows are wanted, or some or none.
 #[test]
-fn two_blocks_are_decoded_as_each_is_alone() {
+fn two_blocks_decode_as_they_do_individually() {
     let all = [[1, 1], [64, 65], [128, 127], [129, 500], [500, 64], [640, 640], [700, 650]];
     let some = if cfg!(miri) { &all[..2] } else { &all };
     for (seed, model) in models() {
@@ -179,7 +179,7 @@ fn two_blocks_are_decoded_as_each_is_alone() {
                     classes: &encoded[i].1,
                     count: counts[i],
                     stored: &encoded[i].0,
-                    wanted: [counts[i], counts[i] / 2, 0][part],
+                    requested: [counts[i], counts[i] / 2, 0][part],
                 };
                 let blocks = [block(0, parts / 3), block(1, parts % 3)];
                 model.check_two(kernel, blocks, || format!("model {seed} counts {counts:?} parts {parts}"));
@@ -208,17 +208,17 @@ fn all_kernels_agree_about_any_bytes() {
                         changed[at] ^= 1 << (random.next() % 8);
                     }
                 }
-                let wanted = if round % 3 == 0 { count } else { random.next() as usize % (count + 1) };
-                let due = model.decode(&bins::available()[0], &classes, count, &changed, wanted);
+                let requested = if round % 3 == 0 { count } else { random.next() as usize % (count + 1) };
+                let expected = model.decode(&bins::available()[0], &classes, count, &changed, requested);
                 assert!(
-                    wanted < count || due.as_deref() != Some(windows.as_flattened()) || round % 4 == 2,
+                    requested < count || expected.as_deref() != Some(windows.as_flattened()) || round % 4 == 2,
                     "not noticed"
                 );
                 for kernel in bins::available() {
-                    let found = model.decode(kernel, &classes, count, &changed, wanted);
-                    assert!(found == due, "{} model {seed} count {count} round {round}", kernel.name());
-                    let right = Stored { classes: &classes, count, stored: &stored, wanted: count };
-                    let any = Stored { stored: &changed, wanted, ..right };
+                    let found = model.decode(kernel, &classes, count, &changed, requested);
+                    assert!(found == expected, "{} model {seed} count {count} round {round}", kernel.name());
+                    let right = Stored { classes: &classes, count, stored: &stored, requested: count };
+                    let any = Stored { stored: &changed, requested, ..right };
                     let blocks = if round % 2 == 0 { [any, right] } else { [right, any] };
                     model.check_two(kernel, blocks, || format!("model {seed} count {count} round {round}"));
                 }
@@ -245,8 +245,8 @@ fn any_model_is_safe() {
             let block = CodedBlock { classes: &classes, count: 300, stored: &stored, out: &mut out };
             kernel.decode(&tables, block).then_some(out)
         };
-        let due = decode(&bins::available()[0]);
-        assert!(bins::available().iter().all(|kernel| decode(kernel) == due));
+        let expected = decode(&bins::available()[0]);
+        assert!(bins::available().iter().all(|kernel| decode(kernel) == expected));
     }
 }
 
@@ -282,11 +282,11 @@ fn every_kernel_encodes_the_same_bytes() {
     for (seed, model) in models() {
         for count in counts.clone().into_iter().flatten() {
             let (classes, windows, bins) = model.windows(&mut Random::new(seed + count), count);
-            let due = encoded(&encode::available()[0], &model.tables, &classes, &windows, &bins).unwrap();
-            assert!(is_decoded(&model.tables, &classes, &windows, &due), "model {seed} count {count}");
+            let expected = encoded(&encode::available()[0], &model.tables, &classes, &windows, &bins).unwrap();
+            assert!(is_decoded(&model.tables, &classes, &windows, &expected), "model {seed} count {count}");
             for kernel in encode::available() {
                 let found = encoded(kernel, &model.tables, &classes, &windows, &bins);
-                assert!(found.as_ref() == Some(&due), "{} model {seed} count {count}", kernel.name());
+                assert!(found.as_ref() == Some(&expected), "{} model {seed} count {count}", kernel.name());
             }
         }
     }
@@ -301,11 +301,11 @@ fn the_longest_stream_fits() {
     for count in [64, 65, 128, 1000] {
         let windows = vec![[0xFF, 0x7F]; count];
         let (classes, bins) = (vec![0; count.div_ceil(GROUP)], vec![0; count]);
-        let due = encoded(&encode::available()[0], &tables, &classes, &windows, &bins).unwrap();
-        assert!(due.len() > count * (MOST_BYTES - 1) * 9 / 10, "{count}: {}", due.len());
+        let expected = encoded(&encode::available()[0], &tables, &classes, &windows, &bins).unwrap();
+        assert!(expected.len() > count * (MAX_BYTES_PER_ELEMENT - 1) * 9 / 10, "{count}: {}", expected.len());
         for kernel in encode::available() {
             let found = encoded(kernel, &tables, &classes, &windows, &bins);
-            assert!(found.as_ref() == Some(&due), "{} count {count}", kernel.name());
+            assert!(found.as_ref() == Some(&expected), "{} count {count}", kernel.name());
         }
     }
 }
@@ -326,13 +326,13 @@ fn every_kernel_refuses_what_cannot_be_encoded() {
                 3 => bins[at] = (bins[at] + 1) % model.bits.len() as u8,
                 _ => windows[at][round % 2] ^= 1 << (random.next() % 8),
             }
-            let due = encoded(&encode::available()[0], &model.tables, &classes, &windows, &bins);
-            if let Some(stored) = &due {
+            let expected = encoded(&encode::available()[0], &model.tables, &classes, &windows, &bins);
+            if let Some(stored) = &expected {
                 assert!(is_decoded(&model.tables, &classes, &windows, stored), "model {seed} round {round}");
             }
             for kernel in encode::available() {
                 let found = encoded(kernel, &model.tables, &classes, &windows, &bins);
-                assert!(found == due, "{} model {seed} round {round}", kernel.name());
+                assert!(found == expected, "{} model {seed} round {round}", kernel.name());
             }
         }
     }
@@ -372,8 +372,8 @@ fn any_model_is_safe_to_encode_with() {
     for round in 0..if cfg!(miri) { 4 } else { 400 } {
         let mut tables = BinModel::default();
         let bin_count = random.next() as usize % 100;
-        let most = [17, 255][round % 2];
-        let bits: Vec<u8> = (0..bin_count).map(|_| random.byte() % most).collect();
+        let limit = [17, 255][round % 2];
+        let bits: Vec<u8> = (0..bin_count).map(|_| random.byte() % limit).collect();
         tables.set_bins(&bits);
         for class in 0..20 {
             let (first, frequency_count) = (random.next() as usize % 80, random.next() as usize % 80);
@@ -388,8 +388,10 @@ fn any_model_is_safe_to_encode_with() {
             1 => (0..count).map(|_| ([random.byte(), random.byte()], bin)).unzip(),
             _ => (0..count).map(|_| (window, bin)).unzip(),
         };
-        let due = encoded(&encode::available()[0], &tables, &classes, &windows, &bins);
-        assert!(encode::available().iter().all(|kernel| encoded(kernel, &tables, &classes, &windows, &bins) == due));
+        let expected = encoded(&encode::available()[0], &tables, &classes, &windows, &bins);
+        assert!(
+            encode::available().iter().all(|kernel| encoded(kernel, &tables, &classes, &windows, &bins) == expected)
+        );
     }
 }
 
@@ -452,12 +454,12 @@ fn every_kernel_stays_inside_the_stream() {
                 stream.into_bytes(|| kernel.name().to_owned());
                 is_encoded.then_some(stored)
             };
-            let enough = SLACK + count * MOST_BYTES;
-            let due = run(&encode::available()[0], enough);
+            let enough = SLACK + count * MAX_BYTES_PER_ELEMENT;
+            let expected = run(&encode::available()[0], enough);
             for kernel in encode::available() {
-                assert!(due.is_some() && run(kernel, enough) == due, "{} model {seed}", kernel.name());
+                assert!(expected.is_some() && run(kernel, enough) == expected, "{} model {seed}", kernel.name());
                 for len in [0, 1, 63, 64, SLACK - 1, SLACK, SLACK + 1, SLACK + 100] {
-                    assert!(run(kernel, len).is_none_or(|found| Some(found) == due), "{} {len}", kernel.name());
+                    assert!(run(kernel, len).is_none_or(|found| Some(found) == expected), "{} {len}", kernel.name());
                 }
             }
         }
@@ -483,8 +485,8 @@ fn every_kernel_adds_the_same_costs() {
         // below 2^17
         let costs = std::array::from_fn(|_| std::array::from_fn(|_| (random.next() >> 47) as f32));
         let before = f32::from(random.byte());
-        let mut due = vec![[before; CLASSES]; count];
-        for (group, sums) in groups.iter().zip(&mut due) {
+        let mut expected = vec![[before; CLASSES]; count];
+        for (group, sums) in groups.iter().zip(&mut expected) {
             for (costs, &count) in costs.iter().zip(group) {
                 sums.iter_mut().zip(costs).for_each(|(sum, cost)| *sum += cost * f32::from(count));
             }
@@ -492,7 +494,7 @@ fn every_kernel_adds_the_same_costs() {
         for kernel in costs::available() {
             let mut found = vec![[before; CLASSES]; count];
             kernel.add(&costs, &groups, &mut found);
-            assert_eq!(found, due, "{} {count}", kernel.name());
+            assert_eq!(found, expected, "{} {count}", kernel.name());
         }
     }
 }

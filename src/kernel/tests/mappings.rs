@@ -3,8 +3,8 @@
 use super::{Guarded, Misaligned, Random, WIDTHS, contents, offsets};
 use crate::kernel::{
     Width,
-    palettes::{self, PaletteTables, PaletteValues},
-    quotients::{self, FloatFormat, NumberDetails, QuotientTerms, Quotients},
+    dictionaries::{self, DictionaryTables, DictionaryValues},
+    float_multiples::{self, FloatFormat, FloatMultipleTerms, FloatMultiples, NumberDetails},
 };
 
 // ---- palettes
@@ -33,8 +33,8 @@ impl RandomTables {
         Self { width, is_wide, values, ends }
     }
 
-    fn get(&self) -> PaletteTables<'_> {
-        PaletteTables { width: self.width, is_wide: self.is_wide, values: &self.values, ends: &self.ends }
+    fn get(&self) -> DictionaryTables<'_> {
+        DictionaryTables { width: self.width, is_wide: self.is_wide, values: &self.values, ends: &self.ends }
     }
 
     /// Returns random numbers that their tables have, from table `first` on.
@@ -49,12 +49,12 @@ impl RandomTables {
     }
 }
 
-fn look_up(kernel: &PaletteValues, tables: &PaletteTables<'_>, first: usize, numbers: &[u8]) -> (bool, Vec<u8>) {
+fn look_up(kernel: &DictionaryValues, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8]) -> (bool, Vec<u8>) {
     let count = numbers.len() / if tables.is_wide { 2 } else { 1 };
     let (source, destination) = offsets(count);
     let mut out = Guarded::zeros(count * tables.width.bytes(), destination);
-    let is_right = kernel.look_up(tables, first, Misaligned::new(numbers, source).get(), out.get());
-    (is_right, out.into_bytes(|| kernel.name().to_owned()))
+    let is_valid = kernel.look_up(tables, first, Misaligned::new(numbers, source).get(), out.get());
+    (is_valid, out.into_bytes(|| kernel.name().to_owned()))
 }
 
 const COUNTS_OF_VALUES: [&[usize]; 9] = [
@@ -78,11 +78,11 @@ fn every_count_of_numbers_and_tables() {
                 for count in NUMBER_COUNTS {
                     let first = count % 7;
                     let numbers = tables.numbers(first, count);
-                    let due = look_up(&palettes::available()[0], &tables.get(), first, &numbers);
-                    assert!(due.0);
-                    for kernel in palettes::available() {
+                    let expected = look_up(&dictionaries::available()[0], &tables.get(), first, &numbers);
+                    assert!(expected.0);
+                    for kernel in dictionaries::available() {
                         let found = look_up(kernel, &tables.get(), first, &numbers);
-                        assert!(found == due, "{} {width:?} {is_wide} {counts:?} {count}", kernel.name());
+                        assert!(found == expected, "{} {width:?} {is_wide} {counts:?} {count}", kernel.name());
                     }
                 }
             }
@@ -97,15 +97,15 @@ fn numbers_beyond_their_table() {
     for width in [Width::W2, Width::W4] {
         for counts in COUNTS_OF_VALUES.into_iter().filter(|counts| counts.iter().all(|&count| count < 256)) {
             let tables = RandomTables::new(width, false, counts);
-            for kernel in palettes::available() {
+            for kernel in dictionaries::available() {
                 for count in [1, 2, 63, 64, 65, 130, 200] {
-                    for place in 0..count {
+                    for position in 0..count {
                         let mut numbers = tables.numbers(1, count);
-                        numbers[place] = counts[(1 + place) % counts.len()] as u8;
-                        let (is_right, _) = look_up(kernel, &tables.get(), 1, &numbers);
-                        assert!(!is_right, "{} {width:?} {counts:?} {count} {place}", kernel.name());
-                        numbers[place] -= 1;
-                        assert!(look_up(kernel, &tables.get(), 1, &numbers).0, "{} {place}", kernel.name());
+                        numbers[position] = counts[(1 + position) % counts.len()] as u8;
+                        let (is_valid, _) = look_up(kernel, &tables.get(), 1, &numbers);
+                        assert!(!is_valid, "{} {width:?} {counts:?} {count} {position}", kernel.name());
+                        numbers[position] -= 1;
+                        assert!(look_up(kernel, &tables.get(), 1, &numbers).0, "{} {position}", kernel.name());
                     }
                 }
             }
@@ -117,7 +117,7 @@ fn numbers_beyond_their_table() {
 fn wide_numbers_beyond_their_table() {
     let tables = RandomTables::new(Width::W4, true, &[300, 1000]);
     let numbers: Vec<u8> = [299_u16, 999, 299, 1000].into_iter().flat_map(u16::to_le_bytes).collect();
-    for kernel in palettes::available() {
+    for kernel in dictionaries::available() {
         assert!(look_up(kernel, &tables.get(), 0, &numbers[..6]).0, "{}", kernel.name());
         assert!(!look_up(kernel, &tables.get(), 0, &numbers).0, "{}", kernel.name());
         assert!(!look_up(kernel, &tables.get(), 1, &numbers[..4]).0, "{}", kernel.name());
@@ -126,9 +126,9 @@ fn wide_numbers_beyond_their_table() {
 
 /// Only elements of which both buffers have a part are set.
 #[test]
-fn buffers_of_other_lengths_of_palettes() {
-    let tables = PaletteTables { width: Width::W2, is_wide: false, values: &[1, 2, 3, 4], ends: &[2] };
-    for kernel in palettes::available() {
+fn dictionary_buffers_of_different_lengths() {
+    let tables = DictionaryTables { width: Width::W2, is_wide: false, values: &[1, 2, 3, 4], ends: &[2] };
+    for kernel in dictionaries::available() {
         let mut out = [9; 5];
         assert!(kernel.look_up(&tables, 0, &[1, 0, 200], &mut out), "{}", kernel.name());
         assert_eq!(out, [3, 4, 1, 2, 9], "{}", kernel.name());
@@ -146,13 +146,21 @@ const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=5 } else { 0
 
 /// Returns terms of a format: usual ones, extremes, and some whose elements are subnormal, zero or
 /// infinite.
-fn terms(format: FloatFormat, detail_bits: u8) -> impl Iterator<Item = QuotientTerms> {
-    let most = if format == FloatFormat::F64 { 1022 } else { 126 };
+fn terms(format: FloatFormat, detail_bits: u8) -> impl Iterator<Item = FloatMultipleTerms> {
+    let max_exponent = if format == FloatFormat::F64 { 1022 } else { 126 };
     let usual = [(1, 0), (1, 11), (255, 0), (25, 2), (1 << 24, -3), (1, 24), (1, -10)];
-    let extreme = [(1, most), (1, -most), (1 << 24, most), (3, most - 20), (7, 20), (1, 30), (1, most - 8)];
+    let extreme = [
+        (1, max_exponent),
+        (1, -max_exponent),
+        (1 << 24, max_exponent),
+        (3, max_exponent - 20),
+        (7, 20),
+        (1, 30),
+        (1, max_exponent - 8),
+    ];
     let pairs = usual.into_iter().chain(extreme).filter(move |&(divisor, _)| detail_bits == 0 || divisor == 1);
     let bases = [0, -1, 1 << 31, i64::MAX, i64::MIN, -1 << 31, 0x1234_5678_9ABC];
-    pairs.zip(bases.into_iter().cycle()).map(move |((divisor, exponent), base)| QuotientTerms {
+    pairs.zip(bases.into_iter().cycle()).map(move |((divisor, exponent), base)| FloatMultipleTerms {
         format,
         detail_bits,
         divisor,
@@ -161,14 +169,14 @@ fn terms(format: FloatFormat, detail_bits: u8) -> impl Iterator<Item = QuotientT
     })
 }
 
-fn lengths(kernel: &Quotients, terms: &QuotientTerms, width: Width, numbers: &[u8]) -> Vec<u8> {
+fn lengths(kernel: &FloatMultiples, terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> Vec<u8> {
     let (source, destination) = offsets(numbers.len());
     let mut out = Guarded::zeros(numbers.len() / width.bytes(), destination);
     kernel.detail_lengths(terms, width, Misaligned::new(numbers, source).get(), out.get());
     out.into_bytes(|| kernel.name().to_owned())
 }
 
-fn divided(kernel: &Quotients, terms: &QuotientTerms, width: Width, numbers: &[u8]) -> Vec<u8> {
+fn divided(kernel: &FloatMultiples, terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> Vec<u8> {
     let (source, destination) = offsets(numbers.len());
     let mut out = Guarded::zeros(numbers.len() / width.bytes() * terms.format.width().bytes(), destination);
     kernel.divide(terms, width, Misaligned::new(numbers, source).get(), out.get());
@@ -176,8 +184,8 @@ fn divided(kernel: &Quotients, terms: &QuotientTerms, width: Width, numbers: &[u
 }
 
 fn joined(
-    kernel: &Quotients,
-    terms: &QuotientTerms,
+    kernel: &FloatMultiples,
+    terms: &FloatMultipleTerms,
     width: Width,
     numbers: &[u8],
     details: NumberDetails<'_>,
@@ -189,20 +197,21 @@ fn joined(
 }
 
 /// Checks that all kernels return the same as the definition.
-fn check(terms: &QuotientTerms, width: Width, numbers: &[u8], seed: usize) {
-    let scalar = &quotients::available()[0];
-    let due_lengths = lengths(scalar, terms, width, numbers);
+fn check(terms: &FloatMultipleTerms, width: Width, numbers: &[u8], seed: usize) {
+    let scalar = &float_multiples::available()[0];
+    let expected_lengths = lengths(scalar, terms, width, numbers);
     let mut random = Random::new(seed);
     let integers =
-        due_lengths.iter().map(|&length| 1 << (length - 1) | random.next() as u16 & ((1 << (length - 1)) - 1));
+        expected_lengths.iter().map(|&length| 1 << (length - 1) | random.next() as u16 & ((1 << (length - 1)) - 1));
     let integers: Vec<[u8; 2]> = integers.map(u16::to_le_bytes).collect();
-    let details = NumberDetails { integers: &integers, lengths: &due_lengths };
-    let (due, due_joined) = (divided(scalar, terms, width, numbers), joined(scalar, terms, width, numbers, details));
-    for kernel in quotients::available() {
-        let context = || format!("{} {width:?} {terms:?} {} numbers", kernel.name(), due_lengths.len());
-        assert!(lengths(kernel, terms, width, numbers) == due_lengths, "lengths: {}", context());
-        assert!(divided(kernel, terms, width, numbers) == due, "divide: {}", context());
-        assert!(joined(kernel, terms, width, numbers, details) == due_joined, "join: {}", context());
+    let details = NumberDetails { integers: &integers, lengths: &expected_lengths };
+    let (expected, expected_joined) =
+        (divided(scalar, terms, width, numbers), joined(scalar, terms, width, numbers, details));
+    for kernel in float_multiples::available() {
+        let context = || format!("{} {width:?} {terms:?} {} numbers", kernel.name(), expected_lengths.len());
+        assert!(lengths(kernel, terms, width, numbers) == expected_lengths, "lengths: {}", context());
+        assert!(divided(kernel, terms, width, numbers) == expected, "divide: {}", context());
+        assert!(joined(kernel, terms, width, numbers, details) == expected_joined, "join: {}", context());
     }
 }
 
@@ -241,7 +250,7 @@ fn all_numbers_of_two_bytes() {
     for format in FORMATS {
         for (detail_bits, exponent) in [(0, 0), (0, 24), (0, 126), (11, 13), (15, 15), (8, 126), (3, -100), (0, -112)] {
             for base in [0, -20_000, i64::from(i32::MAX) - 5, i64::from(i32::MIN) - 5] {
-                let terms = QuotientTerms { format, detail_bits, divisor: 1, exponent, base };
+                let terms = FloatMultipleTerms { format, detail_bits, divisor: 1, exponent, base };
                 check(&terms, Width::W2, &numbers, 3);
             }
         }
@@ -257,7 +266,7 @@ fn rounding() {
     let numbers: Vec<u8> = halves.flat_map(near).collect();
     for format in FORMATS {
         for (divisor, exponent) in [(1, 0), (1, 13), (1, 20), (3, 24), (255, 126), (1, 126), (1, -97), (65_535, 14)] {
-            let terms = QuotientTerms { format, detail_bits: 0, divisor, exponent, base: 0 };
+            let terms = FloatMultipleTerms { format, detail_bits: 0, divisor, exponent, base: 0 };
             check(&terms, Width::W4, &numbers, 5);
         }
     }
@@ -265,11 +274,11 @@ fn rounding() {
 
 /// The example of chapter 5.14.
 #[test]
-fn worked_example_of_a_quotient() {
-    let terms = QuotientTerms { format: FloatFormat::Bf16, detail_bits: 4, divisor: 1, exponent: 9, base: -33 };
+fn worked_example_of_a_float_multiple() {
+    let terms = FloatMultipleTerms { format: FloatFormat::Bf16, detail_bits: 4, divisor: 1, exponent: 9, base: -33 };
     let numbers: Vec<u8> = [65_u16, 36, 0, 353].into_iter().flat_map(u16::to_le_bytes).collect();
     let integers = [0x04_u16, 0x11, 0x07, 0x01].map(u16::to_le_bytes);
-    for kernel in quotients::available() {
+    for kernel in float_multiples::available() {
         let mut lengths = [0; 4];
         kernel.detail_lengths(&terms, Width::W2, &numbers, &mut lengths);
         assert_eq!(lengths, [3, 5, 3, 1]);
@@ -282,9 +291,9 @@ fn worked_example_of_a_quotient() {
 
 /// Only elements of which all buffers have a part are set.
 #[test]
-fn buffers_of_other_lengths_of_quotients() {
-    let terms = QuotientTerms { format: FloatFormat::F32, detail_bits: 2, divisor: 1, exponent: 0, base: 0 };
-    for kernel in quotients::available() {
+fn float_multiple_buffers_of_different_lengths() {
+    let terms = FloatMultipleTerms { format: FloatFormat::F32, detail_bits: 2, divisor: 1, exponent: 0, base: 0 };
+    for kernel in float_multiples::available() {
         let mut out = [9; 13];
         kernel.divide(&terms, Width::W2, &[4; 5], &mut out);
         assert_eq!(out[8..], [9; 5], "{}", kernel.name());

@@ -23,16 +23,16 @@ fn required_kernels_are_available() {
     check("bins::encode", super::bins::encode::available(), super::bins::encode::best());
     check("bins::costs", super::bins::costs::available(), super::bins::costs::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
-    check("palettes", super::palettes::available(), super::palettes::best());
-    check("quotients", super::quotients::available(), super::quotients::best());
+    check("dictionaries", super::dictionaries::available(), super::dictionaries::best());
+    check("quotients", super::float_multiples::available(), super::float_multiples::best());
 }
 
 fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implementation<K>) {
     let names: Vec<_> = available.iter().map(Implementation::name).collect();
     println!("{family}: {}", names.join(", "));
     assert_eq!(names.first(), Some(&"scalar"), "{family}");
-    let asked = super::dispatch::requested().filter(|asked| names.contains(&asked.as_str()));
-    assert_eq!(best.name(), asked.as_deref().unwrap_or(names[names.len() - 1]), "{family}");
+    let requested = super::dispatch::requested().filter(|requested| names.contains(&requested.as_str()));
+    assert_eq!(best.name(), requested.as_deref().unwrap_or(names[names.len() - 1]), "{family}");
     let required = std::env::var("TENSILO_REQUIRE_KERNELS").unwrap_or_default();
     for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
         assert!(names.contains(&name), "{family}: kernel {name} is required, this CPU has {names:?}");
@@ -40,9 +40,9 @@ fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implem
 }
 
 #[test]
-fn the_kernels_that_are_asked_for_are_chosen() {
+fn requested_kernels_are_chosen() {
     let available = super::predict::available();
-    let chosen = |asked: Option<&str>| super::dispatch::choose(available, asked).map(Implementation::name);
+    let chosen = |requested: Option<&str>| super::dispatch::choose(available, requested).map(Implementation::name);
     for kernel in available {
         assert_eq!(chosen(Some(kernel.name())), Some(kernel.name()));
     }
@@ -133,8 +133,8 @@ impl Guarded {
     }
 
     #[track_caller]
-    pub fn assert_is(&self, due: &[u8], context: impl Fn() -> String) {
-        assert!(&self.bytes[self.start..self.end] == due, "{}", context());
+    pub fn assert_is(&self, expected: &[u8], context: impl Fn() -> String) {
+        assert!(&self.bytes[self.start..self.end] == expected, "{}", context());
         self.assert_guards(context);
     }
 

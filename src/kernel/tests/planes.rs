@@ -163,10 +163,10 @@ fn check_bytes(kernel: &BytePlanes, width: Width, rotate: bool, count: usize, of
     kernel.join(width, rotate, &low, top.get(), joined.get());
     joined.assert_is(&elements, || format!("join: {}", context()));
 
-    let mut due = elements;
-    byte_planes::available()[0].rotate_right(width, &mut due);
+    let mut expected_bytes = elements;
+    byte_planes::available()[0].rotate_right(width, &mut expected_bytes);
     kernel.rotate_right(width, joined.get());
-    joined.assert_is(&due, || format!("rotate: {}", context()));
+    joined.assert_is(&expected_bytes, || format!("rotate: {}", context()));
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn bytes_of_chunks_of_usual_size() {
 }
 
 #[test]
-fn a_part_of_an_element_is_left_alone() {
+fn trailing_bytes_of_an_element_are_unchanged() {
     for kernel in byte_planes::available() {
         let content = contents(5, 64 * 8 + 7);
         let mut data = content.clone();
@@ -369,7 +369,7 @@ fn extract_into_too_few_words() {
 
 #[test]
 #[cfg_attr(miri, ignore = "large")]
-fn lengths_0_and_the_greatest() {
+fn lengths_zero_and_maximum() {
     for width in WIDTHS {
         for count in counts().step_by(5) {
             let mut random = Random::new(count);
@@ -504,7 +504,7 @@ fn escapes_among_some_codes_are_those_that_merging_meets() {
 
 #[test]
 #[cfg_attr(miri, ignore = "large")]
-fn merge_of_escapes_alone_of_none_and_of_too_few() {
+fn merge_of_only_escapes_none_and_too_few() {
     for width in 1..=4 {
         for count in counts().step_by(7) {
             let escaped = Random::new(count).bytes(count + 100);
@@ -540,11 +540,15 @@ fn check_split(width: usize, code_of: &[u8; 256], symbols: &[u8]) {
         let escape = (1 << width) - 1;
         let (escapes, codes, escaped) = found;
         let back = merged(tiers, width, &codes, &escaped, count);
-        let due = symbols.iter().map(|&symbol| match code_of[usize::from(symbol)] & escape {
+        let expected_bytes = symbols.iter().map(|&symbol| match code_of[usize::from(symbol)] & escape {
             code if code == escape => symbol,
             code => 0x51 + 3 * code,
         });
-        assert!(back == (escapes, due.collect()), "split and merge: {} width {width} count {count}", tiers.name());
+        assert!(
+            back == (escapes, expected_bytes.collect()),
+            "split and merge: {} width {width} count {count}",
+            tiers.name()
+        );
     }
 }
 
@@ -568,7 +572,7 @@ fn every_split_gives_the_codes_of_scalar_and_merges_again() {
 
 #[test]
 #[cfg_attr(miri, ignore = "large")]
-fn split_of_escapes_alone_and_of_none() {
+fn split_of_only_escapes_and_none() {
     for width in 1..=4 {
         for count in counts().step_by(7) {
             let symbols = Random::new(count).bytes(count);

@@ -3,7 +3,7 @@
 use super::{Guarded, WIDTHS, contents};
 use crate::kernel::{
     Width,
-    predict::{FilterBank, MOST_FILTERS, MOST_TAPS, Predict, Prediction, Predictor, SEGMENT, Weights, available},
+    predict::{FilterBank, MAX_FILTERS, MAX_TAPS, Predict, Prediction, Predictor, SEGMENT, Weights, available},
 };
 
 /// Counts to test, in elements: more than some steps of the widest implementation.
@@ -12,19 +12,19 @@ const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 
 fn check_prediction(kernel: &Predict, prediction: &Prediction, width: Width, count: usize, offset: usize) {
     let context = || format!("{} {width:?} {count} {offset} {prediction:?}", kernel.name());
     let content = contents(count, count * width.bytes());
-    let mut due = vec![0; content.len()];
-    available()[0].residuals(prediction, width, &content, &mut due);
+    let mut expected = vec![0; content.len()];
+    available()[0].residuals(prediction, width, &content, &mut expected);
     let mut input = Guarded::new(&content, offset);
     let mut out = Guarded::new(&vec![0; content.len()], (offset * 3) % 64);
     kernel.residuals(prediction, width, input.get(), out.get());
-    out.assert_is(&due, || format!("residuals: {}", context()));
+    out.assert_is(&expected, || format!("residuals: {}", context()));
     kernel.undo(prediction, width, out.get());
     out.assert_is(&content, || format!("undo: {}", context()));
 
-    let mut due = content;
-    available()[0].undo(prediction, width, &mut due);
+    let mut expected = content;
+    available()[0].undo(prediction, width, &mut expected);
     kernel.undo(prediction, width, input.get());
-    input.assert_is(&due, || format!("undo of anything: {}", context()));
+    input.assert_is(&expected, || format!("undo of anything: {}", context()));
 }
 
 const PREDICTORS: [Predictor; 5] = [
@@ -72,9 +72,9 @@ fn predictions_of_every_count() {
         for width in WIDTHS {
             for count in COUNTS {
                 for (stride, restart) in some {
-                    for (predictor, place) in PREDICTORS.into_iter().zip(0..) {
+                    for (predictor, index) in PREDICTORS.into_iter().zip(0..) {
                         let prediction = Prediction { predictor, restart, stride };
-                        check_prediction(kernel, &prediction, width, count, (count + place) % 64);
+                        check_prediction(kernel, &prediction, width, count, (count + index) % 64);
                     }
                 }
             }
@@ -142,8 +142,8 @@ fn short_rows() {
     for kernel in available() {
         for width in WIDTHS {
             for stride in (2..=17).chain([20, 21, 22, 31, 32, 33]) {
-                for (place, predictor) in predictors.into_iter().enumerate() {
-                    for count in (64..=1024).step_by(64).map(|count| count + (place + stride as usize) % 64) {
+                for (index, predictor) in predictors.into_iter().enumerate() {
+                    for count in (64..=1024).step_by(64).map(|count| count + (index + stride as usize) % 64) {
                         let restart = [u32::MAX, 260, 256 + stride][count % 3];
                         let prediction = Prediction { predictor, restart, stride };
                         check_prediction(kernel, &prediction, width, count, count % 64);
@@ -168,10 +168,10 @@ fn weights_in_short_rows() {
                     coded.flat_map(|error| error.to_le_bytes().into_iter().take(width.bytes())).collect();
                 let predictor = Predictor::Separable(Weights { left, above: 0 });
                 let prediction = Prediction { predictor, restart: u32::MAX, stride: 3 };
-                let [mut due, mut data] = [coded.clone(), coded];
-                available()[0].undo(&prediction, width, &mut due);
+                let [mut expected, mut data] = [coded.clone(), coded];
+                available()[0].undo(&prediction, width, &mut expected);
                 kernel.undo(&prediction, width, &mut data);
-                assert!(data == due, "{} {width:?} {left}", kernel.name());
+                assert!(data == expected, "{} {width:?} {left}", kernel.name());
             }
         }
     }
@@ -186,18 +186,18 @@ fn all_weights() {
     for weight in 0..=8 {
         let predictor = Predictor::Separable(Weights { left: weight, above: 8 - weight });
         let prediction = Prediction { predictor, restart: u32::MAX, stride: 8 };
-        let mut due = coded.clone();
-        available()[0].undo(&prediction, Width::W2, &mut due);
+        let mut expected = coded.clone();
+        available()[0].undo(&prediction, Width::W2, &mut expected);
         for kernel in available() {
             let mut data = coded.clone();
             kernel.undo(&prediction, Width::W2, &mut data);
-            assert!(data == due, "{} {weight}", kernel.name());
+            assert!(data == expected, "{} {weight}", kernel.name());
         }
     }
 }
 
 #[test]
-fn a_part_of_an_element_is_left_alone() {
+fn trailing_bytes_of_an_element_are_unchanged() {
     let prediction = Prediction { predictor: Predictor::Lorenzo, restart: 30, stride: 5 };
     for kernel in available() {
         let content = contents(5, 64 * 8 + 7);
@@ -224,9 +224,9 @@ fn buffers_of_other_lengths() {
 
 /// Returns a bank of filters that look random, with the extremes among them.
 fn bank(taps: usize, restart: u16, zero: u16) -> FilterBank {
-    let bytes = contents(taps, MOST_FILTERS * MOST_TAPS * 2);
+    let bytes = contents(taps, MAX_FILTERS * MAX_TAPS * 2);
     let mut values = bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes));
-    let mut coefficients = [[0; MOST_TAPS]; MOST_FILTERS];
+    let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
     for (filter, coefficients) in coefficients.iter_mut().enumerate() {
         for coefficient in &mut coefficients[..taps] {
             *coefficient = match filter {
@@ -243,19 +243,19 @@ fn check(kernel: &Predict, bank: &FilterBank, count: usize, offset: usize) {
     let context = || format!("{} {count} {offset} {bank:?}", kernel.name());
     let content = contents(count, count * 2);
     let codes: Vec<u8> = (0..count.div_ceil(SEGMENT)).map(|i| (i * 7 + count) as u8).collect();
-    let mut due = vec![0; content.len()];
-    available()[0].filter(bank, &codes, &content, &mut due);
+    let mut expected = vec![0; content.len()];
+    available()[0].filter(bank, &codes, &content, &mut expected);
     let mut input = Guarded::new(&content, offset);
     let mut out = Guarded::zeros(content.len(), (offset * 3) % 64);
     kernel.filter(bank, &codes, input.get(), out.get());
-    out.assert_is(&due, || format!("residuals: {}", context()));
+    out.assert_is(&expected, || format!("residuals: {}", context()));
     kernel.undo_filter(bank, &codes, out.get());
     out.assert_is(&content, || format!("undo: {}", context()));
 
-    let mut due = content;
-    available()[0].undo_filter(bank, &codes, &mut due);
+    let mut expected = content;
+    available()[0].undo_filter(bank, &codes, &mut expected);
     kernel.undo_filter(bank, &codes, input.get());
-    input.assert_is(&due, || format!("undo of anything: {}", context()));
+    input.assert_is(&expected, || format!("undo of anything: {}", context()));
 }
 
 /// The example of chapter 5.15.
@@ -273,7 +273,7 @@ fn worked_example_of_filters() {
 #[test]
 fn filters_of_every_length() {
     for kernel in available() {
-        for taps in (0..=MOST_TAPS).step_by(if cfg!(miri) { 8 } else { 1 }) {
+        for taps in (0..=MAX_TAPS).step_by(if cfg!(miri) { 8 } else { 1 }) {
             for (restart, zero) in [(1, 0), (3, 0x8000), (u16::MAX, 12_345)] {
                 for count in if cfg!(miri) { vec![0, 1, 130] } else { vec![0, 1, 127, 128, 129, 400, 1000, 5000] } {
                     check(kernel, &bank(taps, restart, zero), count, (count + taps) % 64);

@@ -291,13 +291,13 @@ intrinsics! {
 trait Eights: Copy {
     type Eight: Copy;
     fn zero(self) -> Self::Eight;
-    /// Returns the bytes at the indices `order`. Index [`NOTHING`] gives 0.
+    /// Returns the bytes at the indices `order`. Index [`ZERO`] gives 0.
     fn shuffle(self, bytes: &[u8; 8], order: &[u8; 8]) -> Self::Eight;
     fn store_eight(self, eight: Self::Eight, to: &mut [u8; 8]);
 }
 
 /// An index for which `pshufb` and `tbl` give 0.
-const NOTHING: u8 = 0x80;
+const ZERO: u8 = 0x80;
 
 /// [`Group::expand`], eight bytes after the other.
 #[inline(always)]
@@ -330,7 +330,7 @@ struct Orders {
 }
 
 static ORDERS: Orders = {
-    let mut orders = Orders { expand: [[NOTHING; 8]; 256], compress: [[NOTHING; 8]; 256] };
+    let mut orders = Orders { expand: [[ZERO; 8]; 256], compress: [[ZERO; 8]; 256] };
     let mut set = 0;
     while set < 256 {
         let (mut position, mut rank) = (0, 0);

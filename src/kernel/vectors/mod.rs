@@ -42,7 +42,7 @@ impl RowOffsets {
 /// Asks for bytes that will be read soon, so that they are in a cache then. Costs about a cycle for
 /// each 64 bytes. Does nothing where the language has no such instruction.
 #[inline]
-pub fn prefetch(bytes: &[u8]) {
+pub fn prefetch_cache_lines(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
     for line in bytes.chunks(64) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

@@ -9,8 +9,8 @@
 //! kept, after all other tasks, because the decoder may hold the chunk of one of them in the same
 //! memory.
 
-use super::tasks::{Fetch, PlannedColumn, Task, TaskBytes, TaskList};
-use super::waves::{FetchScratch, fetch, run_at_hand};
+use super::tasks::{Fetch, PlanColumn, Task, TaskBytes, TaskList};
+use super::waves::{FetchScratch, fetch, run_available};
 use crate::bytes::le::{self, u64_of};
 use crate::codec::Body;
 use crate::open::Source;
@@ -20,13 +20,13 @@ use crate::read::chunk::chunk_bytes::{check_chunk_bytes, fetch_bytes};
 use crate::read::chunk::open_chunk::OpenChunk;
 use crate::read::decode::decoder::TaskDecoder;
 use crate::read::decode::output::{Destination, FixedOutput};
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::read::file::state::in_chunk;
 use crate::{Error, Result};
 
 /// A column that is gathered, and its decoder.
 pub(in crate::read) struct Gatherer {
-    pub column: OpenedColumn,
+    pub column: ColumnInner,
     pub decoder: TaskDecoder,
 }
 
@@ -61,12 +61,12 @@ impl AsRef<Gatherer> for Gatherer {
     }
 }
 
-impl<C: AsRef<Gatherer>> PlannedColumn for C {
-    fn column(&self) -> &OpenedColumn {
+impl<C: AsRef<Gatherer>> PlanColumn for C {
+    fn column(&self) -> &ColumnInner {
         &self.as_ref().column
     }
 
-    fn held(&self) -> Option<&OpenChunk> {
+    fn cached_chunk(&self) -> Option<&OpenChunk> {
         Some(&self.as_ref().decoder.chunk)
     }
 }
@@ -78,20 +78,20 @@ impl AsMut<Gatherer> for Gatherer {
 }
 
 impl Gatherer {
-    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+    pub(in crate::read) fn new(column: ColumnInner) -> Self {
         Self { column, decoder: TaskDecoder::new() }
     }
 
     /// Reads the chunk of a task to where the decoder keeps it, and decodes the task.
-    fn decode_kept(&mut self, tasks: &TaskList, task: &Task, output: Destination<'_>) -> Result<()> {
+    fn fetch_into_cache(&mut self, tasks: &TaskList, task: &Task, output: Destination<'_>) -> Result<()> {
         let Self { column, decoder } = self;
         decoder.enter_column(column);
         decoder.chunk.close(); // its body goes
-        let bytes = fetch_bytes(column, &task.location.entry, decoder.kept.begin_whole())?;
+        let bytes = fetch_bytes(column, &task.location.entry, decoder.cached.begin_whole())?;
         let checked = check_chunk_bytes(column, &task.location, bytes);
-        let (head, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
-        decoder.chunk.open(column, &task.location, &head, Body::whole(body))?;
-        let decoded = decoder.decode_task(column, tasks, task, TaskBytes::AtHand, output);
+        let (header, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
+        decoder.chunk.open(column, &task.location, &header, Body::whole(body))?;
+        let decoded = decoder.decode_task(column, tasks, task, TaskBytes::Available, output);
         decoded.inspect_err(|_| decoder.chunk.close())
     }
 }
@@ -113,9 +113,9 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     tasks.prefetch_unread(columns)?;
     let needs_source = tasks.tasks.iter().any(|task| !task.bytes.is_empty());
     let file = columns.first().filter(|_| needs_source).map(|first| first.as_ref().column.file.clone());
-    let has_kept = file.as_ref().is_some_and(|file| mark_kept(&*file.source, &mut tasks.tasks));
+    let any_into_cache = file.as_ref().is_some_and(|file| mark_into_cache(&*file.source, &mut tasks.tasks));
     let read = match &file {
-        Some(file) => read_straight(&*file.source, columns, tasks, &mut out),
+        Some(file) => read_zero_copy(&*file.source, columns, tasks, &mut out),
         None => Ok(()),
     };
     let tasks = &*tasks;
@@ -128,8 +128,8 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
             return Err(not_of_request());
         };
         let gatherer = gatherer.as_mut();
-        if task.fetch == Fetch::Kept {
-            return gatherer.decode_kept(tasks, task, output);
+        if task.fetch == Fetch::IntoCache {
+            return gatherer.fetch_into_cache(tasks, task, output);
         }
         let Gatherer { column, decoder } = gatherer;
         decoder.decode_task(column, tasks, task, bytes, output)
@@ -137,9 +137,9 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     let result = match &file {
         Some(file) => {
             let fetched = fetch(&*file.source, needed, fetch_scratch, &mut decode);
-            if has_kept { run_kept(needed, fetched, &mut decode) } else { fetched }
+            if any_into_cache { run_into_cache(needed, fetched, &mut decode) } else { fetched }
         }
-        None => run_at_hand(needed, &mut decode),
+        None => run_available(needed, &mut decode),
     };
     if let Err((number, error)) = result.and(read) {
         let column = tasks.tasks.get(number).and_then(|task| columns.get(task.column));
@@ -164,43 +164,43 @@ fn not_of_request() -> Error {
 
 /// The least number of bytes that are read straight to their destination. Fewer are cheaper to read
 /// together with their neighbours, and to copy.
-const STRAIGHT_BYTES: u64 = 16 << 10;
+const MIN_ZERO_COPY_BYTES: u64 = 16 << 10;
 
 /// Returns the number of bytes from which on they are read straight to their destination, by calls
 /// of their own, one after the other: several times the bytes that the source reads in the time of
 /// one request. Returns `None` if the source reads many ranges at the same time instead.
-fn least_straight(source: &dyn Source) -> Option<u64> {
+fn min_zero_copy_bytes(source: &dyn Source) -> Option<u64> {
     let config = source.coalesce();
-    (config.max_in_flight <= 1).then(|| STRAIGHT_BYTES.max(config.gap_bytes.saturating_mul(4)))
+    (config.max_in_flight <= 1).then(|| MIN_ZERO_COPY_BYTES.max(config.gap_bytes.saturating_mul(4)))
 }
 
 /// Marks long chunks that decoders keep for the request that follows: they are read straight to
 /// where they are kept, which saves copying them. Their tasks then need no bytes. Returns whether
 /// there are any.
-fn mark_kept(source: &dyn Source, tasks: &mut [Task]) -> bool {
-    let Some(least) = least_straight(source) else { return false };
-    let mut has_kept = false;
+fn mark_into_cache(source: &dyn Source, tasks: &mut [Task]) -> bool {
+    let Some(min_bytes) = min_zero_copy_bytes(source) else { return false };
+    let mut any_into_cache = false;
     for task in tasks.iter_mut().filter(|task| task.is_last && task.fetch == Fetch::Chunk) {
-        if task.bytes.end.saturating_sub(task.bytes.start) >= least {
+        if task.bytes.end.saturating_sub(task.bytes.start) >= min_bytes {
             task.bytes = 0..0;
-            task.fetch = Fetch::Kept;
-            has_kept = true;
+            task.fetch = Fetch::IntoCache;
+            any_into_cache = true;
         }
     }
-    has_kept
+    any_into_cache
 }
 
 /// Calls `run` with the number of each task whose chunk is read to where it is kept, unless a task
 /// before it has failed. All others were run before, because the decoder may hold the chunk of one
 /// in the same memory: `fetched` is the first error of these. Returns the first error of all.
-fn run_kept(
+fn run_into_cache(
     tasks: &[Task],
     fetched: std::result::Result<(), (usize, Error)>,
     run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
 ) -> std::result::Result<(), (usize, Error)> {
     let end = fetched.as_ref().err().map_or(tasks.len(), |(number, _)| *number);
-    let mut kept = tasks.iter().enumerate().take(end).filter(|(_, task)| task.fetch == Fetch::Kept);
-    kept.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error))).and(fetched)
+    let mut cached = tasks.iter().enumerate().take(end).filter(|(_, task)| task.fetch == Fetch::IntoCache);
+    cached.try_for_each(|(number, _)| run(number, TaskBytes::Available).map_err(|error| (number, error))).and(fetched)
 }
 
 /// Returns whether one task alone needs bytes.
@@ -212,17 +212,17 @@ fn is_one_fetched(tasks: &[Task]) -> bool {
 /// Reads long runs of values that are stored as they are straight to their destinations, which
 /// saves copying them. A run is read in this way even if it is short, if nothing else is fetched.
 /// The tasks then need no bytes. Returns the first error, and the number of its task.
-fn read_straight<C: AsRef<Gatherer>>(
+fn read_zero_copy<C: AsRef<Gatherer>>(
     source: &dyn Source,
     columns: &[C],
     tasks: &mut TaskList,
     out: &mut impl ColumnDestinations,
 ) -> std::result::Result<(), (usize, Error)> {
-    let Some(least) = least_straight(source) else { return Ok(()) };
+    let Some(min_bytes) = min_zero_copy_bytes(source) else { return Ok(()) };
     let TaskList { tasks, selection, .. } = tasks;
-    let least = if is_one_fetched(tasks) { 1 } else { least };
+    let min_bytes = if is_one_fetched(tasks) { 1 } else { min_bytes };
     for (number, task) in tasks.iter_mut().enumerate() {
-        let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= least;
+        let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= min_bytes;
         let is_run = || selection.run(task.ranks.start, task.ranks.end) == task.ranks.len();
         if task.fetch != Fetch::Values || !is_long || !is_run() {
             continue;

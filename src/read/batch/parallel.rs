@@ -11,9 +11,9 @@ use crate::bytes::pod::{self, Element};
 use crate::read::buffer::ColumnBuffer;
 use crate::read::decode::decoder::TaskDecoder;
 use crate::read::decode::output::Destination;
-use crate::read::decode::parts::{PartScratch, PlanPart};
+use crate::read::decode::segments::{PlanSegment, SegmentScratch};
 use crate::read::file::column::Column;
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::read::sample::check_type;
 use crate::{Error, Result};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
@@ -28,10 +28,10 @@ use std::sync::{Mutex, PoisonError};
 /// else on the global one. Results are those of a [`Cursor`](crate::Cursor), whatever the number of
 /// threads. If several chunks are damaged, the error is the same, too.
 pub struct ParallelCursor {
-    column: OpenedColumn,
+    column: ColumnInner,
     plan: ReadPlan,
     workers: Vec<Worker>,
-    parts: PartScratch,
+    segments: SegmentScratch,
 }
 
 /// The memory of a thread.
@@ -42,20 +42,20 @@ struct Worker {
 }
 
 /// The number of parts for each thread: enough that all threads end at about the same time.
-const PARTS: usize = 8;
+const SEGMENTS_PER_THREAD: usize = 8;
 
 // here and not beside the column: a parallel cursor names its column, and files form no cycle
 impl Column {
     /// Returns a cursor whose calls are shared among the threads of a rayon pool (cargo feature
     /// `rayon`).
     pub fn parallel_cursor(&self) -> ParallelCursor {
-        ParallelCursor::new(self.opened().clone())
+        ParallelCursor::new(self.inner().clone())
     }
 }
 
 impl ParallelCursor {
-    fn new(column: OpenedColumn) -> Self {
-        Self { column, plan: ReadPlan::new(), workers: Vec::new(), parts: PartScratch::default() }
+    fn new(column: ColumnInner) -> Self {
+        Self { column, plan: ReadPlan::new(), workers: Vec::new(), segments: SegmentScratch::default() }
     }
 
     /// Returns the column.
@@ -86,7 +86,7 @@ impl ParallelCursor {
     }
 
     fn gather(&mut self, indices: &[u64], out: Destination<'_>) -> Result<usize> {
-        let Self { column, plan, workers, parts } = self;
+        let Self { column, plan, workers, segments } = self;
         plan.list.selection.set_samples(indices).map_err(|error| column.in_column(error))?;
         plan.set_columns(std::iter::once(&*column))?;
         plan.list.plan(&plan.columns)?;
@@ -95,19 +95,21 @@ impl ParallelCursor {
         let threads = rayon::current_num_threads().clamp(1, plan.task_count().max(1));
         workers.resize_with(workers.len().max(threads), Worker::default);
         let busy = workers.get_mut(..threads).unwrap_or(&mut []); // there are as many
-        plan.decode_parts(threads.saturating_mul(PARTS), &mut [out], parts, |parts| run(plan, busy, parts))
+        plan.decode_segments_to(threads.saturating_mul(SEGMENTS_PER_THREAD), &mut [out], segments, |segments| {
+            run(plan, busy, segments)
+        })
     }
 }
 
 /// Runs all parts. Returns the error that a single thread would meet first.
-fn run(plan: &ReadPlan, workers: &mut [Worker], parts: Vec<PlanPart<'_>>) -> Result<()> {
-    let queue = Mutex::new(parts.into_iter());
+fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) -> Result<()> {
+    let queue = Mutex::new(segments.into_iter());
     // parts are taken in order, and all that were taken are finished: the first error is among
     // these
     let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
         loop {
-            let part = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };
-            if let Err(error) = worker.run(plan, part) {
+            let segment = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };
+            if let Err(error) = worker.run(plan, segment) {
                 queue.lock().unwrap_or_else(PoisonError::into_inner).by_ref().for_each(drop);
                 return Some(error);
             }
@@ -118,14 +120,14 @@ fn run(plan: &ReadPlan, workers: &mut [Worker], parts: Vec<PlanPart<'_>>) -> Res
 
 impl Worker {
     /// Fetches and decodes a part. Returns the first error, and the number of its task.
-    fn run(&mut self, plan: &ReadPlan, part: PlanPart<'_>) -> std::result::Result<(), (usize, Error)> {
+    fn run(&mut self, plan: &ReadPlan, segment: PlanSegment<'_>) -> std::result::Result<(), (usize, Error)> {
         let Self { decoder, fetch: scratch } = self;
-        part.decode_with(decoder, |tasks, run| {
-            let (Some(column), Some(of_part)) = (plan.columns.first(), plan.list.tasks.get(tasks.clone())) else {
+        segment.decode_with(decoder, |tasks, run| {
+            let (Some(column), Some(of_segment)) = (plan.columns.first(), plan.list.tasks.get(tasks.clone())) else {
                 return Err((tasks.start, Error::internal("a part is not of its plan")));
             };
             let source = &*column.file.source;
-            let result = fetch(source, of_part, scratch, &mut |number, bytes| run(tasks.start + number, bytes));
+            let result = fetch(source, of_segment, scratch, &mut |number, bytes| run(tasks.start + number, bytes));
             result.map_err(|(number, error)| (tasks.start + number, error))
         })
     }

@@ -16,8 +16,8 @@ use crate::open::Requests;
 use crate::open::coalesce::{RangeError, bytes_of, range_length};
 use crate::open::source::{ReadMemory, Source, read_error};
 use crate::read::file::column::Column;
-use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::state::OpenedFile;
+use crate::read::file::column_inner::ColumnInner;
+use crate::read::file::state::ReaderInner;
 use crate::{Error, Result};
 use std::collections::HashMap;
 use std::io;
@@ -45,7 +45,7 @@ pub(in crate::read) enum Step {
 ///    fetches bytes by other means fills the memory that
 ///    [`FetchedBytes::begin`] returns.
 /// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O; by several threads with
-///    [`ReadPlan::decode_by`].
+///    [`ReadPlan::decode_segments`].
 ///
 /// [`Source::read_ranges`]: crate::source::Source::read_ranges
 ///
@@ -75,7 +75,7 @@ pub(in crate::read) enum Step {
 /// ```
 #[derive(Default)]
 pub struct ReadPlan {
-    pub(in crate::read) columns: Vec<OpenedColumn>,
+    pub(in crate::read) columns: Vec<ColumnInner>,
     pub(in crate::read) list: TaskList,
     pub(in crate::read) requests: Requests,
     pub(in crate::read) step: Step,
@@ -128,7 +128,7 @@ impl ReadPlan {
     /// Prefetches several plans as [`ReadPlan::prefetch`] does one. Each file is told once: what
     /// adjoins in it is one request, whichever plans need it.
     pub fn prefetch_all(plans: &[Self]) -> Result<()> {
-        let mut files: Vec<(&Arc<OpenedFile>, Vec<Range<u64>>)> = Vec::new();
+        let mut files: Vec<(&Arc<ReaderInner>, Vec<Range<u64>>)> = Vec::new();
         let mut number_of = HashMap::new();
         for plan in plans {
             let Some(first) = plan.columns.first() else { continue };
@@ -159,14 +159,14 @@ impl ReadPlan {
     }
 
     /// Returns a column of the plan, counted from 0.
-    pub(in crate::read) fn column(&self, number: usize) -> Result<&OpenedColumn> {
+    pub(in crate::read) fn column(&self, number: usize) -> Result<&ColumnInner> {
         self.columns.get(number).ok_or_else(|| {
             Error::bad_argument(format!("column {number} of a plan for {}, counted from 0", self.columns.len()))
         })
     }
 
     /// Sets the columns, which are of one file.
-    pub(in crate::read) fn set_columns<'c>(&mut self, columns: impl Iterator<Item = &'c OpenedColumn>) -> Result<()> {
+    pub(in crate::read) fn set_columns<'c>(&mut self, columns: impl Iterator<Item = &'c ColumnInner>) -> Result<()> {
         self.step = Step::Failed;
         self.columns.clear();
         self.columns.extend(columns.cloned());
@@ -263,7 +263,7 @@ impl ReadPlan {
     }
 
     fn begin_selected(&mut self, columns: &[Column]) -> Result<()> {
-        self.set_columns(columns.iter().map(Column::opened))?;
+        self.set_columns(columns.iter().map(Column::inner))?;
         self.list.begin(&self.columns);
         self.step = Step::Begun;
         Ok(())
@@ -341,7 +341,7 @@ pub struct FetchedBytes {
     /// The ranges of the plan, and the offset of each in `bytes`.
     ranges: Vec<Range<u64>>,
     starts: Vec<usize>,
-    file: Option<Arc<OpenedFile>>,
+    file: Option<Arc<ReaderInner>>,
     /// Chunks that were not read before.
     unread: Vec<Range<u64>>,
     /// Memory of the caller, and whether it has the bytes.
@@ -437,13 +437,13 @@ impl FetchedBytes {
         let Some(alignment) = source.alignment() else { return Ok(None) };
         let Some(mut memory) = self.memory.take() else { return Ok(None) };
         let limit = source.byte_count();
-        let widened = |range: &Range<u64>| {
+        let aligned = |range: &Range<u64>| {
             let start = range.start / alignment.max(1) * alignment;
             start..range.end.checked_next_multiple_of(alignment).map_or(limit, |end| end.min(limit))
         };
         // direct reads go on beyond the end of the file, to the next multiple
         let slack = usize::try_from(alignment).unwrap_or(0);
-        let length = self.ranges.iter().map(|range| range_length(&widened(range))).fold(slack, usize::saturating_add);
+        let length = self.ranges.iter().map(|range| range_length(&aligned(range))).fold(slack, usize::saturating_add);
         if memory.reserve(0, length).is_err() {
             self.memory = Some(memory);
             return Ok(None);
@@ -452,7 +452,7 @@ impl FetchedBytes {
         std::mem::swap(&mut self.ranges, &mut self.planned);
         self.starts.clear();
         let mut end = 0_usize;
-        for range in self.planned.iter().map(widened) {
+        for range in self.planned.iter().map(aligned) {
             self.starts.push(end);
             end = end.saturating_add(range_length(&range));
             self.ranges.push(range); // both have room for all
@@ -502,9 +502,9 @@ impl FetchedBytes {
         let mut first = FirstError::default();
         let fetched = if self.is_in_memory { self.memory().unwrap_or(&[]) } else { &self.bytes };
         for number in tasks.clone() {
-            let at_hand = plan.list.tasks.get(number).is_some_and(|task| task.bytes.is_empty());
-            if at_hand && !first.is_before(number) {
-                run(number, TaskBytes::AtHand).unwrap_or_else(|error| first.add(number, error));
+            let available = plan.list.tasks.get(number).is_some_and(|task| task.bytes.is_empty());
+            if available && !first.is_before(number) {
+                run(number, TaskBytes::Available).unwrap_or_else(|error| first.add(number, error));
             }
         }
         for number in tasks {

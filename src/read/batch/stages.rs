@@ -5,13 +5,13 @@
 //! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::source::Source) reads
 //!    many ranges at once.
 //! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a
-//!    [`PlanPart`]. Or it hands out the blocks as they are stored, for a device that decodes them:
+//!    [`PlanSegment`]. Or it hands out the blocks as they are stored, for a device that decodes them:
 //!    [`Decoder::visit_blocks`].
 
 pub use super::plan::{FetchedBytes, ReadPlan};
 pub use crate::codec::{BlockScratch, StoredBlock};
-pub use crate::read::decode::output::{BlockSamples, VisitBlocks};
-pub use crate::read::decode::parts::PlanPart;
+pub use crate::read::decode::output::{BlockSamples, BlockVisitor};
+pub use crate::read::decode::segments::PlanSegment;
 
 use super::tasks::{Task, TaskBytes, TaskList, at_sample};
 use crate::bytes::le::FILE_ORDER_IS_NATIVE;
@@ -21,9 +21,9 @@ use crate::format::content::check_unused_bits;
 use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::decode::decoder::TaskDecoder;
 use crate::read::decode::output::{
-    Destination, FixedBlocks, FixedOutput, VisitedBlocks, WholeOutput, begin_without_values, check_delivered, too_many,
+    BlockEmitter, Destination, FixedBlocks, FixedOutput, WholeOutput, begin_without_values, check_delivered, too_many,
 };
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result};
 
 /// Decodes chunks, and keeps the memory for it. Each thread has one.
@@ -117,9 +117,9 @@ impl Decoder {
         out: &mut [u8],
         nulls: &mut Vec<usize>,
     ) -> Result<()> {
-        let opened = plan.column(column)?;
+        let inner = plan.column(column)?;
         let scattered = self.scatter_column(plan, bytes, column, positions, out);
-        scattered.map_err(|error| opened.in_column(error))?;
+        scattered.map_err(|error| inner.in_column(error))?;
         memory::reserve(nulls, self.tasks.nulls.len())?;
         nulls.extend(self.tasks.nulls.iter().filter_map(|&null| positions.get(null)));
         Ok(())
@@ -181,7 +181,7 @@ impl Decoder {
         plan: &ReadPlan,
         bytes: &FetchedBytes,
         number: usize,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         out: &mut impl FixedOutput,
     ) -> Result<()> {
         self.tasks.begin(0);
@@ -209,13 +209,13 @@ impl Decoder {
         bytes: &FetchedBytes,
         column: usize,
         out: &mut ColumnBuffer,
-        visit: &mut VisitBlocks<'_>,
+        visit: &mut BlockVisitor<'_>,
     ) -> Result<()> {
-        let opened = plan.column(column)?;
-        self.tasks.leaves_blocks = true;
-        let visited = self.visit_column(plan, bytes, column, opened, out, visit);
-        self.tasks.leaves_blocks = false;
-        visited.map_err(|error| opened.in_column(error)).inspect_err(|_| out.clear())
+        let inner = plan.column(column)?;
+        self.tasks.visits_blocks = true;
+        let visited = self.visit_column(plan, bytes, column, inner, out, visit);
+        self.tasks.visits_blocks = false;
+        visited.map_err(|error| inner.in_column(error)).inspect_err(|_| out.clear())
     }
 
     fn visit_column(
@@ -223,9 +223,9 @@ impl Decoder {
         plan: &ReadPlan,
         bytes: &FetchedBytes,
         number: usize,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         out: &mut ColumnBuffer,
-        visit: &mut VisitBlocks<'_>,
+        visit: &mut BlockVisitor<'_>,
     ) -> Result<()> {
         if !FILE_ORDER_IS_NATIVE {
             return Err(Error::bad_argument("stored blocks are handed out on little-endian machines only"));
@@ -234,9 +234,9 @@ impl Decoder {
         begin_visit(&mut self.tasks, column, list, out)?;
         let mut decoded = AlignedBytes::default();
         self.decode_tasks(plan, bytes, number, &mut |decoder, task, bytes| {
-            visit_task(decoder, column, list, task, bytes, VisitedBlocks { visit, decoded: &mut decoded })
+            visit_task(decoder, column, list, task, bytes, BlockEmitter { visit, decoded: &mut decoded })
         })?;
-        let blocks = VisitedBlocks { visit, decoded: &mut decoded };
+        let blocks = BlockEmitter { visit, decoded: &mut decoded };
         let mut fixed = FixedBlocks { blocks, sample_bytes: layout.inner_bytes, element_bytes: layout.element_bytes };
         self.tasks.copy_from_file(column.file.bytes().memory().unwrap_or(&[]), &mut fixed)?;
         finish_visit(&mut self.tasks, column, list, out)
@@ -246,7 +246,7 @@ impl Decoder {
 /// Returns the first of positions that follow each other; `None` if they do not.
 fn first_of_run(positions: &[usize]) -> Option<usize> {
     let first = positions.first().copied().unwrap_or(0);
-    let is_run = positions.iter().zip(first..).all(|(&position, due)| position == due);
+    let is_run = positions.iter().zip(first..).all(|(&position, expected)| position == expected);
     is_run.then_some(first)
 }
 
@@ -259,7 +259,7 @@ struct ScatteredOutput<'o> {
 }
 
 impl FixedOutput for ScatteredOutput<'_> {
-    const LONGEST_RUN: usize = 1;
+    const MAX_RUN: usize = 1;
 
     fn destination(&mut self, _rank: usize, position: usize, _samples: usize) -> Result<&mut [u8]> {
         let position = self.positions.get(position).ok_or_else(outside)?;
@@ -275,12 +275,7 @@ fn too_few() -> Error {
 }
 
 /// Prepares a buffer for samples without values.
-fn begin_visit(
-    decoder: &mut TaskDecoder,
-    column: &OpenedColumn,
-    list: &TaskList,
-    out: &mut ColumnBuffer,
-) -> Result<()> {
+fn begin_visit(decoder: &mut TaskDecoder, column: &ColumnInner, list: &TaskList, out: &mut ColumnBuffer) -> Result<()> {
     decoder.begin(0);
     begin_without_values(column, list, out)?;
     match column.layout().has_shape() {
@@ -291,11 +286,11 @@ fn begin_visit(
 
 fn visit_task(
     decoder: &mut TaskDecoder,
-    column: &OpenedColumn,
+    column: &ColumnInner,
     list: &TaskList,
     task: &Task,
     bytes: TaskBytes<'_>,
-    blocks: VisitedBlocks<'_>,
+    blocks: BlockEmitter<'_>,
 ) -> Result<()> {
     let layout = column.layout();
     if !layout.has_shape() {
@@ -305,7 +300,7 @@ fn visit_task(
     }
     let mut ragged = std::mem::take(&mut decoder.ragged);
     let mut out = ragged.output();
-    out.blocks = Some(VisitedBlocks { visit: &mut *blocks.visit, decoded: &mut *blocks.decoded });
+    out.blocks = Some(BlockEmitter { visit: &mut *blocks.visit, decoded: &mut *blocks.decoded });
     let visited = decoder.decode_ragged(column, &list.selection, task, bytes, &mut out);
     decoder.ragged = ragged;
     visited
@@ -313,7 +308,7 @@ fn visit_task(
 
 fn finish_visit(
     decoder: &mut TaskDecoder,
-    column: &OpenedColumn,
+    column: &ColumnInner,
     list: &TaskList,
     out: &mut ColumnBuffer,
 ) -> Result<()> {

@@ -14,12 +14,12 @@
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::Body;
-use crate::format::region::HEAD;
+use crate::format::region::HEADER_LEN;
 use crate::open::source::check_inside;
-use crate::read::chunk::chunk_bytes::{chunk_bytes, front_of, front_ranges, readable_alone};
-use crate::read::chunk::open_chunk::{OpenChunk, whole_chunk_pays};
-use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
+use crate::read::chunk::chunk_bytes::{block_index_of, block_index_ranges, chunk_bytes, seekable_value_bytes};
+use crate::read::chunk::open_chunk::{OpenChunk, should_decode_whole};
+use crate::read::file::column_inner::ColumnInner;
+use crate::read::file::state::{ChunkBlockIndex, ChunkLocation, in_chunk};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -150,7 +150,7 @@ pub(in crate::read) enum Fetch {
     Chunk,
     /// The chunk, but on its own, after all that is fetched: straight to the memory in which the
     /// decoder keeps it.
-    Kept,
+    IntoCache,
     /// The values of the samples alone, which are stored as they are.
     Values,
     /// The blocks of the samples.
@@ -166,12 +166,12 @@ pub(in crate::read) struct Task {
     /// The bytes of the file that are fetched; empty if none are.
     pub bytes: Range<u64>,
     /// If blocks are fetched: the front of the chunk, and where in its body they are.
-    pub blocks: Option<(Arc<ChunkFront>, Range<usize>)>,
+    pub blocks: Option<(Arc<ChunkBlockIndex>, Range<usize>)>,
     /// The number of the column in the plan.
     pub column: usize,
     pub fetch: Fetch,
     /// The samples are the whole chunk, in order: it is decoded straight to the destination.
-    pub is_straight: bool,
+    pub is_whole_chunk: bool,
     /// A range that read the chunk before continues here, so the next request will probably want
     /// the rest: the chunk is decoded whole.
     pub continues_range: bool,
@@ -182,7 +182,7 @@ pub(in crate::read) struct Task {
 impl Task {
     /// Returns the number of samples that are wanted, for the rule that decides whether to decode
     /// the whole chunk.
-    pub(in crate::read) fn wanted(&self) -> usize {
+    pub(in crate::read) fn requested(&self) -> usize {
         if self.continues_range { self.location.sample_count() } else { self.ranks.len() }
     }
 }
@@ -198,38 +198,38 @@ pub(in crate::read) struct TaskList {
     pub selection: Selection,
     pub tasks: Vec<Task>,
     /// For the last chunk whose samples are read alone: its values, and how much of them was taken.
-    pub left_in_file: (usize, usize),
+    pub last_unread: (usize, usize),
     /// Finds the blocks of samples.
     planner: Option<OpenChunk>,
     /// The chunks of all columns, before it is known what is fetched of them.
-    wanted: Vec<WantedChunk>,
+    requested: Vec<RequestedChunk>,
     /// Ranges that will be read soon.
-    soon: Vec<Range<u64>>,
+    upcoming: Vec<Range<u64>>,
     /// The first error, and the number of its column. No later column is planned.
     failed: Option<(usize, Error)>,
 }
 
 /// A chunk of a file that is not in memory, of which samples are wanted.
-struct WantedChunk {
+struct RequestedChunk {
     task: Task,
     /// The front, if it is cached.
-    front: Option<Arc<ChunkFront>>,
+    block_index: Option<Arc<ChunkBlockIndex>>,
 }
 
 /// A column of a request.
-pub(in crate::read) trait PlannedColumn {
-    fn column(&self) -> &OpenedColumn;
+pub(in crate::read) trait PlanColumn {
+    fn column(&self) -> &ColumnInner;
 
     /// Returns the chunk that the decoder of the column has.
-    fn held(&self) -> Option<&OpenChunk>;
+    fn cached_chunk(&self) -> Option<&OpenChunk>;
 }
 
-impl PlannedColumn for OpenedColumn {
-    fn column(&self) -> &OpenedColumn {
+impl PlanColumn for ColumnInner {
+    fn column(&self) -> &ColumnInner {
         self
     }
 
-    fn held(&self) -> Option<&OpenChunk> {
+    fn cached_chunk(&self) -> Option<&OpenChunk> {
         None
     }
 }
@@ -237,17 +237,17 @@ impl PlannedColumn for OpenedColumn {
 impl TaskList {
     /// Plans the selected samples of columns of one file. Fails with the error of the first column
     /// that has one.
-    pub(in crate::read) fn plan<P: PlannedColumn>(&mut self, columns: &[P]) -> Result<()> {
+    pub(in crate::read) fn plan<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         self.begin(columns);
         self.locate(columns);
         self.complete(columns)
     }
 
     /// Begins a request: prefetches the pages of the index that were not read before.
-    pub(in crate::read) fn begin<P: PlannedColumn>(&mut self, columns: &[P]) {
+    pub(in crate::read) fn begin<P: PlanColumn>(&mut self, columns: &[P]) {
         self.tasks.clear();
-        self.wanted.clear();
-        self.soon.clear();
+        self.requested.clear();
+        self.upcoming.clear();
         self.failed = None;
         for (number, column) in columns.iter().map(P::column).enumerate() {
             let checked = check_selection(column, &self.selection);
@@ -256,61 +256,61 @@ impl TaskList {
                 break;
             }
         }
-        self.prefetch_soon(columns);
+        self.prefetch_upcoming(columns);
     }
 
-    fn add_index_ranges(&mut self, column: &OpenedColumn) -> Result<()> {
+    fn add_index_ranges(&mut self, column: &ColumnInner) -> Result<()> {
         if column.file.bytes().memory().is_some() {
             return Ok(());
         }
         match self.selection.range() {
-            Some(samples) => column.index_ranges(samples, &mut self.soon),
+            Some(samples) => column.index_ranges(samples, &mut self.upcoming),
             None => (0..self.selection.sample_count())
                 .map(|rank| self.selection.get(rank).0)
-                .try_for_each(|sample| column.index_ranges(&(sample..sample.saturating_add(1)), &mut self.soon)),
+                .try_for_each(|sample| column.index_ranges(&(sample..sample.saturating_add(1)), &mut self.upcoming)),
         }
     }
 
     /// Finds the chunks of the samples, which reads the index. Adds the tasks of a file in memory;
     /// of another, prefetches the fronts of chunks whose blocks are read alone.
-    pub(in crate::read) fn locate<P: PlannedColumn>(&mut self, columns: &[P]) {
-        self.soon.clear();
+    pub(in crate::read) fn locate<P: PlanColumn>(&mut self, columns: &[P]) {
+        self.upcoming.clear();
         let count = self.failed.as_ref().map_or(columns.len(), |(number, _)| *number);
-        let mut wanted = std::mem::take(&mut self.wanted);
+        let mut requested = std::mem::take(&mut self.requested);
         for (number, planned) in columns.iter().enumerate().take(count) {
-            let (column, held) = (planned.column(), planned.held());
-            let before = (self.tasks.len(), wanted.len());
+            let (column, cached_chunk) = (planned.column(), planned.cached_chunk());
+            let before = (self.tasks.len(), requested.len());
             column.load_tables();
-            let located = self.find_chunks(number, column, held, &mut wanted).and_then(|()| {
-                let added = wanted.get(before.1..).filter(|_| !self.selection.is_range());
-                self.add_front_ranges(column, added.unwrap_or(&[]), held)
+            let located = self.find_chunks(number, column, cached_chunk, &mut requested).and_then(|()| {
+                let added = requested.get(before.1..).filter(|_| !self.selection.is_range());
+                self.add_block_index_ranges(column, added.unwrap_or(&[]), cached_chunk)
             });
             if let Err(error) = located {
                 self.tasks.truncate(before.0);
-                wanted.truncate(before.1);
+                requested.truncate(before.1);
                 self.failed = Some((number, error));
                 break;
             }
         }
-        self.wanted = wanted;
-        self.prefetch_soon(columns);
+        self.requested = requested;
+        self.prefetch_upcoming(columns);
     }
 
     /// Decides what is fetched of each chunk, which reads the fronts of those whose blocks are read
     /// alone; of raw chunks that are never verified their heads.
-    pub(in crate::read) fn complete<P: PlannedColumn>(&mut self, columns: &[P]) -> Result<()> {
+    pub(in crate::read) fn complete<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         let in_column = |number: usize, error: Error| match columns.get(number) {
             Some(planned) => planned.column().in_column(error),
             None => error,
         };
-        let mut wanted = std::mem::take(&mut self.wanted);
-        let completed = wanted.drain(..).try_for_each(|chunk| {
+        let mut requested = std::mem::take(&mut self.requested);
+        let completed = requested.drain(..).try_for_each(|chunk| {
             let (number, location) = (chunk.task.column, chunk.task.location);
             let Some(planned) = columns.get(number) else { return Ok(()) };
-            let fetched = self.fetch(chunk, planned.column(), planned.held());
+            let fetched = self.fetch(chunk, planned.column(), planned.cached_chunk());
             fetched.map_err(|error| in_column(number, in_chunk(error, &location)))
         });
-        self.wanted = wanted;
+        self.requested = requested;
         completed?;
         if let Some((number, error)) = self.failed.take() {
             return Err(in_column(number, error));
@@ -323,37 +323,37 @@ impl TaskList {
         Ok(())
     }
 
-    fn prefetch_soon<P: PlannedColumn>(&self, columns: &[P]) {
-        if let Some(first) = columns.first().filter(|_| !self.soon.is_empty()) {
-            first.column().file.source.prefetch(&self.soon);
+    fn prefetch_upcoming<P: PlanColumn>(&self, columns: &[P]) {
+        if let Some(first) = columns.first().filter(|_| !self.upcoming.is_empty()) {
+            first.column().file.source.prefetch(&self.upcoming);
         }
     }
 
     /// Finds the chunks of the samples. Adds the tasks of a file that is in memory, and of another
-    /// what is wanted of each chunk to `wanted`.
+    /// what is wanted of each chunk to `requested`.
     fn find_chunks(
         &mut self,
         number: usize,
-        column: &OpenedColumn,
-        held: Option<&OpenChunk>,
-        wanted: &mut Vec<WantedChunk>,
+        column: &ColumnInner,
+        cached_chunk: Option<&OpenChunk>,
+        requested: &mut Vec<RequestedChunk>,
     ) -> Result<()> {
         let bytes = column.file.bytes();
         let count = self.selection.sample_count();
-        let held_location = held.and_then(OpenChunk::location);
-        let mut before = held_location.map(|location| location.entry.samples().end);
+        let cached_location = cached_chunk.and_then(OpenChunk::location);
+        let mut before = cached_location.map(|location| location.entry.samples().end);
         let mut rank = 0;
         while rank < count {
             let (sample, _) = self.selection.get(rank);
-            let mut front = None;
-            let location = match held_location {
+            let mut block_index = None;
+            let location = match cached_location {
                 Some(location) if location.entry.samples().contains(&sample) => *location,
                 _ => {
-                    front = column.cached_front(sample);
-                    match &front {
-                        Some(front) => {
-                            front.announce();
-                            front.location
+                    block_index = column.cached_block_index(sample);
+                    match &block_index {
+                        Some(block_index) => {
+                            block_index.prefetch();
+                            block_index.location
                         }
                         None => column.locate(bytes, sample).map_err(|error| at_sample(error, sample))?,
                     }
@@ -362,7 +362,7 @@ impl TaskList {
             let end = self.selection.rank_of_end(rank, location.entry.samples().end).max(rank + 1);
             let samples = location.sample_count();
             let is_range = self.selection.is_range();
-            let is_straight = is_range && location.position_of(sample) == 0 && end - rank >= samples;
+            let is_whole_chunk = is_range && location.position_of(sample) == 0 && end - rank >= samples;
             let task = Task {
                 location,
                 ranks: rank..end,
@@ -370,15 +370,15 @@ impl TaskList {
                 blocks: None,
                 column: number,
                 fetch: Fetch::Nothing,
-                is_straight,
+                is_whole_chunk,
                 continues_range: is_range && before == Some(sample),
                 is_last: false,
             };
             if bytes.memory().is_some() {
                 self.push(task)?;
             } else {
-                memory::reserve(wanted, 1)?;
-                wanted.push(WantedChunk { task, front });
+                memory::reserve(requested, 1)?;
+                requested.push(RequestedChunk { task, block_index });
             }
             before = Some(location.entry.samples().end);
             rank = end;
@@ -388,44 +388,52 @@ impl TaskList {
 
     /// Adds the ranges of front and first block of the chunks whose fronts are not cached. Chunks
     /// that are read whole follow later.
-    fn add_front_ranges(
+    fn add_block_index_ranges(
         &mut self,
-        column: &OpenedColumn,
-        wanted: &[WantedChunk],
-        held: Option<&OpenChunk>,
+        column: &ColumnInner,
+        requested: &[RequestedChunk],
+        cached_chunk: Option<&OpenChunk>,
     ) -> Result<()> {
-        wanted.iter().filter(|chunk| chunk.front.is_none()).try_for_each(|WantedChunk { task, .. }| {
-            match whole_before_front(&task.location, column, taken(held, &task.location), task) {
+        requested.iter().filter(|chunk| chunk.block_index.is_none()).try_for_each(|RequestedChunk { task, .. }| {
+            match reads_whole_chunk(&task.location, column, touched_bytes(cached_chunk, &task.location), task) {
                 true => Ok(()),
-                false => front_ranges(column, &task.location, self.selection.get(task.ranks.start).0, &mut self.soon),
+                false => block_index_ranges(
+                    column,
+                    &task.location,
+                    self.selection.get(task.ranks.start).0,
+                    &mut self.upcoming,
+                ),
             }
         })
     }
 
     /// Adds a task of a file that is not in memory.
-    fn fetch(&mut self, chunk: WantedChunk, column: &OpenedColumn, held: Option<&OpenChunk>) -> Result<()> {
-        let WantedChunk { task, front } = chunk;
+    fn fetch(&mut self, chunk: RequestedChunk, column: &ColumnInner, cached_chunk: Option<&OpenChunk>) -> Result<()> {
+        let RequestedChunk { task, block_index } = chunk;
         let location = task.location;
         // a range is decoded in order: chunks before the one that is held replace it
         let is_reachable = !self.selection.is_range() || task.ranks.start == 0;
-        if is_reachable && held.is_some_and(|held| held.holds(&location) && held.has_body()) {
+        if is_reachable
+            && cached_chunk.is_some_and(|cached_chunk| cached_chunk.is_at(&location) && cached_chunk.has_body())
+        {
             return self.push(task);
         }
-        if let Some(bytes) = readable_alone(column, &location)? {
-            let (taken, whole) = whole_chunk_pays(&location, bytes, taken(held, &location), task.wanted());
-            if task.is_straight || !whole {
-                self.left_in_file = (bytes, taken);
-                return self.fetch_alone(&task, column);
+        if let Some(bytes) = seekable_value_bytes(column, &location)? {
+            let (touched_bytes, whole) =
+                should_decode_whole(&location, bytes, touched_bytes(cached_chunk, &location), task.requested());
+            if task.is_whole_chunk || !whole {
+                self.last_unread = (bytes, touched_bytes);
+                return self.fetch_samples(&task, column);
             }
         }
-        let taken = taken(held, &location);
-        let front = match front {
-            _ if task.is_straight || whole_before_front(&location, column, taken, &task) => None,
-            Some(front) => Some(front),
-            None => front_of(column, &location)?,
+        let touched_bytes = touched_bytes(cached_chunk, &location);
+        let block_index = match block_index {
+            _ if task.is_whole_chunk || reads_whole_chunk(&location, column, touched_bytes, &task) => None,
+            Some(block_index) => Some(block_index),
+            None => block_index_of(column, &location)?,
         };
-        if let Some(front) = front
-            && self.fetch_blocks(&task, column, &front, taken)?
+        if let Some(block_index) = block_index
+            && self.fetch_blocks(&task, column, &block_index, touched_bytes)?
         {
             return Ok(());
         }
@@ -440,16 +448,16 @@ impl TaskList {
     fn fetch_blocks(
         &mut self,
         task: &Task,
-        column: &OpenedColumn,
-        front: &Arc<ChunkFront>,
-        taken: usize,
+        column: &ColumnInner,
+        block_index: &Arc<ChunkBlockIndex>,
+        touched_bytes: usize,
     ) -> Result<bool> {
         let mut planner = self.planner.take().unwrap_or_else(OpenChunk::new);
-        let planned = planner.open_front(column, front, taken).and_then(|()| {
-            if planner.count_taken(task.wanted()) {
+        let planned = planner.open_indexed(column, block_index, touched_bytes).and_then(|()| {
+            if planner.count_touched(task.requested()) {
                 return Ok(false);
             }
-            self.add_blocks(task, column, front, &planner).map(|()| true)
+            self.add_blocks(task, column, block_index, &planner).map(|()| true)
         });
         self.planner = Some(planner);
         planned
@@ -458,12 +466,12 @@ impl TaskList {
     fn add_blocks(
         &mut self,
         task: &Task,
-        column: &OpenedColumn,
-        front: &Arc<ChunkFront>,
+        column: &ColumnInner,
+        block_index: &Arc<ChunkBlockIndex>,
         planner: &OpenChunk,
     ) -> Result<()> {
-        let body = Body::whole(front.body());
-        let start = task.location.entry.offset.saturating_add(HEAD);
+        let body = Body::whole(block_index.body());
+        let start = task.location.entry.offset.saturating_add(HEADER_LEN);
         let first = self.tasks.len();
         for rank in task.ranks.clone() {
             let (sample, _) = self.selection.get(rank);
@@ -485,16 +493,16 @@ impl TaskList {
                 continue;
             }
             let bytes = start.saturating_add(u64_of(needed.start))..start.saturating_add(u64_of(needed.end));
-            let blocks = Some((front.clone(), needed));
+            let blocks = Some((block_index.clone(), needed));
             self.push(Task { ranks: rank..rank + 1, bytes, fetch: Fetch::Blocks, blocks, ..task.clone() })?;
         }
         Ok(())
     }
 
     /// Adds a task for each run of samples without a gap.
-    fn fetch_alone(&mut self, task: &Task, column: &OpenedColumn) -> Result<()> {
+    fn fetch_samples(&mut self, task: &Task, column: &ColumnInner) -> Result<()> {
         let sample_bytes = u64_of(column.layout().inner_bytes);
-        let start = task.location.values_end().saturating_sub(u64_of(self.left_in_file.0));
+        let start = task.location.values_end().saturating_sub(u64_of(self.last_unread.0));
         let offset_of = |sample: u64| {
             let before = sample.saturating_sub(task.location.entry.first_sample);
             start.saturating_add(before.saturating_mul(sample_bytes)) // inside the chunk
@@ -528,13 +536,13 @@ impl TaskList {
     }
 
     /// Prefetches the chunks that were not read before.
-    pub(in crate::read) fn prefetch_unread<P: PlannedColumn>(&mut self, columns: &[P]) -> Result<()> {
-        let mut unread = std::mem::take(&mut self.soon);
+    pub(in crate::read) fn prefetch_unread<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
+        let mut unread = std::mem::take(&mut self.upcoming);
         unread.clear();
         let mut all = columns.iter().map(P::column).enumerate();
         let found = all.try_for_each(|(number, column)| self.unread_chunks(number, column, &mut unread));
-        self.soon = unread;
-        self.prefetch_soon(columns);
+        self.upcoming = unread;
+        self.prefetch_upcoming(columns);
         found
     }
 
@@ -542,7 +550,7 @@ impl TaskList {
     pub(in crate::read) fn unread_chunks(
         &self,
         number: usize,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         unread: &mut Vec<Range<u64>>,
     ) -> Result<()> {
         // of a map all of a chunk was prefetched when the first of its blocks was used
@@ -552,7 +560,7 @@ impl TaskList {
         let tasks = self.tasks.get(self.of_column(number)).unwrap_or(&[]);
         for task in tasks.iter().filter(is_whole).filter(|task| !is_read(task.location.chunk)) {
             let entry = &task.location.entry;
-            let end = entry.offset.saturating_add(HEAD).saturating_add(entry.stored_bytes.into());
+            let end = entry.offset.saturating_add(HEADER_LEN).saturating_add(entry.stored_bytes.into());
             memory::reserve(unread, 1)?;
             unread.push(entry.offset..end);
         }
@@ -561,29 +569,29 @@ impl TaskList {
 }
 
 /// Returns how much of a chunk the decoder of the column has taken sample by sample.
-fn taken(held: Option<&OpenChunk>, location: &ChunkLocation) -> usize {
-    held.filter(|held| held.holds(location)).map_or(0, OpenChunk::taken)
+fn touched_bytes(cached_chunk: Option<&OpenChunk>, location: &ChunkLocation) -> usize {
+    cached_chunk.filter(|cached_chunk| cached_chunk.is_at(location)).map_or(0, OpenChunk::touched_bytes)
 }
 
 /// Returns whether to read a whole chunk, as far as that is known without its front: of a column of
 /// a fixed shape it is.
-fn whole_before_front(location: &ChunkLocation, column: &OpenedColumn, taken: usize, task: &Task) -> bool {
+fn reads_whole_chunk(location: &ChunkLocation, column: &ColumnInner, touched_bytes: usize, task: &Task) -> bool {
     let layout = column.layout();
     let bytes = location.sample_count().saturating_mul(layout.inner_bytes);
-    !layout.has_shape() && whole_chunk_pays(location, bytes, taken, task.wanted()).1
+    !layout.has_shape() && should_decode_whole(location, bytes, touched_bytes, task.requested()).1
 }
 
 /// Refuses a selection with lost samples of a salvaged file.
-fn check_selection(column: &OpenedColumn, selection: &Selection) -> Result<()> {
+fn check_selection(column: &ColumnInner, selection: &Selection) -> Result<()> {
     column.schema().check_known()?;
-    if column.index().listed.is_none() {
+    if column.index().salvaged_chunks.is_none() {
         return Ok(());
     }
     let sample = |rank| selection.get(rank).0;
     if let (true, Some(last)) = (selection.is_range(), selection.last()) {
-        return column.check_listed(&(sample(0)..last.saturating_add(1)));
+        return column.check_not_lost(&(sample(0)..last.saturating_add(1)));
     }
-    (0..selection.sample_count()).map(sample).try_for_each(|i| column.check_listed(&(i..i.saturating_add(1))))
+    (0..selection.sample_count()).map(sample).try_for_each(|i| column.check_not_lost(&(i..i.saturating_add(1))))
 }
 
 /// Adds a sample to an error.
@@ -595,7 +603,7 @@ pub(in crate::read) fn at_sample(error: Error, sample: u64) -> Error {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::read) enum TaskBytes<'a> {
     /// In the file, which is in memory, or with the decoder.
-    AtHand,
+    Available,
     /// Bytes of the file that the task names.
     Fetched(&'a [u8]),
 }

@@ -59,7 +59,7 @@ pub(in crate::read) fn fetch(
     run: &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
 ) -> std::result::Result<(), (usize, Error)> {
     let mut first = FirstError::default();
-    if let Err((number, error)) = run_at_hand(tasks, &mut *run) {
+    if let Err((number, error)) = run_available(tasks, &mut *run) {
         first.add(number, error);
     }
     if tasks.iter().all(|task| task.bytes.is_empty()) {
@@ -100,12 +100,12 @@ pub(in crate::read) fn fetch(
     first.into_inner().map_or(Ok(()), Err)
 }
 
-/// Returns the first requests that are read together: at least one, and at most `most` bytes.
-fn wave(requests: &[Range<u64>], most: u64) -> &[Range<u64>] {
+/// Returns the first requests that are read together: at least one, and at most `max_bytes` bytes.
+fn wave(requests: &[Range<u64>], max_bytes: u64) -> &[Range<u64>] {
     let mut bytes = 0_u64;
     let fits = |range: &&Range<u64>| {
         bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
-        bytes <= most
+        bytes <= max_bytes
     };
     let count = requests.iter().take_while(fits).count().max(1);
     requests.get(..count).unwrap_or(requests)
@@ -123,13 +123,13 @@ fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [
 
 /// Calls `run` with the number of each task whose bytes are at hand, up to the first that fails.
 /// Chunks that are read after all others are not at hand.
-pub(in crate::read) fn run_at_hand(
+pub(in crate::read) fn run_available(
     tasks: &[Task],
     mut run: impl FnMut(usize, TaskBytes<'_>) -> Result<()>,
 ) -> std::result::Result<(), (usize, Error)> {
-    let is_at_hand = |task: &Task| task.bytes.is_empty() && task.fetch != Fetch::Kept;
-    let mut at_hand = tasks.iter().enumerate().filter(|(_, task)| is_at_hand(task));
-    at_hand.try_for_each(|(number, _)| run(number, TaskBytes::AtHand).map_err(|error| (number, error)))
+    let is_available = |task: &Task| task.bytes.is_empty() && task.fetch != Fetch::IntoCache;
+    let mut available = tasks.iter().enumerate().filter(|(_, task)| is_available(task));
+    available.try_for_each(|(number, _)| run(number, TaskBytes::Available).map_err(|error| (number, error)))
 }
 
 /// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused

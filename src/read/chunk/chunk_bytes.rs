@@ -15,15 +15,15 @@
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::{
-    Body, FRONT_HEAD_BYTES, LEAST_IN_BLOCKS, StoredPart, check_front, encoding, first_block_elements, front_bytes,
-    parts, values_in_blocks,
+    BLOCK_INDEX_HEADER_BYTES, Body, MIN_BLOCKED_BYTES, StoredPart, block_index_bytes, check_block_index, encoding,
+    first_block_elements, parts, values_in_blocks,
 };
-use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::content::Content;
-use crate::format::region::{HEAD_BYTES, RegionHead, RegionKind};
+use crate::format::region::{HEADER_BYTES, RegionHeader, RegionKind};
 use crate::open::source::{check_inside, read, slice};
-use crate::read::file::opened_column::{OpenedColumn, disagree};
-use crate::read::file::state::{ChunkFront, ChunkLocation, Verification, in_chunk};
+use crate::read::file::column_inner::{ColumnInner, index_mismatch};
+use crate::read::file::state::{ChunkBlockIndex, ChunkLocation, Verification, in_chunk};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -32,10 +32,10 @@ use std::sync::atomic::Ordering;
 /// Reads a chunk and checks it as the reader's policy asks. `buffer` is for the bytes of a file
 /// that is not in memory.
 pub(in crate::read) fn load_chunk<'a>(
-    column: &'a OpenedColumn,
+    column: &'a ColumnInner,
     location: &ChunkLocation,
     buffer: &'a mut Vec<u8>,
-) -> Result<(ChunkHead, &'a [u8])> {
+) -> Result<(ChunkHeader, &'a [u8])> {
     let bytes = fetch_bytes(column, &location.entry, buffer)?;
     check_chunk_bytes(column, location, bytes)
 }
@@ -43,16 +43,16 @@ pub(in crate::read) fn load_chunk<'a>(
 /// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was checked
 /// before is not checked again: the bytes are the same.
 pub(in crate::read) fn chunk_in_memory<'a>(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     file: &'a [u8],
-) -> Result<(ChunkHead, &'a [u8])> {
+) -> Result<(ChunkHeader, &'a [u8])> {
     let bytes = slice(file, location.entry.offset, chunk_bytes(&location.entry)?)?;
     if !column.is_open(location.chunk) {
         return check_chunk_bytes(column, location, bytes);
     }
-    let (head, body) = split_head(bytes)?;
-    let chunk = ChunkHead::of_checked(column.index().number, location.entry, head);
+    let (header, body) = split_header(bytes)?;
+    let chunk = ChunkHeader::of_checked(column.index().number, location.entry, header);
     column.file.check_decoded_bytes(chunk.raw_bytes.into())?;
     Ok((chunk, body))
 }
@@ -61,28 +61,28 @@ pub(in crate::read) fn chunk_in_memory<'a>(
 /// chunk in blocks, checks the front; [`check_blocks`] checks its blocks when they are used, so
 /// that damage of one costs no sample of another.
 pub(in crate::read) fn check_chunk_bytes<'a>(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     bytes: &'a [u8],
-) -> Result<(ChunkHead, &'a [u8])> {
-    let (head, chunk, body) = split_chunk(column, &location.entry, bytes)?;
+) -> Result<(ChunkHeader, &'a [u8])> {
+    let (header, chunk, body) = split_chunk(column, &location.entry, bytes)?;
     if column.is_checked(location.chunk) {
         return Ok((chunk, body));
     }
     let is_never = column.file.verification == Verification::Never;
     if !is_never && is_in_blocks(&location.entry)? {
-        if !column.checked(location.chunk).has_front() {
+        if !column.checked(location.chunk).has_block_index() {
             let before = bytes_before_values(column, &chunk, bytes)?;
-            check_front(front_in(bytes, before)?)?;
-            check_stored_blocks(column, &chunk, body)?;
+            check_block_index(block_index_in(bytes, before)?)?;
+            check_raw_blocks(column, &chunk, body)?;
             check_raw_bytes(column, &chunk, body)?;
-            column.index().checked_blocks.set_front(location.chunk);
+            column.index().checked_blocks.set_block_index(location.chunk);
         }
         return Ok((chunk, body));
     }
     match is_never {
-        true => check_stored_blocks(column, &chunk, body)?,
-        false => head.check_body(body)?,
+        true => check_raw_blocks(column, &chunk, body)?,
+        false => header.check_body(body)?,
     }
     check_raw_bytes(column, &chunk, body)?;
     column.index().checked_chunks.set(location.chunk);
@@ -92,31 +92,31 @@ pub(in crate::read) fn check_chunk_bytes<'a>(
 /// Checks the decoded length that the head of a chunk states: it is that of the part table,
 /// or that of the samples. Decoding compares it again, but values that are used as they are
 /// stored are not decoded. `body` has the part table.
-fn check_raw_bytes(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> Result<()> {
-    let values = parts(column.layout(), head, body)?.values;
-    let expected = u64::from(head.entry.sample_count).checked_mul(u64_of(column.layout().inner_bytes));
-    if head.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
+fn check_raw_bytes(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
+    let values = parts(column.layout(), header, body)?.values;
+    let expected = u64::from(header.entry.sample_count).checked_mul(u64_of(column.layout().inner_bytes));
+    if header.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
         return Ok(());
     }
-    let message = format!("the head of the chunk states {} decoded bytes, not those of its samples", head.raw_bytes);
+    let message = format!("the head of the chunk states {} decoded bytes, not those of its samples", header.raw_bytes);
     Err(Error::corrupt("R-4.5", message))
 }
 
 /// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
-fn check_stored_blocks(column: &OpenedColumn, head: &ChunkHead, body: &[u8]) -> Result<()> {
-    let encoding = encoding(head.entry.encoding)?;
-    let is_stored = encoding.is_in_blocks() && encoding.is_identity();
-    if !is_stored || parts(column.layout(), head, body)?.values.raw_bytes == 0 {
+fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
+    let encoding = encoding(header.entry.encoding)?;
+    let is_raw = encoding.is_in_blocks() && encoding.is_identity();
+    if !is_raw || parts(column.layout(), header, body)?.values.raw_bytes == 0 {
         return Ok(());
     }
-    values_in_blocks(column.layout(), head, Body::whole(body))?.check_raw()
+    values_in_blocks(column.layout(), header, Body::whole(body))?.check_raw()
 }
 
 /// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that they
 /// were checked. The error of a damaged block has the samples that are lost with it, which
 /// `content` tells.
 pub(in crate::read) fn check_blocks(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     part: &StoredPart<'_>,
     content: &Content<'_>,
@@ -125,14 +125,14 @@ pub(in crate::read) fn check_blocks(
     if bytes.is_empty() {
         return Ok(());
     }
-    let (blocks, count) = (part.blocks_at(bytes), part.front.block_count());
+    let (blocks, count) = (part.blocks_at(bytes), part.block_index.block_count());
     let missing = column.checked(location.chunk).missing(&blocks, count);
     if missing.is_empty() {
         return Ok(());
     }
     // a block that was not read cannot be checked: units are not completed then
-    let due = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
-    if part.check_crcs_of(&due).is_err() {
+    let expected = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
+    if part.check_crcs_of(&expected).is_err() {
         // damage of another block of a unit costs these bytes nothing
         return blocks.into_iter().try_for_each(|block| {
             // below the block count
@@ -140,7 +140,7 @@ pub(in crate::read) fn check_blocks(
                 .map_err(|error| with_lost_samples(column, error, location, part, content, block))
         });
     }
-    if column.index().checked_blocks.set_blocks(location.chunk, &due, count) {
+    if column.index().checked_blocks.set_blocks(location.chunk, &expected, count) {
         column.index().checked_chunks.set(location.chunk);
     }
     Ok(())
@@ -149,7 +149,7 @@ pub(in crate::read) fn check_blocks(
 /// Adds the samples with a byte in a damaged block to its error, whatever was asked for.
 #[cold]
 fn with_lost_samples(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     error: Error,
     location: &ChunkLocation,
     part: &StoredPart<'_>,
@@ -165,17 +165,17 @@ fn with_lost_samples(
 
 /// Reads a chunk and checks its head, but not its body.
 pub(in crate::read) fn fetch_chunk<'a>(
-    column: &'a OpenedColumn,
+    column: &'a ColumnInner,
     entry: &ChunkEntry,
     buffer: &'a mut Vec<u8>,
-) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
+) -> Result<(RegionHeader, ChunkHeader, &'a [u8])> {
     let bytes = fetch_bytes(column, entry, buffer)?;
     split_chunk(column, entry, bytes)
 }
 
 /// Reads head and body of a chunk, and checks neither.
 pub(in crate::read) fn fetch_bytes<'a>(
-    column: &'a OpenedColumn,
+    column: &'a ColumnInner,
     entry: &ChunkEntry,
     buffer: &'a mut Vec<u8>,
 ) -> Result<&'a [u8]> {
@@ -184,72 +184,72 @@ pub(in crate::read) fn fetch_bytes<'a>(
 
 /// Checks the head of a chunk, but not its body.
 fn split_chunk<'a>(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     entry: &ChunkEntry,
     bytes: &'a [u8],
-) -> Result<(RegionHead, ChunkHead, &'a [u8])> {
-    let (head, body) = split_head(bytes)?;
-    let (head, chunk) = parse_chunk_head(column, entry, head)?;
+) -> Result<(RegionHeader, ChunkHeader, &'a [u8])> {
+    let (header, body) = split_header(bytes)?;
+    let (header, chunk) = parse_chunk_header(column, entry, header)?;
     column.file.check_decoded_bytes(chunk.raw_bytes.into())?;
-    Ok((head, chunk, body))
+    Ok((header, chunk, body))
 }
 
 /// Reads and checks the head of a chunk; its body is not touched.
-pub(in crate::read) fn chunk_head(column: &OpenedColumn, entry: &ChunkEntry) -> Result<ChunkHead> {
-    let head = column.file.bytes().array(entry.offset)?;
-    parse_chunk_head(column, entry, &head).map(|(_, chunk)| chunk)
+pub(in crate::read) fn chunk_header(column: &ColumnInner, entry: &ChunkEntry) -> Result<ChunkHeader> {
+    let header = column.file.bytes().array(entry.offset)?;
+    parse_chunk_header(column, entry, &header).map(|(_, chunk)| chunk)
 }
 
 /// Checks the head of a chunk, and that the chunk may be decoded.
-fn checked_head(column: &OpenedColumn, entry: &ChunkEntry, bytes: &[u8; HEAD_BYTES]) -> Result<ChunkHead> {
-    let (_, chunk) = parse_chunk_head(column, entry, bytes)?;
+fn checked_header(column: &ColumnInner, entry: &ChunkEntry, bytes: &[u8; HEADER_BYTES]) -> Result<ChunkHeader> {
+    let (_, chunk) = parse_chunk_header(column, entry, bytes)?;
     column.file.check_decoded_bytes(chunk.raw_bytes.into()).map(|()| chunk)
 }
 
-fn parse_chunk_head(
-    column: &OpenedColumn,
+fn parse_chunk_header(
+    column: &ColumnInner,
     entry: &ChunkEntry,
-    bytes: &[u8; HEAD_BYTES],
-) -> Result<(RegionHead, ChunkHead)> {
-    let head = RegionHead::parse(bytes, entry.offset)?;
-    head.expect(RegionKind::Chunk, column.file.file_id)?;
-    let chunk = ChunkHead::parse(&head, column.file.columns.len())?;
+    bytes: &[u8; HEADER_BYTES],
+) -> Result<(RegionHeader, ChunkHeader)> {
+    let header = RegionHeader::parse(bytes, entry.offset)?;
+    header.expect(RegionKind::Chunk, column.file.file_id)?;
+    let chunk = ChunkHeader::parse(&header, column.file.columns.len())?;
     if chunk.column != column.index().number || chunk.entry != *entry {
-        return Err(disagree("the chunk's head"));
+        return Err(index_mismatch("the chunk's head"));
     }
-    Ok((head, chunk))
+    Ok((header, chunk))
 }
 
 /// Returns the length of the values of a chunk whose samples can be read alone: the file is not in
 /// memory, the chunk consists of samples as they are, and it was checked before, or the reader's
 /// policy asks for no more than its head.
-pub(in crate::read) fn readable_alone(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<usize>> {
+pub(in crate::read) fn seekable_value_bytes(column: &ColumnInner, location: &ChunkLocation) -> Result<Option<usize>> {
     let entry = &location.entry;
     let layout = column.layout();
     // the checksum may have been right of a chunk that decoding refused
-    let due = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
+    let expected = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
     let encoding = encoding(entry.encoding)?;
     let whole = match encoding.is_in_blocks() {
-        true => due.is_some_and(|due| due < entry.stored_bytes.into()),
-        false => due == Some(entry.stored_bytes.into()),
+        true => expected.is_some_and(|expected| expected < entry.stored_bytes.into()),
+        false => expected == Some(entry.stored_bytes.into()),
     };
     let plain = encoding.is_identity() && whole && !layout.has_shape() && !entry.has_parts();
     if !plain || column.file.bytes().memory().is_some() {
         return Ok(None);
     }
-    let checked = column.is_checked(location.chunk) || check_head_alone(column, location)?;
-    Ok(due.and_then(|due| usize::try_from(due).ok()).filter(|_| checked))
+    let checked = column.is_checked(location.chunk) || check_header_only(column, location)?;
+    Ok(expected.and_then(|expected| usize::try_from(expected).ok()).filter(|_| checked))
 }
 
 /// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
-fn check_head_alone(column: &OpenedColumn, location: &ChunkLocation) -> Result<bool> {
+fn check_header_only(column: &ColumnInner, location: &ChunkLocation) -> Result<bool> {
     if column.file.verification != Verification::Never {
         return Ok(false);
     }
-    let head = chunk_head(column, &location.entry)?;
+    let header = chunk_header(column, &location.entry)?;
     // else, which loading names
-    let due = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
-    let right = u64::from(head.raw_bytes) == due;
+    let expected = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
+    let right = u64::from(header.raw_bytes) == expected;
     if right {
         column.index().checked_chunks.set(location.chunk);
     }
@@ -264,63 +264,66 @@ pub(in crate::read) fn is_in_blocks(entry: &ChunkEntry) -> Result<bool> {
 
 /// Returns the body of a chunk up to its first block. `bytes` are those of the chunk, of which
 /// `before` precede the values.
-fn front_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
-    let end = bytes.get(before..).and_then(front_bytes).and_then(|front| before.checked_add(front));
-    end.and_then(|end| bytes.get(HEAD_BYTES..end)).ok_or_else(cut_off)
+fn block_index_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
+    let end = bytes.get(before..).and_then(block_index_bytes).and_then(|block_index| before.checked_add(block_index));
+    end.and_then(|end| bytes.get(HEADER_BYTES..end)).ok_or_else(beyond_chunk)
 }
 
-fn split_head(bytes: &[u8]) -> Result<(&[u8; HEAD_BYTES], &[u8])> {
+fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
 }
 
 /// Returns the length of head and body.
 pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
-    let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEAD_BYTES));
+    let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEADER_BYTES));
     length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))
 }
 
 #[cold]
-fn cut_off() -> Error {
-    Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond the chunk")
+fn beyond_chunk() -> Error {
+    Error::corrupt("R-5.14", "the block index of a chunk in blocks reaches beyond the chunk")
 }
 
 /// See [`first_read_bytes`].
-const FIRST_READ: usize = 1024;
+const FIRST_READ_BYTES: usize = 1024;
 /// Bytes that are prefetched before and after the place where a block is guessed.
-const GUESSED_BYTES: u64 = 1 << 10;
+const GUESS_MARGIN_BYTES: u64 = 1 << 10;
 
 /// Returns the front of a chunk whose blocks are to be read alone: the file is not in memory, and
 /// the chunk is long enough.
-pub(in crate::read) fn front_of(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<Arc<ChunkFront>>> {
-    if !has_front(column, &location.entry)? {
+pub(in crate::read) fn block_index_of(
+    column: &ColumnInner,
+    location: &ChunkLocation,
+) -> Result<Option<Arc<ChunkBlockIndex>>> {
+    if !has_block_index(column, &location.entry)? {
         return Ok(None);
     }
-    if let Some(front) = column.index().fronts.get(location.chunk) {
-        return Ok(Some(front));
+    if let Some(block_index) = column.index().block_indexes.get(location.chunk) {
+        return Ok(Some(block_index));
     }
-    let front = read_front(column, location).map_err(|error| in_chunk(error, location))?;
-    let front = Arc::new(front);
-    if front.is_cacheable() {
-        column.index().fronts.insert(location.chunk, &front);
+    let block_index = read_block_index(column, location).map_err(|error| in_chunk(error, location))?;
+    let block_index = Arc::new(block_index);
+    if block_index.is_cacheable() {
+        column.index().block_indexes.insert(location.chunk, &block_index);
     }
-    Ok(Some(front))
+    Ok(Some(block_index))
 }
 
 /// Returns whether the blocks of a chunk are read alone: the file is not in memory, and the chunk
 /// is long enough.
-fn has_front(column: &OpenedColumn, entry: &ChunkEntry) -> Result<bool> {
+fn has_block_index(column: &ColumnInner, entry: &ChunkEntry) -> Result<bool> {
     Ok(reads_blocks(column, entry) && is_in_blocks(entry)? && column.file.bytes().memory().is_none())
 }
 
 /// Adds the ranges of front and block of a sample, if blocks of its chunk are read alone.
-pub(in crate::read) fn front_ranges(
-    column: &OpenedColumn,
+pub(in crate::read) fn block_index_ranges(
+    column: &ColumnInner,
     location: &ChunkLocation,
     sample: u64,
     out: &mut Vec<Range<u64>>,
 ) -> Result<()> {
     let entry = &location.entry;
-    if !has_front(column, entry)? {
+    if !has_block_index(column, entry)? {
         return Ok(());
     }
     memory::reserve(out, 2)?;
@@ -333,12 +336,12 @@ pub(in crate::read) fn front_ranges(
 /// as in the chunk before, and all were equally long: it is read at the same time as the front,
 /// which would tell. `None` if blocks of the chunk are not read alone.
 pub(in crate::read) fn guessed_block(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     sample: u64,
 ) -> Result<Option<Range<u64>>> {
     let entry = &location.entry;
-    if !has_front(column, entry)? {
+    if !has_block_index(column, entry)? {
         return Ok(None);
     }
     let block_samples = column.index().block_samples.load(Ordering::Relaxed);
@@ -347,66 +350,66 @@ pub(in crate::read) fn guessed_block(
     // fewer than 2^24 samples, and 2^32 bytes
     let at = |block: u64| block.saturating_mul(block_samples).saturating_mul(bytes) / samples;
     let in_file = |byte: u64| entry.offset.saturating_add(byte.min(bytes));
-    let start = in_file(at(block).saturating_sub(GUESSED_BYTES));
-    let end = in_file(at(block.saturating_add(1)).saturating_add(GUESSED_BYTES));
+    let start = in_file(at(block).saturating_sub(GUESS_MARGIN_BYTES));
+    let end = in_file(at(block.saturating_add(1)).saturating_add(GUESS_MARGIN_BYTES));
     Ok(Some(start..end))
 }
 
 /// Notes how many samples a block has: of ragged ones about. `values` begins with the front.
-fn note_block(column: &OpenedColumn, head: &ChunkHead, values: &[u8]) -> Result<()> {
-    let encoding = encoding(head.entry.encoding)?;
-    let first = first_block_elements(values, |front| encoding.table_bytes(front));
+fn record_block_size(column: &ColumnInner, header: &ChunkHeader, values: &[u8]) -> Result<()> {
+    let encoding = encoding(header.entry.encoding)?;
+    let first = first_block_elements(values, |block_index| encoding.table_bytes(block_index));
     let elements = u64::from(first.filter(|_| encoding.is_in_blocks()).unwrap_or(0));
     let bytes = elements.saturating_mul(u64_of(column.layout().element_bytes)); // fewer than 2^20
-    let sample_bytes = head.raw_bytes.checked_div(head.entry.sample_count).unwrap_or(0).max(1);
+    let sample_bytes = header.raw_bytes.checked_div(header.entry.sample_count).unwrap_or(0).max(1);
     column.index().block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);
     Ok(())
 }
 
 /// Returns whether blocks of a chunk are read alone, by position: it is long enough.
-pub(in crate::read) fn reads_blocks(column: &OpenedColumn, entry: &ChunkEntry) -> bool {
-    let least = u64_of(LEAST_IN_BLOCKS).max(column.file.source.coalesce().gap_bytes.saturating_mul(2));
-    u64::from(entry.stored_bytes) >= least
+pub(in crate::read) fn reads_blocks(column: &ColumnInner, entry: &ChunkEntry) -> bool {
+    let min_bytes = u64_of(MIN_BLOCKED_BYTES).max(column.file.source.coalesce().gap_bytes.saturating_mul(2));
+    u64::from(entry.stored_bytes) >= min_bytes
 }
 
 /// Reads the front of a chunk in blocks, and checks it as the reader's policy asks.
-pub(in crate::read) fn read_front(column: &OpenedColumn, location: &ChunkLocation) -> Result<ChunkFront> {
+pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLocation) -> Result<ChunkBlockIndex> {
     let entry = &location.entry;
-    let most = chunk_bytes(entry)?;
-    check_inside(&*column.file.source, entry.offset, most)?;
+    let max_bytes = chunk_bytes(entry)?;
+    check_inside(&*column.file.source, entry.offset, max_bytes)?;
     let mut bytes = Vec::new();
     read_up_to(column, location, first_read_bytes(entry), &mut bytes)?;
-    let head = checked_head(column, entry, split_head(&bytes)?.0)?;
-    let before = bytes_before_values(column, &head, &bytes)?;
-    check_raw_bytes(column, &head, bytes.get(HEAD_BYTES..).unwrap_or(&[]))?;
+    let header = checked_header(column, entry, split_header(&bytes)?.0)?;
+    let before = bytes_before_values(column, &header, &bytes)?;
+    check_raw_bytes(column, &header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
     // the bytes that state its length: outside the body is refused with the front
-    read_up_to(column, location, before.saturating_add(FRONT_HEAD_BYTES).min(most), &mut bytes)?;
+    read_up_to(column, location, before.saturating_add(BLOCK_INDEX_HEADER_BYTES).min(max_bytes), &mut bytes)?;
     let values = bytes.get(before..).unwrap_or(&[]);
-    let stated = front_bytes(values).ok_or_else(cut_off)?;
-    note_block(column, &head, values)?;
-    let end = before.checked_add(stated).filter(|&end| end <= most).ok_or_else(cut_off)?;
+    let stated = block_index_bytes(values).ok_or_else(beyond_chunk)?;
+    record_block_size(column, &header, values)?;
+    let end = before.checked_add(stated).filter(|&end| end <= max_bytes).ok_or_else(beyond_chunk)?;
     read_up_to(column, location, end, &mut bytes)?;
     bytes.truncate(end);
-    bytes.drain(..HEAD_BYTES.min(bytes.len()));
+    bytes.drain(..HEADER_BYTES.min(bytes.len()));
     match column.file.verification {
         Verification::Never => column.index().checked_chunks.set(location.chunk),
-        _ => check_front(&bytes)?,
+        _ => check_block_index(&bytes)?,
     }
-    Ok(ChunkFront::new(location, head, bytes))
+    Ok(ChunkBlockIndex::new(location, header, bytes))
 }
 
 /// Returns the length of head, part table, validity and shape.
-fn bytes_before_values(column: &OpenedColumn, head: &ChunkHead, bytes: &[u8]) -> Result<usize> {
-    let parts = parts(column.layout(), head, bytes.get(HEAD_BYTES..).unwrap_or(&[]))?;
-    if !head.entry.has_parts() {
-        return Ok(HEAD_BYTES);
+fn bytes_before_values(column: &ColumnInner, header: &ChunkHeader, bytes: &[u8]) -> Result<usize> {
+    let parts = parts(column.layout(), header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
+    if !header.entry.has_parts() {
+        return Ok(HEADER_BYTES);
     }
-    let [.., values] = parts.ranges().ok_or_else(cut_off)?;
-    Ok(values.start.saturating_add(HEAD_BYTES))
+    let [.., values] = parts.ranges().ok_or_else(beyond_chunk)?;
+    Ok(values.start.saturating_add(HEADER_BYTES))
 }
 
 /// Reads the bytes of a chunk that `bytes`, its start, lacks of a length.
-fn read_up_to(column: &OpenedColumn, location: &ChunkLocation, length: usize, bytes: &mut Vec<u8>) -> Result<()> {
+fn read_up_to(column: &ColumnInner, location: &ChunkLocation, length: usize, bytes: &mut Vec<u8>) -> Result<()> {
     let have = bytes.len();
     if have >= length {
         return Ok(());
@@ -418,5 +421,5 @@ fn read_up_to(column: &OpenedColumn, location: &ChunkLocation, length: usize, by
 
 /// Returns the bytes of a chunk that are read first: most fronts are shorter.
 pub(in crate::read) fn first_read_bytes(entry: &ChunkEntry) -> usize {
-    chunk_bytes(entry).map_or(FIRST_READ, |bytes| bytes.min(FIRST_READ))
+    chunk_bytes(entry).map_or(FIRST_READ_BYTES, |bytes| bytes.min(FIRST_READ_BYTES))
 }

@@ -10,12 +10,12 @@ use crate::bytes::le::{self, u64_of};
 use crate::bytes::memory;
 use crate::codec::{Body, ChunkDecoder, EncodedChunk, RawChunk, StoredChunk, decode_intact};
 use crate::format::content::{Content, validity_bytes};
-use crate::format::region::RegionHead;
+use crate::format::region::RegionHeader;
 use crate::format::schema::Layout;
 use crate::read::buffer::ColumnBuffer;
 use crate::read::chunk::chunk_bytes::fetch_chunk;
 use crate::read::decode::staging::{chunk_parts, push_sample, stage_null, stage_sample};
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result};
 
 /// Memory for chunks, used again for each.
@@ -32,7 +32,7 @@ impl ChunkScratch {
 
 /// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
 pub(in crate::read) fn stored_chunk(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     chunk: u64,
     scratch: &mut ChunkScratch,
 ) -> Result<(EncodedChunk, u64)> {
@@ -42,23 +42,25 @@ pub(in crate::read) fn stored_chunk(
         // changed since
         region.check_body(body)?;
         let side = decoder.side_facts(stored)?;
-        let chunk = EncodedChunk { head: *stored.head, body: memory::copied(body)?, side_encodings: side.encodings };
+        let chunk =
+            EncodedChunk { header: *stored.header, body: memory::copied(body)?, side_encodings: side.encodings };
         Ok((chunk, side.null_count))
     })
 }
 
 /// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`: the
 /// first of a new chunk is `first_sample`. None of the samples is lost.
-pub(in crate::read) fn some_of_chunk(
-    column: &OpenedColumn,
+pub(in crate::read) fn select_from_chunk(
+    column: &ColumnInner,
     chunk: u64,
     samples: &[Option<usize>],
     first_sample: u64,
     scratch: &mut ChunkScratch,
 ) -> Result<RawChunk> {
     with_chunk(column, chunk, scratch, |region, stored, decoder| {
-        let listed = column.index().listed.as_ref();
-        let lost = listed.map_or(Vec::new(), |listed| listed.lost().positions_in(&stored.head.entry.samples()));
+        let salvaged_chunks = column.index().salvaged_chunks.as_ref();
+        let lost = salvaged_chunks
+            .map_or(Vec::new(), |salvaged_chunks| salvaged_chunks.lost().positions_in(&stored.header.entry.samples()));
         let intact;
         let content = if lost.is_empty() {
             region.check_body(stored.body.start())?; // each time, as above
@@ -68,24 +70,25 @@ pub(in crate::read) fn some_of_chunk(
             intact = decode_intact(stored, &lost, decoder)?;
             Content { values: &intact, ..decoder.content(stored.body) }
         };
-        let mut raw = some_of(stored.layout, &content, samples)?;
-        (raw.column, raw.first_sample) = (usize::try_from(stored.head.column).unwrap_or(usize::MAX), first_sample);
+        let mut raw = select(stored.layout, &content, samples)?;
+        (raw.column, raw.first_sample) = (usize::try_from(stored.header.column).unwrap_or(usize::MAX), first_sample);
         Ok(raw)
     })
 }
 
 fn with_chunk<T>(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     chunk: u64,
     scratch: &mut ChunkScratch,
-    then: impl FnOnce(&RegionHead, &StoredChunk<'_>, &mut ChunkDecoder) -> Result<T>,
+    then: impl FnOnce(&RegionHeader, &StoredChunk<'_>, &mut ChunkDecoder) -> Result<T>,
 ) -> Result<T> {
     let take = || {
         let location = column.locate_chunk(chunk)?;
         let entry = location.ok_or_else(|| Error::bad_argument(format!("there is no chunk {chunk}")))?.entry;
         let copy = || {
-            let (region, head, body) = fetch_chunk(column, &entry, &mut scratch.buffer)?;
-            let stored = StoredChunk { layout: column.layout(), tables: column, head: &head, body: Body::whole(body) };
+            let (region, header, body) = fetch_chunk(column, &entry, &mut scratch.buffer)?;
+            let stored =
+                StoredChunk { layout: column.layout(), tables: column, header: &header, body: Body::whole(body) };
             then(&region, &stored, &mut scratch.decoder)
         };
         copy().map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))
@@ -122,7 +125,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
 }
 
 /// Returns the samples `samples` of a chunk, as they are handed to an encoder.
-fn some_of(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
+fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     if layout.is_nested() {
         return nested_samples(layout, content, samples);
     }

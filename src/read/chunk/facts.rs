@@ -5,16 +5,16 @@
 //! reads and decodes the values, and encodes them with every encoding of this build.
 
 use super::chunk_bytes::{
-    chunk_bytes, chunk_head, fetch_chunk, first_read_bytes, is_in_blocks, read_front, reads_blocks,
+    chunk_bytes, chunk_header, fetch_chunk, first_read_bytes, is_in_blocks, read_block_index, reads_blocks,
 };
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::{
-    Anatomy, Body, Choice, ChunkDecoder, Section, StoredChunk, Trial, Values, encoding_name, values_in_blocks,
+    Body, Choice, ChunkDecoder, Description, Section, StoredChunk, Trial, Values, encoding_name, values_in_blocks,
 };
-use crate::format::region::{HEAD, HEAD_BYTES};
-use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
+use crate::format::region::{HEADER_BYTES, HEADER_LEN};
+use crate::read::file::column_inner::ColumnInner;
+use crate::read::file::state::{ChunkBlockIndex, ChunkLocation, in_chunk};
 use crate::{Profile, Result};
 use std::ops::Range;
 
@@ -32,16 +32,16 @@ pub struct ChunkInfo {
     pub raw_bytes: u64,
 }
 
-pub(in crate::read) fn chunk_info(column: &OpenedColumn, location: &ChunkLocation) -> Result<ChunkInfo> {
+pub(in crate::read) fn chunk_info(column: &ColumnInner, location: &ChunkLocation) -> Result<ChunkInfo> {
     let entry = &location.entry;
     let layout = column.layout();
     let raw_bytes = if entry.has_parts() || layout.has_shape() {
-        chunk_head(column, entry)?.raw_bytes.into()
+        chunk_header(column, entry)?.raw_bytes.into()
     } else {
         // samples, and nothing else
         u64::from(entry.sample_count).saturating_mul(u64_of(layout.inner_bytes))
     };
-    let start = entry.offset.saturating_add(HEAD);
+    let start = entry.offset.saturating_add(HEADER_LEN);
     Ok(ChunkInfo {
         samples: entry.samples(),
         file_range: start..start.saturating_add(entry.stored_bytes.into()),
@@ -56,7 +56,7 @@ pub(in crate::read) fn chunk_info(column: &OpenedColumn, location: &ChunkLocatio
 pub struct ChunkBlocks {
     /// The range in the file of what precedes the first block: nulls, extents, lists, and the
     /// front, which lists the blocks. A reader by position reads it once.
-    pub front: Range<u64>,
+    pub block_index: Range<u64>,
     /// At least one, in the order of the file. They follow each other without a gap.
     pub blocks: Vec<BlockInfo>,
 }
@@ -80,7 +80,7 @@ pub struct BlockInfo {
 pub struct ColdRead {
     /// The bytes that are read once for many samples: head, nulls, extents and front. 0 if the
     /// chunk is read whole.
-    pub front_bytes: u64,
+    pub block_index_bytes: u64,
     /// The bytes that are read for each sample, on average: its blocks, or head and body of the
     /// chunk.
     pub sample_bytes: u64,
@@ -89,7 +89,7 @@ pub struct ColdRead {
 impl ColdRead {
     /// Returns the bytes that are read for the first sample, on average.
     pub fn bytes(&self) -> u64 {
-        self.front_bytes.saturating_add(self.sample_bytes)
+        self.block_index_bytes.saturating_add(self.sample_bytes)
     }
 }
 
@@ -106,26 +106,29 @@ fn length(range: &Range<u64>) -> u64 {
 }
 
 /// Returns the blocks of a chunk; `None` if its values are not in blocks.
-pub(in crate::read) fn chunk_blocks(column: &OpenedColumn, location: &ChunkLocation) -> Result<Option<ChunkBlocks>> {
+pub(in crate::read) fn chunk_blocks(column: &ColumnInner, location: &ChunkLocation) -> Result<Option<ChunkBlocks>> {
     if !is_in_blocks(&location.entry)? {
         return Ok(None);
     }
-    let front = read_front(column, location);
-    front.and_then(|front| blocks_in(column, &front)).map(Some).map_err(|error| in_chunk(error, location))
+    let block_index = read_block_index(column, location);
+    block_index
+        .and_then(|block_index| blocks_in(column, &block_index))
+        .map(Some)
+        .map_err(|error| in_chunk(error, location))
 }
 
-fn blocks_in(column: &OpenedColumn, front: &ChunkFront) -> Result<ChunkBlocks> {
-    let body = Body::whole(front.body());
+fn blocks_in(column: &ColumnInner, block_index: &ChunkBlockIndex) -> Result<ChunkBlocks> {
+    let body = Body::whole(block_index.body());
     let mut decoder = ChunkDecoder::new();
-    decoder.open(&StoredChunk { layout: column.layout(), tables: column, head: &front.head, body })?;
-    let start = front.location.entry.offset.saturating_add(HEAD);
-    let first_block = start.saturating_add(u64_of(front.body().len()));
-    let part = values_in_blocks(column.layout(), &front.head, body)?;
-    let mut blocks = memory::with_capacity(part.front.block_count())?;
-    for entry in part.front.blocks() {
+    decoder.open(&StoredChunk { layout: column.layout(), tables: column, header: &block_index.header, body })?;
+    let start = block_index.location.entry.offset.saturating_add(HEADER_LEN);
+    let first_block = start.saturating_add(u64_of(block_index.body().len()));
+    let part = values_in_blocks(column.layout(), &block_index.header, body)?;
+    let mut blocks = memory::with_capacity(part.block_index.block_count())?;
+    for entry in part.block_index.blocks() {
         let entry = entry?;
         // stored bytes begin with the front
-        let offset = |stored: usize| first_block.saturating_add(u64_of(stored.saturating_sub(part.front.bytes)));
+        let offset = |stored: usize| first_block.saturating_add(u64_of(stored.saturating_sub(part.block_index.bytes)));
         blocks.push(BlockInfo {
             samples: 0..0,
             file_range: offset(entry.stored.start)..offset(entry.stored.end),
@@ -133,7 +136,7 @@ fn blocks_in(column: &OpenedColumn, front: &ChunkFront) -> Result<ChunkBlocks> {
         });
     }
     let (content, bytes) = (decoder.content(body), decoder.encoded_bytes().unwrap_or(0));
-    for (i, sample) in (0..content.sample_count).zip(front.location.entry.samples()) {
+    for (i, sample) in (0..content.sample_count).zip(block_index.location.entry.samples()) {
         // below the chunk's sample count
         let values = content.range_within(column.layout(), &(i..i + 1), bytes)?;
         if values.is_empty() {
@@ -144,12 +147,12 @@ fn blocks_in(column: &OpenedColumn, front: &ChunkFront) -> Result<ChunkBlocks> {
             block.samples = first..sample.saturating_add(1);
         }
     }
-    Ok(ChunkBlocks { front: start..first_block, blocks })
+    Ok(ChunkBlocks { block_index: start..first_block, blocks })
 }
 
 /// Returns the cost of a sample of a chunk. `blocks` are those of the chunk.
 pub(in crate::read) fn cold_read(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     blocks: Option<&ChunkBlocks>,
 ) -> Result<ColdRead> {
@@ -157,11 +160,11 @@ pub(in crate::read) fn cold_read(
     let samples = u64::from(location.entry.sample_count);
     // a chunk of one sample is read whole
     let blocks = blocks.filter(|_| samples > 1 && reads_blocks(column, &location.entry));
-    let Some(blocks) = blocks else { return Ok(ColdRead { front_bytes: 0, sample_bytes: whole }) };
-    let front = usize::try_from(length(&blocks.front)).unwrap_or(usize::MAX).saturating_add(HEAD_BYTES);
+    let Some(blocks) = blocks else { return Ok(ColdRead { block_index_bytes: 0, sample_bytes: whole }) };
+    let block_index = usize::try_from(length(&blocks.block_index)).unwrap_or(usize::MAX).saturating_add(HEADER_BYTES);
     let sample_bytes = blocks.bytes_of_samples().div_ceil(samples.into()); // at least 2 samples
     Ok(ColdRead {
-        front_bytes: u64_of(front.max(first_read_bytes(&location.entry))),
+        block_index_bytes: u64_of(block_index.max(first_read_bytes(&location.entry))),
         sample_bytes: u64::try_from(sample_bytes).unwrap_or(u64::MAX),
     })
 }
@@ -225,9 +228,9 @@ impl Explanation {
 }
 
 /// Explains a chunk.
-pub(in crate::read) fn explain(column: &OpenedColumn, location: &ChunkLocation) -> Result<Explanation> {
+pub(in crate::read) fn explain(column: &ColumnInner, location: &ChunkLocation) -> Result<Explanation> {
     with_values(column, location, |values| {
-        let Anatomy { transform, sections } = values.anatomy()?;
+        let Description { transform, sections } = values.description()?;
         let trials = values.trials()?;
         let blocks = chunk_blocks(column, location)?;
         Ok(Explanation {
@@ -247,25 +250,25 @@ pub(in crate::read) fn explain(column: &OpenedColumn, location: &ChunkLocation) 
 }
 
 /// Returns the regret of a profile for a chunk: see [`Column::regret`](crate::Column::regret).
-pub(in crate::read) fn regret(column: &OpenedColumn, location: &ChunkLocation, profile: Profile) -> Result<f64> {
+pub(in crate::read) fn regret(column: &ColumnInner, location: &ChunkLocation, profile: Profile) -> Result<f64> {
     profile.check_built()?;
     with_values(column, location, |values| values.regret(profile))
 }
 
 /// Reads and decodes the values of a chunk.
 fn with_values<T>(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     then: impl FnOnce(&Values<'_>) -> Result<T>,
 ) -> Result<T> {
     let entry = &location.entry;
     let mut buffer = Vec::new();
-    let (region, head, body) = fetch_chunk(column, entry, &mut buffer)?;
+    let (region, header, body) = fetch_chunk(column, entry, &mut buffer)?;
     region.check_body(body)?;
     let values = Values::of_chunk(&StoredChunk {
         layout: column.layout(),
         tables: column,
-        head: &head,
+        header: &header,
         body: Body::whole(body),
     });
     then(&values.map_err(|error| error.with_offset(entry.offset).with_samples(entry.samples()))?)

@@ -10,4 +10,4 @@ pub(in crate::read) mod chunk_bytes;
 pub(in crate::read) mod copied_chunk;
 pub(in crate::read) mod facts;
 pub(in crate::read) mod open_chunk;
-pub(in crate::read) mod stored_parts;
+pub(in crate::read) mod part_ranges;

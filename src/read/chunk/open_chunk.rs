@@ -3,33 +3,33 @@
 //! A chunk is in one of three states. *Unread*: single samples are read from the file, which raw
 //! chunks of fixed samples allow. *Indexed*: the block index is in memory, and blocks are read as
 //! samples need them. *Loaded*: the body is in memory, and its values are used where they are,
-//! decoded sample by sample, or decoded whole once that pays ([`whole_chunk_pays`]).
+//! decoded sample by sample, or decoded whole once that pays ([`should_decode_whole`]).
 //!
 //! Blocks are checked where their bytes are first used: by [`OpenChunk::values_range`] if the
 //! values are used where they are, otherwise by [`OpenChunk::decode_range`], which parses the block
 //! index once for the check and the decoder.
 
 use super::chunk_bytes::{check_blocks, chunk_in_memory, is_in_blocks};
-use super::stored_parts::{StoredParts, body_in, stored_blocks, stored_parts};
+use super::part_ranges::{PartRanges, body_in, part_ranges, stored_blocks};
 use crate::codec::{Body, ChunkDecoder, StoredBlock, StoredChunk, StoredPart};
-use crate::format::chunk::ChunkHead;
+use crate::format::chunk::ChunkHeader;
 use crate::format::content::Content;
-use crate::format::region::HEAD_BYTES;
-use crate::read::file::opened_column::OpenedColumn;
-use crate::read::file::state::{ChunkFront, ChunkLocation, in_chunk};
+use crate::format::region::HEADER_BYTES;
+use crate::read::file::column_inner::ColumnInner;
+use crate::read::file::state::{ChunkBlockIndex, ChunkLocation, in_chunk};
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A chunk is decoded whole if more than this many quarters of it were taken or are wanted.
-const WHOLE_FROM_QUARTERS: usize = 3;
+const DECODE_WHOLE_QUARTERS: usize = 3;
 /// A chunk is decoded whole once one in this many of its bytes was taken sample by sample, and one
 /// more sample is wanted. Reading all of its samples by one call each then costs little more than
 /// one decoding.
-const WHOLE_AFTER_ONE_IN: usize = 8;
+const DECODE_WHOLE_AFTER: usize = 8;
 /// The least number of bytes that a sample taken alone counts for: finding it costs about as much
 /// as decoding that many.
-const LEAST_SAMPLE_BYTES: usize = 1024;
+const MIN_SAMPLE_BYTES: usize = 1024;
 
 /// How much of a chunk is at hand.
 enum ChunkState {
@@ -39,42 +39,42 @@ enum ChunkState {
     Indexed,
     /// The whole body. `mapped`: its parts are used where they are stored, in a file in memory.
     /// Otherwise the decoder has validity and shape, and the values once they are decoded.
-    Loaded { mapped: Option<StoredParts> },
+    Loaded { mapped: Option<PartRanges> },
 }
 
 /// The chunk, if one is open.
-struct Opened {
+struct CurrentChunk {
     location: ChunkLocation,
     state: ChunkState,
     /// Bytes of the values that were read or decoded sample by sample.
-    taken: usize,
+    touched_bytes: usize,
 }
 
 /// A chunk, if one is open, and the memory to decode it. It has no stored bytes: calls get the
 /// body.
 pub(in crate::read) struct OpenChunk {
-    opened: Option<Opened>,
+    current: Option<CurrentChunk>,
     decoder: ChunkDecoder,
 }
 
 impl OpenChunk {
     pub(in crate::read) fn new() -> Self {
-        Self { opened: None, decoder: ChunkDecoder::new() }
+        Self { current: None, decoder: ChunkDecoder::new() }
     }
 
     #[inline]
     pub(in crate::read) fn location(&self) -> Option<&ChunkLocation> {
-        self.opened.as_ref().map(|opened| &opened.location)
+        self.current.as_ref().map(|current| &current.location)
     }
 
     #[inline]
     fn state(&self) -> Option<&ChunkState> {
-        self.opened.as_ref().map(|opened| &opened.state)
+        self.current.as_ref().map(|current| &current.state)
     }
 
     #[inline]
-    pub(in crate::read) fn holds(&self, location: &ChunkLocation) -> bool {
-        self.location().is_some_and(|opened| opened.chunk == location.chunk)
+    pub(in crate::read) fn is_at(&self, location: &ChunkLocation) -> bool {
+        self.location().is_some_and(|current| current.chunk == location.chunk)
     }
 
     /// Returns whether the body was read, so that no more of the chunk need be fetched.
@@ -90,7 +90,7 @@ impl OpenChunk {
     }
 
     #[inline]
-    fn mapped(&self) -> Option<&StoredParts> {
+    fn mapped(&self) -> Option<&PartRanges> {
         match self.state() {
             Some(ChunkState::Loaded { mapped }) => mapped.as_ref(),
             _ => None,
@@ -110,83 +110,88 @@ impl OpenChunk {
     }
 
     /// Returns the bytes of the values that were read or decoded sample by sample.
-    pub(in crate::read) fn taken(&self) -> usize {
-        self.opened.as_ref().map_or(0, |opened| opened.taken)
+    pub(in crate::read) fn touched_bytes(&self) -> usize {
+        self.current.as_ref().map_or(0, |current| current.touched_bytes)
     }
 
     #[inline]
     pub(in crate::read) fn close(&mut self) {
-        self.opened = None;
+        self.current = None;
     }
 
     #[inline]
-    fn hold(&mut self, location: &ChunkLocation, state: ChunkState, taken: usize) {
-        self.opened = Some(Opened { location: *location, state, taken });
+    fn set_current(&mut self, location: &ChunkLocation, state: ChunkState, touched_bytes: usize) {
+        self.current = Some(CurrentChunk { location: *location, state, touched_bytes });
     }
 
-    /// Holds a chunk whose samples are read individually. `taken` of its bytes were read before.
-    pub(in crate::read) fn hold_unread(&mut self, location: &ChunkLocation, value_bytes: usize, taken: usize) {
-        self.hold(location, ChunkState::Unread { value_bytes }, taken);
+    /// Holds a chunk whose samples are read individually. `touched_bytes` of its bytes were read before.
+    pub(in crate::read) fn open_unread(&mut self, location: &ChunkLocation, value_bytes: usize, touched_bytes: usize) {
+        self.set_current(location, ChunkState::Unread { value_bytes }, touched_bytes);
     }
 
     /// Holds a chunk whose parts are used where they are stored.
     #[inline]
-    pub(in crate::read) fn hold_mapped(&mut self, location: &ChunkLocation, parts: StoredParts) {
-        self.hold(location, ChunkState::Loaded { mapped: Some(parts) }, 0);
+    pub(in crate::read) fn open_mapped(&mut self, location: &ChunkLocation, parts: PartRanges) {
+        self.set_current(location, ChunkState::Loaded { mapped: Some(parts) }, 0);
     }
 
     /// Opens a chunk of a file that is in memory, checked as the reader's policy asks.
     pub(in crate::read) fn open_in_memory(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         location: &ChunkLocation,
         file: &[u8],
     ) -> Result<()> {
         self.close();
-        if let Some(parts) = stored_parts(column, file, location).map_err(|error| in_chunk(error, location))? {
-            self.hold_mapped(location, parts);
+        if let Some(parts) = part_ranges(column, file, location).map_err(|error| in_chunk(error, location))? {
+            self.open_mapped(location, parts);
             return Ok(());
         }
         let checked = chunk_in_memory(column, location, file);
-        let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
-        self.open(column, location, &head, Body::whole(body))
+        let (header, body) = checked.map_err(|error| in_chunk(error, location))?;
+        self.open(column, location, &header, Body::whole(body))
     }
 
-    /// Holds a chunk whose blocks are read individually. `taken` of its bytes were decoded before.
-    pub(in crate::read) fn open_front(
+    /// Holds a chunk whose blocks are read individually. `touched_bytes` of its bytes were decoded before.
+    pub(in crate::read) fn open_indexed(
         &mut self,
-        column: &OpenedColumn,
-        front: &ChunkFront,
-        taken: usize,
+        column: &ColumnInner,
+        block_index: &ChunkBlockIndex,
+        touched_bytes: usize,
     ) -> Result<()> {
-        self.decode_sides(column, &front.location, &front.head, Body::whole(front.body()))?;
-        self.hold(&front.location, ChunkState::Indexed, taken);
+        self.decode_validity_and_shape(
+            column,
+            &block_index.location,
+            &block_index.header,
+            Body::whole(block_index.body()),
+        )?;
+        self.set_current(&block_index.location, ChunkState::Indexed, touched_bytes);
         Ok(())
     }
 
     /// Decodes all but the values of a chunk that was checked.
     pub(in crate::read) fn open(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         location: &ChunkLocation,
-        head: &ChunkHead,
+        header: &ChunkHeader,
         body: Body<'_>,
     ) -> Result<()> {
-        self.decode_sides(column, location, head, body)?;
-        self.hold(location, ChunkState::Loaded { mapped: None }, 0);
+        self.decode_validity_and_shape(column, location, header, body)?;
+        self.set_current(location, ChunkState::Loaded { mapped: None }, 0);
         Ok(())
     }
 
     /// Decodes validity and shape. No chunk is open then.
-    fn decode_sides(
+    fn decode_validity_and_shape(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         location: &ChunkLocation,
-        head: &ChunkHead,
+        header: &ChunkHeader,
         body: Body<'_>,
     ) -> Result<()> {
         self.close();
-        let chunk = StoredChunk { layout: column.layout(), tables: column, head, body };
+        let chunk = StoredChunk { layout: column.layout(), tables: column, header, body };
         self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
     }
 
@@ -200,7 +205,7 @@ impl OpenChunk {
     /// Checks the blocks of values that are used where they are, as the reader's policy asks: of a
     /// chunk that is not in blocks, all was checked before.
     #[inline]
-    fn check(&self, column: &OpenedColumn, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
+    fn check(&self, column: &ColumnInner, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match self.location() {
             Some(location) if !column.is_checked(location.chunk) => {
                 self.check_blocks(column, location, body, bytes).map_err(|error| in_chunk(error, location))
@@ -211,7 +216,7 @@ impl OpenChunk {
 
     fn check_blocks(
         &self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         location: &ChunkLocation,
         body: Body<'_>,
         bytes: &Range<usize>,
@@ -235,18 +240,18 @@ impl OpenChunk {
 
     /// Counts `count` more samples as taken. Returns whether the chunk is to be decoded whole.
     #[inline]
-    pub(in crate::read) fn count_taken(&mut self, count: usize) -> bool {
-        let (Some(bytes), Some(opened)) = (self.encoded_bytes(), &mut self.opened) else { return false };
-        let (after, whole) = whole_chunk_pays(&opened.location, bytes, opened.taken, count);
-        opened.taken = after;
+    pub(in crate::read) fn count_touched(&mut self, count: usize) -> bool {
+        let (Some(bytes), Some(current)) = (self.encoded_bytes(), &mut self.current) else { return false };
+        let (after, whole) = should_decode_whole(&current.location, bytes, current.touched_bytes, count);
+        current.touched_bytes = after;
         whole
     }
 
     /// Decodes the values, unless that was done before. If the values are in blocks and one of them
     /// is damaged, they are left: samples of the others can be decoded alone.
-    pub(in crate::read) fn decode(&mut self, column: &OpenedColumn, body: Body<'_>) -> Result<()> {
-        let (Some(Opened { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
-            (&self.opened, self.decoder.encoded_bytes())
+    pub(in crate::read) fn decode(&mut self, column: &ColumnInner, body: Body<'_>) -> Result<()> {
+        let (Some(CurrentChunk { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
+            (&self.current, self.decoder.encoded_bytes())
         else {
             return Ok(());
         };
@@ -263,11 +268,11 @@ impl OpenChunk {
     #[inline]
     pub(in crate::read) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
         let nothing = Content { sample_count: 0, validity: None, shape: &[], values: &[] };
-        let Some(opened) = &self.opened else { return nothing };
-        match &opened.state {
+        let Some(current) = &self.current else { return nothing };
+        match &current.state {
             ChunkState::Loaded { mapped: Some(parts) } => parts.content(body.start()),
             ChunkState::Loaded { mapped: None } | ChunkState::Indexed => self.decoder.content(body),
-            ChunkState::Unread { .. } => Content { sample_count: opened.location.sample_count(), ..nothing },
+            ChunkState::Unread { .. } => Content { sample_count: current.location.sample_count(), ..nothing },
         }
     }
 
@@ -276,7 +281,7 @@ impl OpenChunk {
     #[inline]
     pub(in crate::read) fn values_range(
         &self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         samples: &Range<usize>,
     ) -> Result<Range<usize>> {
@@ -299,10 +304,10 @@ impl OpenChunk {
     /// Checks what bounds the length of bytes of the values, which are some samples, before memory
     /// is taken for them.
     pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
-        match &self.opened {
-            Some(Opened { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) => {
-                self.decoder.check_length(body, bytes).map_err(|error| in_chunk(error, location))
-            }
+        match &self.current {
+            Some(CurrentChunk {
+                location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, ..
+            }) => self.decoder.check_length(body, bytes).map_err(|error| in_chunk(error, location)),
             _ => Ok(()),
         }
     }
@@ -312,13 +317,13 @@ impl OpenChunk {
     /// all are decoded now.
     pub(in crate::read) fn decode_range(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         bytes: &Range<usize>,
         out: &mut [u8],
     ) -> Result<bool> {
-        let Some(Opened { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) =
-            &self.opened
+        let Some(CurrentChunk { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) =
+            &self.current
         else {
             return Ok(false);
         };
@@ -335,13 +340,13 @@ impl OpenChunk {
     /// decode the encoding, or the values have been decoded.
     pub(in crate::read) fn visit_blocks(
         &self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         bytes: &Range<usize>,
         visit: &mut dyn FnMut(StoredBlock<'_>, Range<usize>) -> Result<()>,
     ) -> Result<bool> {
-        let Some(Opened { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) =
-            &self.opened
+        let Some(CurrentChunk { location, state: ChunkState::Indexed | ChunkState::Loaded { mapped: None }, .. }) =
+            &self.current
         else {
             return Ok(false);
         };
@@ -353,7 +358,7 @@ impl OpenChunk {
     #[inline]
     pub(in crate::read) fn copy(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         bytes: &Range<usize>,
         out: &mut [u8],
@@ -371,7 +376,7 @@ impl OpenChunk {
 /// Returns a check of the blocks of a chunk that have bytes of the values, as the reader's policy
 /// asks.
 fn check_by_policy(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     location: &ChunkLocation,
     bytes: &Range<usize>,
 ) -> impl FnOnce(&StoredPart<'_>, &Content<'_>) -> Result<()> {
@@ -382,54 +387,58 @@ fn check_by_policy(
 }
 
 /// Returns whether to decode a whole chunk if `count` more of its samples are wanted, and the bytes
-/// that are then taken. Its values have `bytes`, of which `taken` were decoded sample by sample.
-pub(in crate::read) fn whole_chunk_pays(
+/// that are then taken. Its values have `bytes`, of which `touched_bytes` were decoded sample by sample.
+pub(in crate::read) fn should_decode_whole(
     location: &ChunkLocation,
     bytes: usize,
-    taken: usize,
+    touched_bytes: usize,
     count: usize,
 ) -> (usize, bool) {
     let samples = location.sample_count().max(1);
-    let after = taken.saturating_add(count.saturating_mul(LEAST_SAMPLE_BYTES.max(bytes / samples)));
+    let after = touched_bytes.saturating_add(count.saturating_mul(MIN_SAMPLE_BYTES.max(bytes / samples)));
     // a chunk of one sample is decoded to its destination, unless there are several
-    let at_once = (samples > 1 || count > 1) && after / WHOLE_FROM_QUARTERS > bytes / 4;
-    (after, taken.saturating_mul(WHOLE_AFTER_ONE_IN) > bytes || at_once)
+    let at_once = (samples > 1 || count > 1) && after / DECODE_WHOLE_QUARTERS > bytes / 4;
+    (after, touched_bytes.saturating_mul(DECODE_WHOLE_AFTER) > bytes || at_once)
 }
 
-/// Returns the body of a chunk: in the file if that is in memory, else in `kept`, after the head.
+/// Returns the body of a chunk: in the file if that is in memory, else in `cached`, after the head.
 #[inline]
-pub(in crate::read) fn body_of<'a>(column: &'a OpenedColumn, location: &ChunkLocation, kept: &'a Kept) -> Body<'a> {
+pub(in crate::read) fn body_of<'a>(
+    column: &'a ColumnInner,
+    location: &ChunkLocation,
+    cached: &'a CachedBytes,
+) -> Body<'a> {
     match column.file.bytes().memory() {
         Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // it was opened there
-        None => kept.body(),
+        None => cached.body(),
     }
 }
 
 /// The bytes that were read of the open chunk, if the file is not in memory.
 #[derive(Default)]
-pub(in crate::read) struct Kept {
+pub(in crate::read) struct CachedBytes {
     /// Head and body; of a chunk whose blocks are read alone, some of these.
     pub bytes: Vec<u8>,
     /// Of such a chunk: its front, and where in the body the blocks in `bytes` are.
-    pub front: Option<Arc<ChunkFront>>,
+    pub block_index: Option<Arc<ChunkBlockIndex>>,
     pub blocks: Range<usize>,
 }
 
-impl Kept {
+impl CachedBytes {
     #[inline]
     pub(in crate::read) fn body(&self) -> Body<'_> {
-        match &self.front {
-            Some(front) => {
+        match &self.block_index {
+            Some(block_index) => {
                 let blocks = self.bytes.get(..self.blocks.len()).unwrap_or(&[]);
-                Body::pieces(front.body(), self.blocks.start, blocks)
+                Body::partial(block_index.body(), self.blocks.start, blocks)
             }
-            None => Body::whole(self.bytes.get(HEAD_BYTES..).unwrap_or(&[])),
+            None => Body::whole(self.bytes.get(HEADER_BYTES..).unwrap_or(&[])),
         }
     }
 
     /// Prepares for a chunk that is read whole.
     pub(in crate::read) fn begin_whole(&mut self) -> &mut Vec<u8> {
-        self.front = None;
+        self.block_index = None;
         self.blocks = 0..0;
         &mut self.bytes
     }

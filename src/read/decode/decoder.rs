@@ -9,19 +9,19 @@
 //! Public callers get a [`Decoder`](crate::stages::Decoder), which decodes plans with this one.
 
 use super::output::{
-    Destination, FixedOutput, SamplePlace, WholeOutput, begin_buffer, check_delivered, check_length, copy_values,
+    Destination, FixedOutput, SampleTarget, WholeOutput, begin_buffer, check_delivered, check_length, copy_values,
 };
 use super::staging::{RaggedOutput, RaggedScratch, RaggedValues, Staging, copy_extents, stage_sample};
 use crate::Result;
 use crate::bytes::memory;
 use crate::codec::Body;
-use crate::format::region::HEAD_BYTES;
+use crate::format::region::HEADER_BYTES;
 use crate::read::batch::tasks::{Fetch, Selection, Task, TaskBytes, TaskList, at_sample};
 use crate::read::buffer::outside;
 use crate::read::chunk::chunk_bytes::check_chunk_bytes;
-use crate::read::chunk::open_chunk::{Kept, OpenChunk};
-use crate::read::chunk::stored_parts::{body_in, check_stored, plain_chunk};
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::chunk::open_chunk::{CachedBytes, OpenChunk};
+use crate::read::chunk::part_ranges::{body_in, check_raw_values, values_only_chunk};
+use crate::read::file::column_inner::ColumnInner;
 use crate::read::file::state::{Verification, in_chunk};
 use std::ops::Range;
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use std::sync::Arc;
 /// Decodes chunks, and keeps the memory for it. Each thread has one.
 pub(in crate::read) struct TaskDecoder {
     /// The column of the chunk that is held.
-    column: Option<OpenedColumn>,
+    column: Option<ColumnInner>,
     pub(in crate::read) chunk: OpenChunk,
     /// Head and body of the chunk that is held, if the file is not in memory.
-    pub(in crate::read) kept: Kept,
+    pub(in crate::read) cached: CachedBytes,
     /// Values of ragged samples, as they were decoded.
     pub(in crate::read) staging: Staging,
     /// Ragged samples of the request.
@@ -41,20 +41,20 @@ pub(in crate::read) struct TaskDecoder {
     pub(in crate::read) nulls: Vec<usize>,
     /// Samples of a file in memory that are used as they are stored. Copying them waits until all
     /// are found: copies that follow each other closely overlap their cache misses.
-    found: Vec<FoundSamples>,
+    mapped: Vec<MappedSamples>,
     /// For each position of the request, the offset in the file at which its sample begins.
     starts: Vec<usize>,
     /// The number of this decoder among those of the request.
     number: usize,
     /// Chunks are not decoded whole: their blocks go elsewhere.
-    pub(in crate::read) leaves_blocks: bool,
+    pub(in crate::read) visits_blocks: bool,
 }
 
 /// The start of a sample that is not used as it is stored in the file.
 const NOT_IN_FILE: usize = usize::MAX;
 
 /// Samples of consecutive ranks in a file in memory, as they are stored.
-struct FoundSamples {
+struct MappedSamples {
     /// Offset in the file.
     start: usize,
     rank: usize,
@@ -74,14 +74,14 @@ impl TaskDecoder {
         Self {
             column: None,
             chunk: OpenChunk::new(),
-            kept: Kept::default(),
+            cached: CachedBytes::default(),
             staging: Staging::default(),
             ragged: RaggedScratch::default(),
             nulls: Vec::new(),
-            found: Vec::new(),
+            mapped: Vec::new(),
             starts: Vec::new(),
             number: 0,
-            leaves_blocks: false,
+            visits_blocks: false,
         }
     }
 
@@ -91,16 +91,16 @@ impl TaskDecoder {
         self.number = number;
         self.staging.clear();
         self.nulls.clear();
-        self.found.clear();
+        self.mapped.clear();
     }
 
     /// Prepares for a column: a chunk of another is not held any more.
     #[inline]
-    pub(in crate::read) fn enter_column(&mut self, column: &OpenedColumn) {
+    pub(in crate::read) fn enter_column(&mut self, column: &ColumnInner) {
         let is_same = self
             .column
             .as_ref()
-            .is_some_and(|held| Arc::ptr_eq(&held.file, &column.file) && held.number() == column.number());
+            .is_some_and(|current| Arc::ptr_eq(&current.file, &column.file) && current.number() == column.number());
         if !is_same {
             self.chunk.close();
             self.column = Some(column.clone());
@@ -113,15 +113,15 @@ impl TaskDecoder {
     #[inline]
     fn with_chunk(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         task: &Task,
         bytes: TaskBytes<'_>,
         decode: impl FnOnce(&mut Self, Body<'_>) -> Result<()>,
     ) -> Result<()> {
-        let kept = std::mem::take(&mut self.kept);
-        let body = self.enter(column, task, bytes, &kept);
+        let cached = std::mem::take(&mut self.cached);
+        let body = self.enter(column, task, bytes, &cached);
         let result = body.and_then(|body| decode(self, body));
-        self.kept = kept;
+        self.cached = cached;
         if result.is_err() && (task.blocks.is_some() || matches!(bytes, TaskBytes::Fetched(_))) {
             self.chunk.close();
         }
@@ -133,44 +133,44 @@ impl TaskDecoder {
     #[inline]
     fn enter<'a>(
         &mut self,
-        column: &'a OpenedColumn,
+        column: &'a ColumnInner,
         task: &'a Task,
         bytes: TaskBytes<'a>,
-        kept: &'a Kept,
+        cached: &'a CachedBytes,
     ) -> Result<Body<'a>> {
         let location = &task.location;
         self.enter_column(column);
-        if let Some((front, blocks)) = &task.blocks {
+        if let Some((block_index, blocks)) = &task.blocks {
             let bytes = match bytes {
                 TaskBytes::Fetched(bytes) => bytes,
-                TaskBytes::AtHand => &[], // none of the samples has an element
+                TaskBytes::Available => &[], // none of the samples has an element
             };
-            if !self.chunk.holds(location) || !self.chunk.is_indexed() {
-                self.chunk.open_front(column, front, 0)?;
+            if !self.chunk.is_at(location) || !self.chunk.is_indexed() {
+                self.chunk.open_indexed(column, block_index, 0)?;
             }
-            self.chunk.count_taken(task.ranks.len());
-            return Ok(Body::pieces(front.body(), blocks.start, bytes));
+            self.chunk.count_touched(task.ranks.len());
+            return Ok(Body::partial(block_index.body(), blocks.start, bytes));
         }
-        let is_held = self.chunk.holds(location) && self.chunk.has_body();
+        let is_loaded = self.chunk.is_at(location) && self.chunk.has_body();
         let body = match (bytes, column.file.bytes().memory()) {
             (TaskBytes::Fetched(bytes), _) => {
                 // what was fetched again may differ from what was checked
-                if !is_held || column.file.verification == Verification::Always {
+                if !is_loaded || column.file.verification == Verification::Always {
                     let checked = check_chunk_bytes(column, location, bytes);
-                    let (head, body) = checked.map_err(|error| in_chunk(error, location))?;
-                    self.chunk.open(column, location, &head, Body::whole(body))?;
+                    let (header, body) = checked.map_err(|error| in_chunk(error, location))?;
+                    self.chunk.open(column, location, &header, Body::whole(body))?;
                 }
-                Body::whole(bytes.get(HEAD_BYTES..).unwrap_or(&[]))
+                Body::whole(bytes.get(HEADER_BYTES..).unwrap_or(&[]))
             }
-            (TaskBytes::AtHand, Some(file)) => {
-                if !is_held {
+            (TaskBytes::Available, Some(file)) => {
+                if !is_loaded {
                     self.chunk.open_in_memory(column, location, file)?;
                 }
                 Body::mapped(body_in(file, location)?)
             }
-            (TaskBytes::AtHand, None) => kept.body(),
+            (TaskBytes::Available, None) => cached.body(),
         };
-        if !self.leaves_blocks && !task.is_straight && self.chunk.count_taken(task.wanted()) {
+        if !self.visits_blocks && !task.is_whole_chunk && self.chunk.count_touched(task.requested()) {
             self.chunk.decode(column, body)?;
         }
         Ok(body)
@@ -178,9 +178,9 @@ impl TaskDecoder {
 
     /// Keeps the chunk of the last task for the request that follows.
     fn leave(&mut self, task: &Task, bytes: TaskBytes<'_>) -> Result<()> {
-        if let Some((front, _)) = &task.blocks {
-            self.kept.begin_whole();
-            self.kept.front = Some(front.clone()); // the blocks go
+        if let Some((block_index, _)) = &task.blocks {
+            self.cached.begin_whole();
+            self.cached.block_index = Some(block_index.clone()); // the blocks go
             return Ok(());
         }
         let TaskBytes::Fetched(bytes) = bytes else { return Ok(()) };
@@ -188,16 +188,16 @@ impl TaskDecoder {
             self.chunk.close(); // its body goes
             return Ok(());
         }
-        let kept = self.kept.begin_whole();
-        kept.clear();
-        memory::extend(kept, bytes).inspect_err(|_| self.chunk.close())
+        let cached = self.cached.begin_whole();
+        cached.clear();
+        memory::extend(cached, bytes).inspect_err(|_| self.chunk.close())
     }
 
     /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a
     /// chunk that is used as it is stored are copied by [`TaskDecoder::copy_from_file`].
     pub(in crate::read) fn decode_fixed(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         selection: &Selection,
         task: &Task,
         bytes: TaskBytes<'_>,
@@ -210,7 +210,7 @@ impl TaskDecoder {
             // else they were read straight to their destination, or have no elements
             return Ok(());
         }
-        if !selection.is_range() && self.find_plain(column, selection, task)? {
+        if !selection.is_range() && self.find_values_only(column, selection, task)? {
             return Ok(());
         }
         self.with_chunk(column, task, bytes, |decoder, body| decoder.fixed(column, selection, task, body, out))
@@ -218,7 +218,7 @@ impl TaskDecoder {
 
     fn fixed<O: FixedOutput>(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         selection: &Selection,
         task: &Task,
         body: Body<'_>,
@@ -227,7 +227,7 @@ impl TaskDecoder {
         let mut rank = task.ranks.start;
         while rank < task.ranks.end {
             let (sample, position) = selection.get(rank);
-            let run = selection.run(rank, task.ranks.end).clamp(1, O::LONGEST_RUN);
+            let run = selection.run(rank, task.ranks.end).clamp(1, O::MAX_RUN);
             let i = task.location.position_of(sample);
             let samples = i..i.saturating_add(run);
             let content = self.chunk.content(body);
@@ -241,12 +241,12 @@ impl TaskDecoder {
             let values = self.chunk.values_range(column, body, &samples);
             let values = values.map_err(|error| at_sample(error, sample))?;
             match self.chunk.range_in_memory(&values) {
-                Some(found) => {
-                    memory::reserve(&mut self.found, 1)?;
-                    self.found.push(FoundSamples { start: found.start, rank, position, samples: run });
+                Some(mapped) => {
+                    memory::reserve(&mut self.mapped, 1)?;
+                    self.mapped.push(MappedSamples { start: mapped.start, rank, position, samples: run });
                 }
                 None => {
-                    let to = SamplePlace { rank, position, samples: run };
+                    let to = SampleTarget { rank, position, samples: run };
                     let delivered = out.decode(to, &mut self.chunk, column, body, &values);
                     delivered.map_err(|error| at_sample(error, sample))?;
                 }
@@ -261,34 +261,34 @@ impl TaskDecoder {
     ///
     /// Most tasks of a gather are one sample of such a chunk. Only that of the last task becomes
     /// the one that is held: holding a chunk takes as long as finding a sample.
-    fn find_plain(&mut self, column: &OpenedColumn, selection: &Selection, task: &Task) -> Result<bool> {
+    fn find_values_only(&mut self, column: &ColumnInner, selection: &Selection, task: &Task) -> Result<bool> {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
-        let plain = plain_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
+        let plain = values_only_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
         let Some(parts) = plain else { return Ok(false) };
-        memory::reserve(&mut self.found, task.ranks.len())?;
+        memory::reserve(&mut self.mapped, task.ranks.len())?;
         let start = location.body_start().saturating_add(parts.values_start());
         let (sample_bytes, body) = (column.layout().inner_bytes, body_in(file, location)?);
         for rank in task.ranks.clone() {
             let (sample, position) = selection.get(rank);
             let at = location.position_of(sample).saturating_mul(sample_bytes);
-            let checked = check_stored(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
+            let checked = check_raw_values(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
             // inside the body: the chunk holds the sample, and is as long as its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
-            self.found.push(FoundSamples { start, rank, position, samples: 1 });
+            self.mapped.push(MappedSamples { start, rank, position, samples: 1 });
         }
         if task.is_last {
             self.enter_column(column);
-            self.chunk.hold_mapped(location, parts);
+            self.chunk.open_mapped(location, parts);
         }
         Ok(true)
     }
 
     /// Copies the samples that were found in the file since this was called before.
     pub(in crate::read) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) -> Result<()> {
-        for found in self.found.drain(..) {
-            let to = SamplePlace { rank: found.rank, position: found.position, samples: found.samples };
-            out.copy(to, file.get(found.start..).ok_or_else(outside)?, 1)?;
+        for mapped in self.mapped.drain(..) {
+            let to = SampleTarget { rank: mapped.rank, position: mapped.position, samples: mapped.samples };
+            out.copy(to, file.get(mapped.start..).ok_or_else(outside)?, 1)?;
         }
         Ok(())
     }
@@ -296,16 +296,16 @@ impl TaskDecoder {
     /// Copies the samples that were found in the file, in the order of their destinations. For
     /// requests in any order: the caches of processors prefer reads to be scattered, not writes.
     fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
-        if self.found.is_empty() {
+        if self.mapped.is_empty() {
             return Ok(());
         }
         let sample_bytes = out.sample_bytes.max(1);
         self.starts.clear();
         memory::resize(&mut self.starts, out.bytes.len() / sample_bytes, NOT_IN_FILE)?;
-        for found in self.found.drain(..) {
-            let positions = self.starts.iter_mut().skip(found.position).take(found.samples);
+        for mapped in self.mapped.drain(..) {
+            let positions = self.starts.iter_mut().skip(mapped.position).take(mapped.samples);
             for (start, number) in positions.zip(0_usize..) {
-                *start = found.start.saturating_add(number.saturating_mul(sample_bytes));
+                *start = mapped.start.saturating_add(number.saturating_mul(sample_bytes));
             }
         }
         let samples = out.bytes.chunks_exact_mut(sample_bytes).zip(&self.starts);
@@ -320,7 +320,7 @@ impl TaskDecoder {
     /// decoder, extents to `out`.
     pub(in crate::read) fn decode_ragged(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         selection: &Selection,
         task: &Task,
         bytes: TaskBytes<'_>,
@@ -331,7 +331,7 @@ impl TaskDecoder {
 
     fn ragged(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         selection: &Selection,
         task: &Task,
         body: Body<'_>,
@@ -343,8 +343,8 @@ impl TaskDecoder {
             let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
             let (sample, position) = selection.get(rank);
             if let Some(blocks) = &mut out.blocks {
-                let handed_out = blocks.hand_out(position, &mut self.chunk, column, body, &values);
-                handed_out.map_err(|error| at_sample(error, sample))?;
+                let emitted = blocks.emit(position, &mut self.chunk, column, body, &values);
+                emitted.map_err(|error| at_sample(error, sample))?;
             } else if !self.chunk.is_mapped() {
                 self.chunk.check_length(body, &values).map_err(|error| at_sample(error, sample))?;
                 let start = self.staging.values.as_slice().len();
@@ -361,7 +361,7 @@ impl TaskDecoder {
     /// of their values in the chunk, which are staged next unless they are in the file.
     fn describe(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         selection: &Selection,
         task: &Task,
         body: Body<'_>,
@@ -410,7 +410,7 @@ impl TaskDecoder {
     /// Makes the destination of a column ready for the samples that `tasks` selects.
     pub(in crate::read) fn begin_output(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         tasks: &TaskList,
         output: Destination<'_>,
     ) -> Result<()> {
@@ -436,7 +436,7 @@ impl TaskDecoder {
     /// Decodes a task to the destination of its column.
     pub(in crate::read) fn decode_task(
         &mut self,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         tasks: &TaskList,
         task: &Task,
         bytes: TaskBytes<'_>,
@@ -459,7 +459,7 @@ impl TaskDecoder {
     pub(in crate::read) fn finish_output(
         &mut self,
         number: usize,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         tasks: &TaskList,
         output: Destination<'_>,
     ) -> Result<usize> {
@@ -484,9 +484,9 @@ impl TaskDecoder {
         }
         let last = tasks.tasks.get(tasks.of_column(number)).and_then(<[Task]>::last);
         if let Some(task) = last.filter(|task| task.fetch == Fetch::Values) {
-            let (value_bytes, taken) = tasks.left_in_file;
+            let (value_bytes, touched_bytes) = tasks.last_unread;
             self.enter_column(column);
-            self.chunk.hold_unread(&task.location, value_bytes, taken);
+            self.chunk.open_unread(&task.location, value_bytes, touched_bytes);
         }
         Ok(self.nulls.len())
     }

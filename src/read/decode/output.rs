@@ -6,7 +6,7 @@
 //! does not use: one pass at the end finds them on every way that values take.
 //!
 //! Samples whose blocks are decoded elsewhere have no destination. Their blocks are handed out
-//! instead, as they are stored ([`VisitedBlocks`]). Blocks of encodings that devices do not decode
+//! instead, as they are stored ([`BlockEmitter`]). Blocks of encodings that devices do not decode
 //! are decoded here, and handed out as raw elements: who takes blocks needs no other way for them.
 
 use crate::bytes::le::{self, u64_of};
@@ -17,14 +17,14 @@ use crate::format::schema::Layout;
 use crate::read::batch::tasks::{Selection, TaskList, at_sample};
 use crate::read::buffer::{ColumnBuffer, outside};
 use crate::read::chunk::open_chunk::OpenChunk;
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result};
 use std::ops::Range;
 
 /// The destinations of samples of a fixed shape.
 pub(in crate::read) trait FixedOutput {
     /// The maximum number of samples whose destinations can be taken at once.
-    const LONGEST_RUN: usize;
+    const MAX_RUN: usize;
 
     /// Returns the destination of `samples` samples whose positions in the request follow each
     /// other.
@@ -33,7 +33,7 @@ pub(in crate::read) trait FixedOutput {
     /// Delivers samples with whose values `from` begins, stored as they are. `element_bytes` is 1
     /// if elements are in the byte order of this machine.
     #[inline]
-    fn copy(&mut self, to: SamplePlace, from: &[u8], element_bytes: usize) -> Result<()> {
+    fn copy(&mut self, to: SampleTarget, from: &[u8], element_bytes: usize) -> Result<()> {
         let to = self.destination(to.rank, to.position, to.samples)?;
         to.copy_from_slice(from.get(..to.len()).ok_or_else(outside)?); // equal lengths
         le::swap_to_native(element_bytes, to);
@@ -44,9 +44,9 @@ pub(in crate::read) trait FixedOutput {
     #[inline]
     fn decode(
         &mut self,
-        to: SamplePlace,
+        to: SampleTarget,
         chunk: &mut OpenChunk,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         values: &Range<usize>,
     ) -> Result<()> {
@@ -56,7 +56,7 @@ pub(in crate::read) trait FixedOutput {
 
 /// Where samples go that follow each other in a request.
 #[derive(Clone, Copy)]
-pub(in crate::read) struct SamplePlace {
+pub(in crate::read) struct SampleTarget {
     pub rank: usize,
     pub position: usize,
     pub samples: usize,
@@ -69,7 +69,7 @@ pub(in crate::read) struct WholeOutput<'o> {
 }
 
 impl FixedOutput for WholeOutput<'_> {
-    const LONGEST_RUN: usize = usize::MAX;
+    const MAX_RUN: usize = usize::MAX;
 
     #[inline]
     fn destination(&mut self, _rank: usize, position: usize, samples: usize) -> Result<&mut [u8]> {
@@ -87,7 +87,7 @@ pub(in crate::read) struct SplitOutput<'p, 'o> {
 }
 
 impl FixedOutput for SplitOutput<'_, '_> {
-    const LONGEST_RUN: usize = 1;
+    const MAX_RUN: usize = 1;
 
     fn destination(&mut self, rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
         let found = self.destinations.get_mut(rank.saturating_sub(self.first_rank));
@@ -107,10 +107,10 @@ pub(in crate::read) fn copy_values<O: FixedOutput>(
     let mut rank = ranks.start;
     while rank < ranks.end {
         let (sample, position) = selection.get(rank);
-        let run = selection.run(rank, ranks.end).clamp(1, O::LONGEST_RUN);
+        let run = selection.run(rank, ranks.end).clamp(1, O::MAX_RUN);
         let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
         let from = values.get(start.saturating_mul(layout.inner_bytes)..).ok_or_else(outside)?;
-        out.copy(SamplePlace { rank, position, samples: run }, from, layout.element_bytes)?;
+        out.copy(SampleTarget { rank, position, samples: run }, from, layout.element_bytes)?;
         rank += run;
     }
     Ok(())
@@ -140,7 +140,7 @@ impl<'o> Destination<'o> {
 /// One pass at the end finds them on every way that values take: out of a decoder, out of a map, or
 /// read straight to their destination.
 pub(in crate::read) fn check_delivered(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     selection: &Selection,
     output: &Destination<'_>,
 ) -> Result<()> {
@@ -163,7 +163,7 @@ pub(in crate::read) fn check_delivered(
 
 /// Begins a buffer for the selected samples of a column, without memory for their values.
 pub(in crate::read) fn begin_without_values(
-    column: &OpenedColumn,
+    column: &ColumnInner,
     tasks: &TaskList,
     buffer: &mut ColumnBuffer,
 ) -> Result<()> {
@@ -177,7 +177,7 @@ pub(in crate::read) fn begin_without_values(
 }
 
 /// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.
-pub(in crate::read) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
+pub(in crate::read) fn begin_buffer(column: &ColumnInner, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
     let (count, layout) = (tasks.selection.sample_count(), column.layout());
     begin_without_values(column, tasks, buffer)?;
     if layout.has_shape() {
@@ -188,7 +188,7 @@ pub(in crate::read) fn begin_buffer(column: &OpenedColumn, tasks: &TaskList, buf
 }
 
 /// Refuses a destination that has not exactly the bytes of `count` samples of a fixed shape.
-pub(in crate::read) fn check_length(column: &OpenedColumn, count: usize, length: usize) -> Result<()> {
+pub(in crate::read) fn check_length(column: &ColumnInner, count: usize, length: usize) -> Result<()> {
     let layout = column.layout();
     if layout.has_shape() {
         return Err(Error::bad_argument("the column is ragged or nested; gather it into a ColumnBuffer"));
@@ -220,16 +220,16 @@ pub struct BlockSamples<'a> {
 }
 
 /// What takes the blocks of a request.
-pub type VisitBlocks<'v> = dyn FnMut(BlockSamples<'_>) -> Result<()> + 'v;
+pub type BlockVisitor<'v> = dyn FnMut(BlockSamples<'_>) -> Result<()> + 'v;
 
 /// Hands out blocks.
-pub(in crate::read) struct VisitedBlocks<'o> {
-    pub visit: &'o mut VisitBlocks<'o>,
+pub(in crate::read) struct BlockEmitter<'o> {
+    pub visit: &'o mut BlockVisitor<'o>,
     /// Elements that were decoded here.
     pub decoded: &'o mut AlignedBytes,
 }
 
-impl VisitedBlocks<'_> {
+impl BlockEmitter<'_> {
     fn raw(&mut self, position: usize, element_bytes: usize, elements: &[u8]) -> Result<()> {
         if elements.is_empty() {
             return Ok(());
@@ -240,23 +240,23 @@ impl VisitedBlocks<'_> {
 
     /// Hands out the blocks with bytes of the values of a chunk, which are those of samples from
     /// `position` on.
-    pub(super) fn hand_out(
+    pub(super) fn emit(
         &mut self,
         position: usize,
         chunk: &mut OpenChunk,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         values: &Range<usize>,
     ) -> Result<()> {
         let element_bytes = column.layout().element_bytes;
         let (visit, mut offset) = (&mut *self.visit, 0_usize);
-        let is_handed_out = chunk.visit_blocks(column, body, values, &mut |block, elements| {
+        let is_emitted = chunk.visit_blocks(column, body, values, &mut |block, elements| {
             let bytes = elements.len().saturating_mul(element_bytes);
             visit(BlockSamples { block, elements, position, offset })?;
             offset = offset.saturating_add(bytes);
             Ok(())
         })?;
-        if is_handed_out {
+        if is_emitted {
             return Ok(());
         }
         if chunk.is_mapped() {
@@ -276,32 +276,32 @@ impl VisitedBlocks<'_> {
 
 /// Hands out the blocks of samples of a fixed shape.
 pub(in crate::read) struct FixedBlocks<'o> {
-    pub blocks: VisitedBlocks<'o>,
+    pub blocks: BlockEmitter<'o>,
     pub sample_bytes: usize,
     pub element_bytes: usize,
 }
 
 impl FixedOutput for FixedBlocks<'_> {
-    const LONGEST_RUN: usize = usize::MAX;
+    const MAX_RUN: usize = usize::MAX;
 
     /// Samples have no destinations here.
     fn destination(&mut self, _rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
         Err(outside())
     }
 
-    fn copy(&mut self, to: SamplePlace, from: &[u8], _element_bytes: usize) -> Result<()> {
+    fn copy(&mut self, to: SampleTarget, from: &[u8], _element_bytes: usize) -> Result<()> {
         let bytes = to.samples.saturating_mul(self.sample_bytes);
         self.blocks.raw(to.position, self.element_bytes, from.get(..bytes).ok_or_else(outside)?)
     }
 
     fn decode(
         &mut self,
-        to: SamplePlace,
+        to: SampleTarget,
         chunk: &mut OpenChunk,
-        column: &OpenedColumn,
+        column: &ColumnInner,
         body: Body<'_>,
         values: &Range<usize>,
     ) -> Result<()> {
-        self.blocks.hand_out(to.position, chunk, column, body, values)
+        self.blocks.emit(to.position, chunk, column, body, values)
     }
 }

@@ -9,7 +9,7 @@
 //! then a bit for each item that may be null, then the varying extents of each item. They are laid
 //! out in the order of the request, level by level.
 
-use super::output::VisitedBlocks;
+use super::output::BlockEmitter;
 use crate::batch::push_bit;
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -93,7 +93,7 @@ pub(in crate::read) struct RaggedOutput<'o> {
     /// Varying extents of each.
     pub extents: &'o mut [u32],
     /// Takes the blocks that have the values, in place of the staging.
-    pub blocks: Option<VisitedBlocks<'o>>,
+    pub blocks: Option<BlockEmitter<'o>>,
 }
 
 /// Values and extents of the ragged samples of a request, by rank, in memory that is reused.

@@ -5,17 +5,17 @@
 //! others. Errors leave it with the path of the file, the column and the samples that they are
 //! about.
 
-use super::opened_column::OpenedColumn;
+use super::column_inner::ColumnInner;
 use super::state::{ChunkLocation, in_chunk};
 use crate::codec::{EncodedChunk, RawChunk};
 use crate::format::ColumnSchema;
 use crate::format::content::Content;
 use crate::open::ColumnFacts;
-use crate::read::chunk::copied_chunk::{ChunkScratch, some_of_chunk, stored_chunk};
+use crate::read::chunk::copied_chunk::{ChunkScratch, select_from_chunk, stored_chunk};
 use crate::read::chunk::facts::{
     ChunkBlocks, ChunkInfo, ColdRead, Explanation, chunk_blocks, chunk_info, cold_read, explain, regret,
 };
-use crate::read::chunk::stored_parts::{body_in, check_stored, stored_parts};
+use crate::read::chunk::part_ranges::{body_in, check_raw_values, part_ranges};
 use crate::read::cursor::Cursor;
 use crate::read::sample::{List, Sample, nested, not_nested};
 use crate::{Profile, Result};
@@ -25,10 +25,10 @@ use std::ops::Range;
 ///
 /// It keeps the file open. A clone costs one reference count; any thread can keep one.
 #[derive(Clone)]
-pub struct Column(OpenedColumn);
+pub struct Column(ColumnInner);
 
 impl Column {
-    pub(in crate::read) fn new(column: OpenedColumn) -> Self {
+    pub(in crate::read) fn new(column: ColumnInner) -> Self {
         Self(column)
     }
 
@@ -37,7 +37,7 @@ impl Column {
         self.0.number()
     }
 
-    pub(in crate::read) fn opened(&self) -> &OpenedColumn {
+    pub(in crate::read) fn inner(&self) -> &ColumnInner {
         &self.0
     }
 
@@ -136,13 +136,13 @@ impl Column {
         let bytes = self.0.file.bytes();
         let Some(file) = bytes.memory() else { return Ok(None) };
         let location = self.0.locate(bytes, i)?;
-        let parts = stored_parts(&self.0, file, &location).map_err(|error| in_chunk(error, &location))?;
+        let parts = part_ranges(&self.0, file, &location).map_err(|error| in_chunk(error, &location))?;
         let Some(parts) = parts else { return Ok(None) };
         let body = body_in(file, &location)?;
         let (content, position) = (parts.content(body), location.position_of(i));
         // below the chunk's sample count
         let values = content.values_range(self.0.layout(), &(position..position + 1))?;
-        check_stored(&self.0, &location, &parts, body, &values)?;
+        check_raw_values(&self.0, &location, &parts, body, &values)?;
         Ok(Some((content, position, values)))
     }
 
@@ -198,14 +198,14 @@ impl Column {
 
     /// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`:
     /// the first of a new chunk is `first_sample`. None of the samples is lost.
-    pub(crate) fn some_of_chunk(
+    pub(crate) fn select_from_chunk(
         &self,
         chunk: u64,
         samples: &[Option<usize>],
         first_sample: u64,
         scratch: &mut ChunkScratch,
     ) -> Result<RawChunk> {
-        some_of_chunk(&self.0, chunk, samples, first_sample, scratch)
+        select_from_chunk(&self.0, chunk, samples, first_sample, scratch)
     }
 
     fn with_chunk<T>(&self, chunk: u64, then: impl FnOnce(&ChunkLocation) -> Result<T>) -> Result<Option<T>> {
@@ -224,6 +224,6 @@ impl Column {
 impl Cursor {
     /// Returns the column.
     pub fn column(&self) -> Column {
-        Column(self.opened().clone())
+        Column(self.inner().clone())
     }
 }

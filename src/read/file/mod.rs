@@ -7,7 +7,7 @@
 //! sets these, and none waits for another.
 
 pub(in crate::read) mod column;
-pub(in crate::read) mod opened_column;
+pub(in crate::read) mod column_inner;
 pub(in crate::read) mod reader;
 pub(in crate::read) mod records;
 pub(in crate::read) mod state;

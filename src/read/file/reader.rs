@@ -9,10 +9,10 @@
 //! identity, id and content id.
 
 use super::column::Column;
-use super::opened_column::OpenedColumn;
+use super::column_inner::ColumnInner;
 use super::records::SlotCache;
-use super::state::{CACHED_PAGES, ColumnIndex, OpenedFile, Verification};
-use crate::format::region::HEAD;
+use super::state::{ColumnIndex, MAX_CACHED_PAGES, ReaderInner, Verification};
+use crate::format::region::HEADER_LEN;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{self, FileIdentity, FirstBytes, InMemory, PositionedFile, Source, TableSlot};
 use crate::read::cursor::Rows;
@@ -69,7 +69,7 @@ impl OpenOptions {
     }
 
     /// Returns what [`OpenOptions::first_bytes`] has set, for a function that opens a source.
-    pub fn told_first_bytes(&self) -> Option<u64> {
+    pub fn explicit_first_bytes(&self) -> Option<u64> {
         self.first_bytes
     }
 
@@ -103,39 +103,39 @@ impl OpenOptions {
         source: impl FnOnce(u64) -> Result<Arc<dyn Source>>,
     ) -> Result<Reader> {
         let first = self.limit(first);
-        let opened = self.open_parts(&first, path, source);
+        let opened = self.try_open(&first, path, source);
         if opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Corrupt) {
             first.invalidate();
         }
         opened
     }
 
-    fn open_parts(
+    fn try_open(
         self,
         first: &Arc<dyn Source>,
         path: Option<&Path>,
         source: impl FnOnce(u64) -> Result<Arc<dyn Source>>,
     ) -> Result<Reader> {
-        let header = open::open_header(&**first)?;
-        let commit = open::open_last_commit(&**first, &header)?;
-        let end = commit.trailer_offset.saturating_add(HEAD);
+        let file_header = open::open_header(&**first)?;
+        let commit = open::open_last_commit(&**first, &file_header)?;
+        let end = commit.trailer_offset.saturating_add(HEADER_LEN);
         let tail_bytes = first.byte_count().saturating_sub(end);
         let source = self.limit(source(end)?);
-        let mut columns = Vec::with_capacity(header.schema.columns.len());
+        let mut columns = Vec::with_capacity(file_header.schema.columns.len());
         let mut tables = commit.footer.tables.into_iter().peekable(); // in the order of the columns
-        for (index, (column, facts)) in (0..).zip(header.schema.columns.iter().zip(commit.footer.columns)) {
+        for (index, (column, facts)) in (0..).zip(file_header.schema.columns.iter().zip(commit.footer.columns)) {
             let own = iter::from_fn(|| tables.next_if(|table| table.column == index));
             columns.push(ColumnIndex::new(index, column, facts, own.map(TableSlot::new).collect())?);
         }
-        Ok(Reader::new(OpenedFile {
-            with_tail: (source.byte_count() < first.byte_count()).then(|| first.clone()),
+        Ok(Reader::new(ReaderInner {
+            full_source: (source.byte_count() < first.byte_count()).then(|| first.clone()),
             source,
             path: path.map(Path::to_path_buf),
-            file_id: header.header.file_id,
+            file_id: file_header.fields.file_id,
             content_id: commit.footer.content_id,
-            alignment: header.header.alignment,
-            schema: header.schema,
-            index_pages: SlotCache::new(CACHED_PAGES, u64::MAX),
+            alignment: file_header.fields.alignment,
+            schema: file_header.schema,
+            index_pages: SlotCache::new(MAX_CACHED_PAGES, u64::MAX),
             columns,
             sample_count: commit.footer.sample_count,
             commit_count: commit.footer.commit.saturating_add(1),
@@ -162,10 +162,10 @@ impl OpenOptions {
 /// cursor of it is kept. A reader has no threads, locks, file position or global state: any thread
 /// can keep one, and it works after `fork`. Opening costs the same for any number of samples.
 #[derive(Clone)]
-pub struct Reader(Arc<OpenedFile>);
+pub struct Reader(Arc<ReaderInner>);
 
 impl Reader {
-    pub(in crate::read) fn new(file: OpenedFile) -> Self {
+    pub(in crate::read) fn new(file: ReaderInner) -> Self {
         Self(Arc::new(file))
     }
 
@@ -250,7 +250,7 @@ impl Reader {
 
     /// Returns the column with this number, counted from 0.
     pub fn column_at(&self, index: usize) -> Option<Column> {
-        OpenedColumn::new(&self.0, index).map(Column::new)
+        ColumnInner::new(&self.0, index).map(Column::new)
     }
 
     /// Returns all columns, in order.
@@ -280,9 +280,9 @@ impl Reader {
         let whole = self.0.whole();
         let last = whole.byte_count().saturating_sub(1);
         // another error does not say that the bytes are gone
-        let is_cut_off = self.0.tail_bytes > 0
+        let is_truncated = self.0.tail_bytes > 0
             && whole.read_exact_at(last, &mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
-        match is_cut_off {
+        match is_truncated {
             false => verify(&**whole, options),
             true => verify(&FirstBytes::new(whole.clone(), whole.byte_count() - self.0.tail_bytes), options),
         }
@@ -307,15 +307,15 @@ impl Reader {
     ///
     /// Cost: reads the footer of this reader's commit once more, and a word for each chunk of it.
     pub fn refresh(&self, opened: Self) -> Self {
-        if self.is_at_an_earlier_commit_of(&opened) {
+        if self.is_earlier_commit_of(&opened) {
             for (column, earlier) in opened.0.columns.iter().zip(&self.0.columns) {
-                column.take_checks_of(earlier);
+                column.inherit_checks(earlier);
             }
         }
         opened
     }
 
-    fn is_at_an_earlier_commit_of(&self, opened: &Self) -> bool {
+    fn is_earlier_commit_of(&self, opened: &Self) -> bool {
         let (earlier, later) = (&self.0, &opened.0);
         let identity = earlier.source.identity();
         if identity.is_none() || identity != later.source.identity() || earlier.verification != later.verification {
@@ -323,8 +323,9 @@ impl Reader {
         }
         let end = earlier.whole().byte_count().saturating_sub(earlier.tail_bytes);
         let first = FirstBytes::new(later.whole().clone(), end);
-        let commit = open::open_header(&first)
-            .and_then(|header| Ok((header.header.file_id, open::open_last_commit(&first, &header)?.footer.content_id)));
+        let commit = open::open_header(&first).and_then(|file_header| {
+            Ok((file_header.fields.file_id, open::open_last_commit(&first, &file_header)?.footer.content_id))
+        });
         commit.is_ok_and(|commit| commit == (earlier.file_id, earlier.content_id))
     }
 

@@ -41,7 +41,7 @@ impl Words {
     }
 
     /// Sets the bits that are set in `earlier`, which has no more words.
-    fn set_all_of(&self, earlier: &Self) {
+    fn set_all_from(&self, earlier: &Self) {
         for (word, earlier) in earlier.words.get().into_iter().flat_map(|words| self.all().iter().zip(words)) {
             word.fetch_or(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
         }
@@ -76,13 +76,13 @@ impl Bitmap {
     }
 
     /// Sets the bits that are set in `earlier`, which has no more of them.
-    pub(in crate::read) fn set_all_of(&self, earlier: &Self) {
-        self.0.set_all_of(&earlier.0);
+    pub(in crate::read) fn set_all_from(&self, earlier: &Self) {
+        self.0.set_all_from(&earlier.0);
     }
 }
 
 /// The bit of a front.
-const FRONT: u64 = 1 << 63;
+const BLOCK_INDEX: u64 = 1 << 63;
 /// The units of a chunk: a bit says that all blocks of a unit were checked. A chunk of up to as
 /// many blocks has one block in a unit.
 const UNITS: usize = 63;
@@ -95,10 +95,10 @@ pub(in crate::read) struct CheckedBlocks(Words);
 pub(in crate::read) struct CheckedUnits(u64);
 
 impl CheckedUnits {
-    pub(in crate::read) const NOTHING: Self = Self(0);
+    pub(in crate::read) const NONE: Self = Self(0);
 
-    pub(in crate::read) fn has_front(self) -> bool {
-        self.0 & FRONT != 0
+    pub(in crate::read) fn has_block_index(self) -> bool {
+        self.0 & BLOCK_INDEX != 0
     }
 
     /// Returns the blocks of the units that some blocks are in, of `count` blocks in all, that were
@@ -127,8 +127,8 @@ impl CheckedBlocks {
         CheckedUnits(self.0.get(chunk))
     }
 
-    pub(in crate::read) fn set_front(&self, chunk: u64) {
-        self.0.set(chunk, FRONT);
+    pub(in crate::read) fn set_block_index(&self, chunk: u64) {
+        self.0.set(chunk, BLOCK_INDEX);
     }
 
     /// Notes that all blocks of a chunk were checked.
@@ -152,8 +152,8 @@ impl CheckedBlocks {
     }
 
     /// Notes what `earlier` has noted, which has no more chunks.
-    pub(in crate::read) fn set_all_of(&self, earlier: &Self) {
-        self.0.set_all_of(&earlier.0);
+    pub(in crate::read) fn set_all_from(&self, earlier: &Self) {
+        self.0.set_all_from(&earlier.0);
     }
 }
 
@@ -228,9 +228,9 @@ mod tests {
     fn a_unit_counts_as_checked_once_all_of_its_blocks_are() {
         for count in [1_usize, 2, 62, 63, 64, 126, 127, 1000] {
             let checked = CheckedBlocks::new(3);
-            assert!(!checked.get(1).has_front());
-            checked.set_front(1);
-            assert!(checked.get(1).has_front() && !checked.get(0).has_front());
+            assert!(!checked.get(1).has_block_index());
+            checked.set_block_index(1);
+            assert!(checked.get(1).has_block_index() && !checked.get(0).has_block_index());
             let size = count.div_ceil(UNITS);
             for block in (0..count).step_by(size) {
                 let missing = checked.get(1).missing(&(block..block + 1), count);
@@ -238,7 +238,7 @@ mod tests {
                 assert_eq!(checked.set_blocks(1, &missing, count), missing.end == count, "{count}: {block}");
                 assert_eq!(checked.get(1).missing(&(block..block + 1), count), 0..0, "{count}: {block}");
             }
-            assert!(checked.get(0) == CheckedUnits::NOTHING);
+            assert!(checked.get(0) == CheckedUnits::NONE);
         }
     }
 

@@ -1,24 +1,24 @@
 //! The state of an open file, which all handles to it share.
 //!
-//! [`OpenedFile`] has what header and footer state, and for each column a [`ColumnIndex`] (chapter
+//! [`ReaderInner`] has what header and footer state, and for each column a [`ColumnIndex`] (chapter
 //! 6). Nothing in them changes but caches and records of what was checked, so any thread uses them
 //! without a lock.
 //!
 //! The index of a column has the runs of its chunks; pages and entries stay in the file. A salvaged
-//! file has no pages that could be trusted: its chunks are a list in memory instead ([`Listed`]),
+//! file has no pages that could be trusted: its chunks are a list in memory instead ([`SalvagedChunks`]),
 //! in which samples may be lost. Either way a chunk that was found is a [`ChunkLocation`]. The
-//! front of a chunk in blocks is kept for the requests that follow ([`ChunkFront`]).
+//! front of a chunk in blocks is kept for the requests that follow ([`ChunkBlockIndex`]).
 
 use super::records::{Bitmap, CheckedBlocks, SlotCache};
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
-use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::column_record::ColumnRecord;
 use crate::format::index::Run;
-use crate::format::region::HEAD;
+use crate::format::region::HEADER_LEN;
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, ContentId, FileId, Schema};
-use crate::kernel::prefetch;
+use crate::kernel::prefetch_cache_lines;
 use crate::open::source::FileBytes;
 use crate::open::{FileIdentity, Source, TableSlot, refuse_same};
 use crate::read::losses::{LostSamples, lost_error};
@@ -43,15 +43,15 @@ pub enum Verification {
 }
 
 /// The maximum number of index pages of a file that are cached: 1 MiB.
-pub(in crate::read) const CACHED_PAGES: usize = 256;
+pub(in crate::read) const MAX_CACHED_PAGES: usize = 256;
 
 /// An open file. Nothing in it changes but caches and the records of checked chunks and pages,
 /// which any thread sets.
-pub(in crate::read) struct OpenedFile {
+pub(in crate::read) struct ReaderInner {
     pub source: Arc<dyn Source>,
     /// The source of the bytes after the last commit, too, if `source` ends there and the file does
     /// not.
-    pub with_tail: Option<Arc<dyn Source>>,
+    pub full_source: Option<Arc<dyn Source>>,
     pub path: Option<PathBuf>,
     pub schema: Schema,
     pub file_id: FileId,
@@ -77,7 +77,7 @@ pub(in crate::read) struct IndexPage {
     pub bytes: Vec<u8>,
 }
 
-impl OpenedFile {
+impl ReaderInner {
     #[inline]
     pub(in crate::read) fn bytes(&self) -> FileBytes<'_> {
         FileBytes::of(&*self.source)
@@ -85,7 +85,7 @@ impl OpenedFile {
 
     /// Returns the source of the whole file as it was when it was opened.
     pub(in crate::read) fn whole(&self) -> &Arc<dyn Source> {
-        self.with_tail.as_ref().unwrap_or(&self.source)
+        self.full_source.as_ref().unwrap_or(&self.source)
     }
 
     /// Refuses an output that is this file.
@@ -126,13 +126,13 @@ pub(in crate::read) struct ColumnIndex {
     /// In ascending order of their numbers.
     pub tables: Vec<TableSlot>,
     /// Instead of runs and pages, if the file was salvaged.
-    pub listed: Option<Listed>,
+    pub salvaged_chunks: Option<SalvagedChunks>,
     /// Chunks that were checked once as the reader's policy asks: with
     /// [`Verification::Never`] their heads alone.
     pub checked_chunks: Bitmap,
     pub checked_blocks: CheckedBlocks,
     /// The fronts of chunks, by their numbers.
-    pub fronts: SlotCache<ChunkFront>,
+    pub block_indexes: SlotCache<ChunkBlockIndex>,
     /// The samples in the first block of the chunk whose front was read last; 0 if none was.
     pub block_samples: AtomicU64,
 }
@@ -158,10 +158,10 @@ impl ColumnIndex {
             before,
             checked_pages: Bitmap::new(pages),
             tables,
-            listed: None,
+            salvaged_chunks: None,
             checked_chunks: Bitmap::new(chunks),
             checked_blocks: CheckedBlocks::new(chunks),
-            fronts: SlotCache::new(CACHED_FRONTS, chunks),
+            block_indexes: SlotCache::new(MAX_CACHED_BLOCK_INDEXES, chunks),
             block_samples: AtomicU64::new(0),
         })
     }
@@ -172,7 +172,7 @@ impl ColumnIndex {
         layout: Layout,
         facts: ColumnRecord,
         tables: Vec<TableSlot>,
-        listed: Listed,
+        salvaged_chunks: SalvagedChunks,
     ) -> Self {
         let chunks = facts.chunk_count;
         Self {
@@ -182,10 +182,10 @@ impl ColumnIndex {
             before: Vec::new(),
             checked_pages: Bitmap::new(0),
             tables,
-            listed: Some(listed),
+            salvaged_chunks: Some(salvaged_chunks),
             checked_chunks: Bitmap::new(chunks),
             checked_blocks: CheckedBlocks::new(chunks),
-            fronts: SlotCache::new(CACHED_FRONTS, chunks),
+            block_indexes: SlotCache::new(MAX_CACHED_BLOCK_INDEXES, chunks),
             block_samples: AtomicU64::new(0),
         }
     }
@@ -193,15 +193,15 @@ impl ColumnIndex {
     /// Takes over what was checked through `earlier`, the index of the same column of the same file
     /// at an earlier commit. Chunks have the same numbers in both, as commits only add runs; those
     /// of salvaged files have others.
-    pub(in crate::read) fn take_checks_of(&self, earlier: &Self) {
-        let is_salvaged = self.listed.is_some() || earlier.listed.is_some();
+    pub(in crate::read) fn inherit_checks(&self, earlier: &Self) {
+        let is_salvaged = self.salvaged_chunks.is_some() || earlier.salvaged_chunks.is_some();
         if is_salvaged || !self.facts.runs.starts_with(&earlier.facts.runs) {
             return;
         }
-        self.checked_pages.set_all_of(&earlier.checked_pages);
-        self.checked_chunks.set_all_of(&earlier.checked_chunks);
-        self.checked_blocks.set_all_of(&earlier.checked_blocks);
-        self.tables.iter().zip(&earlier.tables).for_each(|(slot, earlier)| slot.load_as(earlier));
+        self.checked_pages.set_all_from(&earlier.checked_pages);
+        self.checked_chunks.set_all_from(&earlier.checked_chunks);
+        self.checked_blocks.set_all_from(&earlier.checked_blocks);
+        self.tables.iter().zip(&earlier.tables).for_each(|(slot, earlier)| slot.share_from(earlier));
     }
 
     /// Returns the run that holds sample `sample`, and its number.
@@ -232,13 +232,13 @@ impl ChunkLocation {
     /// Returns the offset of the chunk's body in a file that is in memory.
     #[inline]
     pub(in crate::read) fn body_start(&self) -> usize {
-        usize::try_from(self.entry.offset.saturating_add(HEAD)).unwrap_or(usize::MAX)
+        usize::try_from(self.entry.offset.saturating_add(HEADER_LEN)).unwrap_or(usize::MAX)
     }
 
     /// Returns the offset in the file at which the values end, which are the last of the chunk.
     #[inline]
     pub(in crate::read) fn values_end(&self) -> u64 {
-        self.entry.offset.saturating_add(HEAD).saturating_add(self.entry.stored_bytes.into())
+        self.entry.offset.saturating_add(HEADER_LEN).saturating_add(self.entry.stored_bytes.into())
     }
 
     /// Returns the number of samples of the chunk.
@@ -248,12 +248,12 @@ impl ChunkLocation {
 }
 
 /// Chunks in ascending order of samples, between which some are lost, and in which some may be.
-pub(in crate::read) struct Listed {
+pub(in crate::read) struct SalvagedChunks {
     entries: Vec<ChunkEntry>,
     lost: LostSamples,
 }
 
-impl Listed {
+impl SalvagedChunks {
     /// `lost` are the lost samples of the chunks in `entries`.
     pub(in crate::read) fn new(entries: Vec<ChunkEntry>, mut lost: Vec<Range<u64>>, sample_count: u64) -> Self {
         let starts = std::iter::once(0).chain(entries.iter().map(|entry| entry.samples().end));
@@ -291,53 +291,53 @@ impl Listed {
 /// A front of more bytes is not cached.
 const MAX_CACHED_BYTES: usize = 4096;
 /// Fronts of 64 KiB of fixed samples are shorter.
-const SHORT: usize = 256;
+const INLINE_BYTES: usize = 256;
 /// The maximum number of fronts of a column that are cached.
-const CACHED_FRONTS: usize = 1 << 14;
+const MAX_CACHED_BLOCK_INDEXES: usize = 1 << 14;
 
 /// The front of a chunk, checked as the reader's policy asks.
 #[derive(Debug)]
-pub(in crate::read) struct ChunkFront {
+pub(in crate::read) struct ChunkBlockIndex {
     pub location: ChunkLocation,
-    pub head: ChunkHead,
+    pub header: ChunkHeader,
     /// The body up to the first block, if it is short, so that it is in the same lines of the
     /// cache.
-    short: [u8; SHORT],
-    /// The length of that; 0 if it is in `long`.
-    short_bytes: usize,
-    long: Vec<u8>,
+    inline_body: [u8; INLINE_BYTES],
+    /// The length of that; 0 if it is in `heap_body`.
+    inline_length: usize,
+    heap_body: Vec<u8>,
 }
 
-impl ChunkFront {
+impl ChunkBlockIndex {
     /// Keeps `body`, the body of a chunk up to its first block.
-    pub(in crate::read) fn new(location: &ChunkLocation, head: ChunkHead, body: Vec<u8>) -> Self {
-        let mut short = [0; SHORT];
-        let (short_bytes, long) = match short.get_mut(..body.len()) {
+    pub(in crate::read) fn new(location: &ChunkLocation, header: ChunkHeader, body: Vec<u8>) -> Self {
+        let mut inline_body = [0; INLINE_BYTES];
+        let (inline_length, heap_body) = match inline_body.get_mut(..body.len()) {
             Some(to) => {
                 to.copy_from_slice(&body); // equal lengths
                 (body.len(), Vec::new())
             }
             None => (0, body.into_boxed_slice().into_vec()),
         };
-        Self { location: *location, head, short, short_bytes, long }
+        Self { location: *location, header, inline_body, inline_length, heap_body }
     }
 
     /// Returns whether the front is short enough to be cached.
     pub(in crate::read) fn is_cacheable(&self) -> bool {
-        self.long.capacity() <= MAX_CACHED_BYTES
+        self.heap_body.capacity() <= MAX_CACHED_BYTES
     }
 
     /// Announces the front to the processor.
-    pub(in crate::read) fn announce(&self) {
-        prefetch(self.body());
+    pub(in crate::read) fn prefetch(&self) {
+        prefetch_cache_lines(self.body());
     }
 
     /// Returns the body up to the first block.
     #[inline]
     pub(in crate::read) fn body(&self) -> &[u8] {
-        match self.short_bytes {
-            0 => &self.long,
-            length => self.short.get(..length).unwrap_or(&[]), // at most all
+        match self.inline_length {
+            0 => &self.heap_body,
+            length => self.inline_body.get(..length).unwrap_or(&[]), // at most all
         }
     }
 }

@@ -8,25 +8,25 @@
 
 use super::evidence::{Evidence, Verdict};
 use super::links::Foreign;
-use super::scan::{FoundRegion, Identity, ScanProgress};
+use super::scan::{Identity, Region, ScanProgress};
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
-use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, parts};
+use crate::codec::{self, Body, ChunkDecoder, DamagedChunk, SideFacts, StoredChunk, Tables, ZstdDictionary, parts};
 use crate::format::ColumnSchema;
-use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::{Footer, TableHead, Trailer};
-use crate::format::index::{ENTRY_BYTES, PageHead, parse_entry};
-use crate::format::region::{FileId, HEAD, RegionHead, RegionKind};
+use crate::format::footer::{Footer, TableHeader, Trailer};
+use crate::format::index::{ENTRY_BYTES, PageHeader, parse_entry};
+use crate::format::region::{FileId, HEADER_LEN, RegionHeader, RegionKind};
 use crate::format::schema::Layout;
 use crate::open::source::{Source, fetch};
-use crate::open::{TableSlot, body, no_table};
+use crate::open::{TableSlot, body, missing_table};
 use crate::{Error, ErrorKind, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// The chunks of a column that can be read.
-pub(super) struct FoundColumn {
+pub(super) struct SalvagedColumn {
     pub layout: Layout,
     pub facts: ColumnRecord,
     pub entries: Vec<ChunkEntry>,
@@ -38,7 +38,7 @@ pub(super) struct FoundColumn {
     pub tables: Vec<TableSlot>,
 }
 
-impl FoundColumn {
+impl SalvagedColumn {
     /// Returns a column of which nothing was found.
     pub(super) fn empty(column: &ColumnSchema) -> Result<Self> {
         let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
@@ -51,20 +51,20 @@ impl FoundColumn {
     fn add(
         &mut self,
         file: SalvagedFile<'_>,
-        head: &ChunkHead,
+        header: &ChunkHeader,
         body: &[u8],
         decoder: &mut ChunkDecoder,
         decode: bool,
     ) -> Result<()> {
-        let parts = parts(&self.layout, head, body)?;
+        let parts = parts(&self.layout, header, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
             // else a file that is too new would be salvaged without its data
             codec::known(part.encoding)?;
         }
-        let tables = FoundTables { file, tables: &self.tables };
-        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
+        let tables = IntactTables { file, tables: &self.tables };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, header, body: Body::whole(body) };
         let side = if decode { decoder.check(&chunk)? } else { decoder.side_facts(&chunk)? };
-        self.count(head, &side);
+        self.count(header, &side);
         Ok(())
     }
 
@@ -72,29 +72,29 @@ impl FoundColumn {
     fn add_damaged(
         &mut self,
         file: SalvagedFile<'_>,
-        head: &ChunkHead,
+        header: &ChunkHeader,
         body: &[u8],
         decoder: &mut ChunkDecoder,
         decode: bool,
     ) -> Result<()> {
-        let tables = FoundTables { file, tables: &self.tables };
-        let chunk = StoredChunk { layout: &self.layout, tables: &tables, head, body: Body::whole(body) };
+        let tables = IntactTables { file, tables: &self.tables };
+        let chunk = StoredChunk { layout: &self.layout, tables: &tables, header, body: Body::whole(body) };
         let damaged = DamagedChunk::examine(&chunk, decode, decoder)?;
         let mut side = decoder.side_facts(&chunk)?;
         side.null_count = side.null_count.saturating_sub(damaged.lost_nulls);
         memory::reserve(&mut self.lost, damaged.lost.len())?;
-        let sample = |at: usize| head.entry.first_sample.saturating_add(u64_of(at));
+        let sample = |at: usize| header.entry.first_sample.saturating_add(u64_of(at));
         self.lost.extend(damaged.lost.iter().map(|lost| sample(lost.start)..sample(lost.end)));
-        self.count(head, &side);
+        self.count(header, &side);
         Ok(())
     }
 
     /// Adds a chunk of which something can be read, and its facts.
-    fn count(&mut self, head: &ChunkHead, side: &SideFacts) {
-        let (facts, entry) = (&mut self.facts, &head.entry);
+    fn count(&mut self, header: &ChunkHeader, side: &SideFacts) {
+        let (facts, entry) = (&mut self.facts, &header.entry);
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
         facts.count_encoding(entry.encoding, 1);
-        facts.raw_bytes = facts.raw_bytes.saturating_add(head.raw_bytes.into());
+        facts.raw_bytes = facts.raw_bytes.saturating_add(header.raw_bytes.into());
         facts.stored_bytes = facts.stored_bytes.saturating_add(entry.stored_bytes.into());
         facts.null_count = facts.null_count.saturating_add(side.null_count);
         facts.chunk_count = facts.chunk_count.saturating_add(1);
@@ -103,8 +103,8 @@ impl FoundColumn {
 }
 
 /// The content that the regions of a file describe.
-pub(super) struct Found {
-    pub columns: Vec<FoundColumn>,
+pub(super) struct SalvagedContent {
+    pub columns: Vec<SalvagedColumn>,
     /// The largest sample count that any intact region implies.
     pub sample_count: u64,
     /// The footer to trust: the last of the chain, or the last one if there is no chain.
@@ -115,7 +115,7 @@ pub(super) struct Found {
     pub end_is_known: bool,
 }
 
-impl Found {
+impl SalvagedContent {
     /// Says how many samples there are. Fails if more were found.
     pub(super) fn end_at(&mut self, sample_count: u64) -> Result<()> {
         let found = self.sample_count;
@@ -135,20 +135,20 @@ pub(super) fn collect(
     source: &dyn Source,
     identity: &Identity,
     (evidence, foreign): (&Evidence, &Foreign),
-    regions: &[&FoundRegion],
+    regions: &[&Region],
     decode: bool,
     progress: &mut ScanProgress<'_>,
-) -> Result<Found> {
-    let columns = identity.schema.columns.iter().map(FoundColumn::empty).collect::<Result<_>>()?;
-    let found = Found { columns, sample_count: 0, footer: None, last_footer: None, end_is_known: false };
+) -> Result<SalvagedContent> {
+    let columns = identity.schema.columns.iter().map(SalvagedColumn::empty).collect::<Result<_>>()?;
+    let found = SalvagedContent { columns, sample_count: 0, footer: None, last_footer: None, end_is_known: false };
     let (decoder, buffer) = (ChunkDecoder::new(), Vec::new());
     let mut collector = Collector { source, identity, evidence, foreign, found, decoder, decode, buffer };
     for region in regions {
         match collector.region(region) {
-            Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.head.offset)),
+            Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.header.offset)),
             _ => {} // damage: the samples will be missing
         }
-        progress.collected(&region.head)?;
+        progress.collected(&region.header)?;
     }
     Ok(collector.found)
 }
@@ -158,46 +158,46 @@ struct Collector<'a> {
     identity: &'a Identity,
     evidence: &'a Evidence,
     foreign: &'a Foreign,
-    found: Found,
+    found: SalvagedContent,
     decoder: ChunkDecoder,
     decode: bool,
     buffer: Vec<u8>,
 }
 
 impl Collector<'_> {
-    fn region(&mut self, region: &FoundRegion) -> Result<()> {
-        let head = &region.head;
+    fn region(&mut self, region: &Region) -> Result<()> {
+        let header = &region.header;
         self.found.end_is_known = false;
-        if self.foreign.contains(head.offset) {
-            return self.foreign_region(head);
+        if self.foreign.contains(header.offset) {
+            return self.foreign_region(header);
         }
-        match head.kind {
-            RegionKind::Chunk => self.chunk(head, region.is_intact),
+        match header.kind {
+            RegionKind::Chunk => self.chunk(header, region.is_intact),
             _ if !region.is_intact => Ok(()),
-            RegionKind::IndexPage => self.page(head),
-            RegionKind::Footer => self.footer(head),
-            RegionKind::Trailer => self.trailer(head),
-            RegionKind::Table => self.table(head),
+            RegionKind::IndexPage => self.page(header),
+            RegionKind::Footer => self.footer(header),
+            RegionKind::Trailer => self.trailer(header),
+            RegionKind::Table => self.table(header),
             RegionKind::Header => Ok(()),
         }
     }
 
     /// Counts the samples of a chunk that is in the place of one of the file: that one is lost.
-    fn foreign_region(&mut self, head: &RegionHead) -> Result<()> {
-        if head.kind == RegionKind::Chunk && self.foreign.is_loss(head.offset) {
-            let chunk = ChunkHead::parse(head, self.found.columns.len())?;
-            self.count_samples(chunk.entry.samples().end, head)?;
+    fn foreign_region(&mut self, header: &RegionHeader) -> Result<()> {
+        if header.kind == RegionKind::Chunk && self.foreign.is_loss(header.offset) {
+            let chunk = ChunkHeader::parse(header, self.found.columns.len())?;
+            self.count_samples(chunk.entry.samples().end, header)?;
         }
         Err(Error::corrupt("R-2.10", "the neighbours of the region contradict it"))
     }
 
-    fn chunk(&mut self, head: &RegionHead, is_intact: bool) -> Result<()> {
-        let chunk = ChunkHead::parse(head, self.found.columns.len())?;
+    fn chunk(&mut self, header: &RegionHeader, is_intact: bool) -> Result<()> {
+        let chunk = ChunkHeader::parse(header, self.found.columns.len())?;
         let verdict = self.evidence.judge(&chunk);
         if verdict == Verdict::Contradicted {
             return Err(Error::corrupt("R-6.2", "the index does not agree with the chunk"));
         }
-        self.count_samples(chunk.entry.samples().end, head)?;
+        self.count_samples(chunk.entry.samples().end, header)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
         // the front tells what is left of a chunk in blocks
         let is_in_blocks = || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.is_in_blocks());
@@ -212,7 +212,7 @@ impl Collector<'_> {
             || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.needs_table());
         let length = if needs_body { chunk.entry.stored_bytes } else { 0 };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
-        let body = match fetch(self.source, head.body_offset(), length, &mut self.buffer) {
+        let body = match fetch(self.source, header.body_offset(), length, &mut self.buffer) {
             // as in the first pass: bytes that cannot be read are damaged
             Err(error) if !is_intact && error.kind() == ErrorKind::Io => return Ok(()),
             body => body?,
@@ -229,47 +229,47 @@ impl Collector<'_> {
         Ok(())
     }
 
-    fn table(&mut self, head: &RegionHead) -> Result<()> {
-        let table = TableHead::parse(head)?;
+    fn table(&mut self, header: &RegionHeader) -> Result<()> {
+        let table = TableHeader::parse(header)?;
         let column = usize::try_from(table.column).ok().and_then(|column| self.found.columns.get_mut(column));
         if let Some(column) = column
             && usize::try_from(table.table).is_ok_and(|number| number < limits::TABLES)
             && column.tables.last().is_none_or(|last| last.entry.table < table.table)
-            && self.evidence.allows(&table.entry(head))
+            && self.evidence.allows(&table.entry(header))
         {
-            column.tables.push(TableSlot::new(table.entry(head)));
+            column.tables.push(TableSlot::new(table.entry(header)));
         }
         Ok(())
     }
 
     /// Counts samples by the entries of a page, because footer and chunks may be damaged.
-    fn page(&mut self, head: &RegionHead) -> Result<()> {
-        if self.evidence.knows_samples_at(head.offset) {
+    fn page(&mut self, header: &RegionHeader) -> Result<()> {
+        if self.evidence.knows_samples_at(header.offset) {
             return Ok(());
         }
-        PageHead::parse(head, self.found.columns.len())?;
-        let entries = body(self.source, head)?;
+        PageHeader::parse(header, self.found.columns.len())?;
+        let entries = body(self.source, header)?;
         let last = entries.as_chunks::<ENTRY_BYTES>().0.last().map(parse_entry);
-        last.map_or(Ok(()), |last| self.count_samples(last.samples().end, head))
+        last.map_or(Ok(()), |last| self.count_samples(last.samples().end, header))
     }
 
-    fn footer(&mut self, head: &RegionHead) -> Result<()> {
-        if self.evidence.knows_samples_at(head.offset) {
+    fn footer(&mut self, header: &RegionHeader) -> Result<()> {
+        if self.evidence.knows_samples_at(header.offset) {
             return Ok(());
         }
-        let body = body(self.source, head)?;
-        let footer = Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block)?;
+        let body = body(self.source, header)?;
+        let footer = Footer::parse(header, &body, &self.identity.schema, &self.identity.schema_block)?;
         // bounds it by the index
         self.found.sample_count = self.found.sample_count.max(footer.sample_count);
-        self.found.last_footer = Some((head.offset, footer.sample_count));
-        if self.evidence.may_trust_footer_at(head.offset) {
+        self.found.last_footer = Some((header.offset, footer.sample_count));
+        if self.evidence.may_trust_footer_at(header.offset) {
             self.found.footer = Some(footer);
         }
         Ok(())
     }
 
-    fn trailer(&mut self, head: &RegionHead) -> Result<()> {
-        let trailer = Trailer::parse(head)?;
+    fn trailer(&mut self, header: &RegionHeader) -> Result<()> {
+        let trailer = Trailer::parse(header)?;
         self.found.end_is_known =
             trailer.finished && self.found.last_footer == Some((trailer.footer_offset, self.found.sample_count));
         Ok(())
@@ -277,8 +277,8 @@ impl Collector<'_> {
 
     /// Records a sample count of `end`, if the chunks before this offset can hold that many. Each
     /// chunk takes at least the bytes of a head.
-    fn count_samples(&mut self, end: u64, head: &RegionHead) -> Result<()> {
-        if end > (head.offset / HEAD).saturating_mul(limits::CHUNK_SAMPLES.into()) {
+    fn count_samples(&mut self, end: u64, header: &RegionHeader) -> Result<()> {
+        if end > (header.offset / HEADER_LEN).saturating_mul(limits::CHUNK_SAMPLES.into()) {
             return Err(Error::corrupt("R-4.1", "more samples than the file can contain"));
         }
         self.found.sample_count = self.found.sample_count.max(end);
@@ -294,15 +294,15 @@ struct SalvagedFile<'a> {
 }
 
 /// The tables of a column that are intact and before a chunk.
-struct FoundTables<'a> {
+struct IntactTables<'a> {
     file: SalvagedFile<'a>,
     tables: &'a [TableSlot],
 }
 
-impl Tables for FoundTables<'_> {
-    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
+impl Tables for IntactTables<'_> {
+    fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>> {
         let found = self.tables.binary_search_by_key(&table, |slot| slot.entry.table).ok();
-        let slot = found.and_then(|at| self.tables.get(at)).ok_or_else(|| no_table(table))?;
-        slot.dictionary(self.file.source, self.file.file_id)
+        let slot = found.and_then(|at| self.tables.get(at)).ok_or_else(|| missing_table(table))?;
+        slot.zstd_dictionary(self.file.source, self.file.file_id)
     }
 }

@@ -20,14 +20,14 @@
 //! that do not agree with it.
 
 use super::links::Claim;
-use super::scan::{FoundRegion, Identity};
+use super::scan::{Identity, Region};
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::format::ContentId;
-use crate::format::chunk::{ChunkEntry, ChunkHead};
-use crate::format::footer::{ContentHasher, Footer, TableEntry, TableHead, Trailer};
-use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHead, Run, entry_to_bytes, parse_entry};
-use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::chunk::{ChunkEntry, ChunkHeader};
+use crate::format::footer::{ContentHasher, Footer, TableEntry, TableHeader, Trailer};
+use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHeader, Run, entry_to_bytes, parse_entry};
+use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use crate::open::body;
 use crate::open::source::Source;
 use crate::read::losses::LostSamples;
@@ -46,7 +46,7 @@ pub(super) enum Verdict {
 }
 
 /// An entry of the index, with the number of its column.
-type ListedChunk = (u32, ChunkEntry);
+type IndexedChunk = (u32, ChunkEntry);
 
 /// Commits that follow each other and whose content ids are right.
 struct Chain {
@@ -61,7 +61,7 @@ struct Chain {
     /// All tables up to the last of them.
     tables: Vec<TableEntry>,
     /// The chunks that they added, by their offsets.
-    chunks: Vec<ListedChunk>,
+    chunks: Vec<IndexedChunk>,
     /// The number of these whose heads are intact.
     found: u64,
 }
@@ -76,7 +76,7 @@ impl Chain {
 #[derive(Default)]
 struct Claims {
     /// By their offsets.
-    chunks: Vec<ListedChunk>,
+    chunks: Vec<IndexedChunk>,
     /// The samples of these, for each column.
     samples: Vec<LostSamples>,
     /// By column and number.
@@ -97,7 +97,7 @@ impl Evidence {
     pub(super) fn collect(
         source: &dyn Source,
         identity: &Identity,
-        regions: &[FoundRegion],
+        regions: &[Region],
         content_id: Option<ContentId>,
     ) -> Result<Self> {
         // in a valid file, each head, page and footer is examined for one commit only
@@ -120,7 +120,7 @@ impl Evidence {
     }
 
     /// Judges a chunk by its head.
-    pub(super) fn judge(&self, chunk: &ChunkHead) -> Verdict {
+    pub(super) fn judge(&self, chunk: &ChunkHeader) -> Verdict {
         let (offset, samples) = (chunk.entry.offset, chunk.entry.samples());
         if let Some(chain) = &self.chain {
             if chain.covers(offset) {
@@ -142,18 +142,20 @@ impl Evidence {
     }
 
     /// Returns what is known of a region, given its head alone.
-    pub(super) fn claim(&self, head: &RegionHead, column_count: usize) -> Claim {
+    pub(super) fn claim(&self, header: &RegionHeader, column_count: usize) -> Claim {
         let is_last_footer = |offset| self.chain.as_ref().is_some_and(|chain| chain.footer == offset);
         let own = |is_own| if is_own { Claim::Own } else { Claim::Unknown };
-        match head.kind {
-            RegionKind::Chunk => match ChunkHead::parse(head, column_count).map(|chunk| self.judge(&chunk)) {
+        match header.kind {
+            RegionKind::Chunk => match ChunkHeader::parse(header, column_count).map(|chunk| self.judge(&chunk)) {
                 Ok(Verdict::Confirmed) => Claim::Own,
                 Ok(Verdict::Contradicted) => Claim::Foreign,
                 Ok(Verdict::Unconfirmed) | Err(_) => Claim::Unknown,
             },
-            RegionKind::Table if !self.allows(&TableHead::unchecked(head).entry(head)) => Claim::Foreign,
-            RegionKind::Footer => own(is_last_footer(head.offset)),
-            RegionKind::Trailer => own(Trailer::parse(head).is_ok_and(|trailer| is_last_footer(trailer.footer_offset))),
+            RegionKind::Table if !self.allows(&TableHeader::unchecked(header).entry(header)) => Claim::Foreign,
+            RegionKind::Footer => own(is_last_footer(header.offset)),
+            RegionKind::Trailer => {
+                own(Trailer::parse(header).is_ok_and(|trailer| is_last_footer(trailer.footer_offset)))
+            }
             _ => Claim::Unknown,
         }
     }
@@ -178,7 +180,7 @@ impl Evidence {
 }
 
 /// Returns the chunks at an offset, of chunks by their offsets.
-fn at_offset(chunks: &[ListedChunk], offset: u64) -> &[ListedChunk] {
+fn at_offset(chunks: &[IndexedChunk], offset: u64) -> &[IndexedChunk] {
     let start = chunks.partition_point(|(_, entry)| entry.offset < offset);
     let rest = chunks.get(start..).unwrap_or(&[]);
     rest.get(..rest.partition_point(|(_, entry)| entry.offset == offset)).unwrap_or(&[])
@@ -189,7 +191,7 @@ fn table_key(entry: &TableEntry) -> (u32, u32, u64, u32, u32) {
     (entry.column, entry.table, entry.offset, entry.body_bytes, entry.body_crc)
 }
 
-fn agrees(chunks: &[ListedChunk], column: u32, entry: &ChunkEntry) -> bool {
+fn agrees(chunks: &[IndexedChunk], column: u32, entry: &ChunkEntry) -> bool {
     at_offset(chunks, entry.offset).contains(&(column, *entry))
 }
 
@@ -205,15 +207,15 @@ fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentI
 
 /// Returns the entries of a run, as far as the heads of its chunks tell them: those that follow
 /// each other from its first sample on, and those that do so up to its last.
-fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
-    let start = heads.partition_point(|(of, _)| *of < column);
-    let end = heads.partition_point(|(of, _)| *of <= column);
-    let heads = heads.get(start..end).unwrap_or(&[]);
+fn restore(headers: &[IndexedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
+    let start = headers.partition_point(|(of, _)| *of < column);
+    let end = headers.partition_point(|(of, _)| *of <= column);
+    let headers = headers.get(start..end).unwrap_or(&[]);
     let mut entries = Vec::new();
     memory::resize(&mut entries, usize::try_from(run.chunk_count).unwrap_or(usize::MAX), None)?;
     let mut missing = entries.iter_mut();
     let mut next = run.first_sample;
-    for (_, entry) in heads {
+    for (_, entry) in headers {
         if entry.first_sample == next {
             let Some(slot) = missing.next() else { break };
             *slot = Some(*entry);
@@ -221,7 +223,7 @@ fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<C
         }
     }
     let mut end = run.end_sample();
-    for (_, entry) in heads.iter().rev() {
+    for (_, entry) in headers.iter().rev() {
         if entry.samples().end == end {
             let Some(slot) = missing.next_back() else { break };
             *slot = Some(*entry);
@@ -232,7 +234,7 @@ fn restore(heads: &[ListedChunk], column: u32, run: &Run) -> Result<Vec<Option<C
 }
 
 /// The footer before the one that is examined.
-struct FooterBefore {
+struct PreviousFooter {
     offset: u64,
     commit: u32,
     content_id: ContentId,
@@ -241,7 +243,7 @@ struct FooterBefore {
 struct Collector<'a> {
     source: &'a dyn Source,
     identity: &'a Identity,
-    regions: &'a [FoundRegion],
+    regions: &'a [Region],
     /// The bytes that may still be examined. Footers of a malicious file can all name the same
     /// pages.
     budget: u64,
@@ -249,16 +251,16 @@ struct Collector<'a> {
 
 impl<'a> Collector<'a> {
     /// Returns the intact regions of the file of one kind, in order.
-    fn intact(&self, kind: RegionKind) -> impl Iterator<Item = &'a RegionHead> + use<'a> {
+    fn intact(&self, kind: RegionKind) -> impl Iterator<Item = &'a RegionHeader> + use<'a> {
         let file_id = self.identity.file_id;
-        let regions = self.regions.iter().filter(move |region| region.is_intact && region.head.kind == kind);
-        regions.map(|region| &region.head).filter(move |head| head.file_id == file_id)
+        let regions = self.regions.iter().filter(move |region| region.is_intact && region.header.kind == kind);
+        regions.map(|region| &region.header).filter(move |header| header.file_id == file_id)
     }
 
     /// Parses a footer; `None` if it means nothing.
-    fn footer(&self, head: &RegionHead) -> Result<Option<(Footer, Vec<u8>)>> {
-        let body = body(self.source, head)?;
-        match Footer::parse(head, &body, &self.identity.schema, &self.identity.schema_block) {
+    fn footer(&self, header: &RegionHeader) -> Result<Option<(Footer, Vec<u8>)>> {
+        let body = body(self.source, header)?;
+        match Footer::parse(header, &body, &self.identity.schema, &self.identity.schema_block) {
             Ok(footer) => Ok(Some((footer, body))),
             Err(error) if error.kind() == ErrorKind::Corrupt => Ok(None),
             Err(error) => Err(error),
@@ -269,17 +271,18 @@ impl<'a> Collector<'a> {
     fn chain(&mut self, content_id: Option<ContentId>) -> Result<Option<Chain>> {
         let mut best: Option<Chain> = None;
         let mut current: Option<Chain> = None;
-        let mut before: Option<FooterBefore> = None;
-        for head in self.intact(RegionKind::Footer) {
-            let Some((footer, bytes)) = self.footer(head)? else { continue };
+        let mut before: Option<PreviousFooter> = None;
+        for header in self.intact(RegionKind::Footer) {
+            let Some((footer, bytes)) = self.footer(header)? else { continue };
             let found = match (footer.commit.checked_sub(1), &before) {
-                (None, _) => self.commit(head, &footer, &bytes, 0, ContentId::default())?,
+                (None, _) => self.commit(header, &footer, &bytes, 0, ContentId::default())?,
                 (Some(number), Some(before)) if before.commit == number => {
-                    self.commit(head, &footer, &bytes, before.offset, before.content_id)?
+                    self.commit(header, &footer, &bytes, before.offset, before.content_id)?
                 }
                 _ => None,
             };
-            before = Some(FooterBefore { offset: head.offset, commit: footer.commit, content_id: footer.content_id });
+            before =
+                Some(PreviousFooter { offset: header.offset, commit: footer.commit, content_id: footer.content_id });
             let Some(mut found) = found else { continue };
             current = match current.take() {
                 // the content id of this commit contains that of the one before
@@ -303,7 +306,7 @@ impl<'a> Collector<'a> {
     /// before, and `previous` the content id there.
     fn commit(
         &mut self,
-        head: &RegionHead,
+        header: &RegionHeader,
         footer: &Footer,
         footer_bytes: &[u8],
         after: u64,
@@ -318,21 +321,21 @@ impl<'a> Collector<'a> {
         let (_, content) = Footer::split_content_id(footer_bytes)?;
         let entries = runs.iter().map(|(_, run)| run.chunk_count).fold(0, u64::saturating_add);
         // an entry is in a page, or it is restored from a head
-        let regions = u64_of(self.between(&(after..head.offset)).len());
+        let regions = u64_of(self.between(&(after..header.offset)).len());
         if !has_one_each || entries > regions.saturating_mul(PAGE_ENTRIES) {
             return Ok(None);
         }
-        let heads = regions.saturating_mul(HEAD);
+        let headers = regions.saturating_mul(HEADER_LEN);
         let pages = entries.saturating_mul(u64_of(ENTRY_BYTES));
-        let cost = heads.saturating_add(pages).saturating_add(u64_of(content.len()));
+        let cost = headers.saturating_add(pages).saturating_add(u64_of(content.len()));
         let Some(left) = self.budget.checked_sub(cost) else { return Ok(None) };
         self.budget = left;
         for restores in [false, true] {
-            let Some(pages) = self.pages(&runs, after..head.offset, restores)? else { continue };
+            let Some(pages) = self.pages(&runs, after..header.offset, restores)? else { continue };
             let mut hasher = ContentHasher::after(previous);
             hasher.add_page(&pages);
             if hasher.finish(content) == footer.content_id {
-                return self.chain_of(head, footer, after, &runs, &pages).map(Some);
+                return self.chain_of(header, footer, after, &runs, &pages).map(Some);
             }
         }
         Ok(None)
@@ -343,7 +346,7 @@ impl<'a> Collector<'a> {
     /// or the other way round if `restores`, because intact pages may be stale.
     fn pages(&self, runs: &[(u32, Run)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
         let mut all = Vec::new();
-        let mut heads: Option<Vec<ListedChunk>> = None;
+        let mut headers: Option<Vec<IndexedChunk>> = None;
         for (column, run) in runs {
             let mut restored: Option<Vec<Option<ChunkEntry>>> = None;
             for page in 0..run.page_count() {
@@ -353,11 +356,11 @@ impl<'a> Collector<'a> {
                     continue;
                 }
                 if restored.is_none() {
-                    if heads.is_none() {
-                        heads = Some(self.heads(&commit)?);
+                    if headers.is_none() {
+                        headers = Some(self.headers(&commit)?);
                     }
-                    let heads = heads.as_deref().unwrap_or(&[]);
-                    restored = Some(restore(heads, *column, run)?);
+                    let headers = headers.as_deref().unwrap_or(&[]);
+                    restored = Some(restore(headers, *column, run)?);
                 }
                 let first = usize::try_from(page.saturating_mul(PAGE_ENTRIES)).unwrap_or(usize::MAX);
                 let count = usize::try_from(run.page_entries(page)).unwrap_or(0); // at most 126
@@ -381,71 +384,71 @@ impl<'a> Collector<'a> {
     fn page(&self, column: u32, run: &Run, page: u64) -> Result<Option<Vec<u8>>> {
         let offset = run.page_offset(page);
         let Some(region) = self.region(offset).filter(|region| region.is_intact) else { return Ok(None) };
-        let head = &region.head;
-        let is_page = head.kind == RegionKind::IndexPage && head.file_id == self.identity.file_id;
-        let parsed = is_page.then(|| PageHead::parse(head, self.identity.schema.columns.len()).ok()).flatten();
+        let header = &region.header;
+        let is_page = header.kind == RegionKind::IndexPage && header.file_id == self.identity.file_id;
+        let parsed = is_page.then(|| PageHeader::parse(header, self.identity.schema.columns.len()).ok()).flatten();
         let fits =
-            |parsed: &PageHead| parsed.column == column && u64::from(parsed.entry_count) == run.page_entries(page);
+            |parsed: &PageHeader| parsed.column == column && u64::from(parsed.entry_count) == run.page_entries(page);
         match parsed.filter(fits) {
-            Some(_) => body(self.source, head).map(Some),
+            Some(_) => body(self.source, header).map(Some),
             None => Ok(None),
         }
     }
 
-    fn region(&self, offset: u64) -> Option<&'a FoundRegion> {
-        let at = self.regions.binary_search_by_key(&offset, |region| region.head.offset).ok()?;
+    fn region(&self, offset: u64) -> Option<&'a Region> {
+        let at = self.regions.binary_search_by_key(&offset, |region| region.header.offset).ok()?;
         self.regions.get(at)
     }
 
-    fn between(&self, offsets: &Range<u64>) -> &'a [FoundRegion] {
-        let start = self.regions.partition_point(|region| region.head.offset < offsets.start);
-        let end = self.regions.partition_point(|region| region.head.offset < offsets.end);
+    fn between(&self, offsets: &Range<u64>) -> &'a [Region] {
+        let start = self.regions.partition_point(|region| region.header.offset < offsets.start);
+        let end = self.regions.partition_point(|region| region.header.offset < offsets.end);
         self.regions.get(start..end).unwrap_or(&[])
     }
 
     /// Returns the chunks whose heads are intact and between two offsets: by columns, and those of
     /// a column in the order of the file.
-    fn heads(&self, offsets: &Range<u64>) -> Result<Vec<ListedChunk>> {
+    fn headers(&self, offsets: &Range<u64>) -> Result<Vec<IndexedChunk>> {
         let regions = self.between(offsets);
-        let mut heads = memory::with_capacity(regions.len())?;
-        heads.extend(regions.iter().filter_map(|region| self.chunk(region)));
-        heads.sort_unstable_by_key(|(column, entry)| (*column, entry.offset));
-        Ok(heads)
+        let mut headers = memory::with_capacity(regions.len())?;
+        headers.extend(regions.iter().filter_map(|region| self.chunk(region)));
+        headers.sort_unstable_by_key(|(column, entry)| (*column, entry.offset));
+        Ok(headers)
     }
 
     /// Returns the chunk that a region with an intact head is.
-    fn chunk(&self, region: &FoundRegion) -> Option<ListedChunk> {
-        let head = &region.head;
-        let is_chunk = head.kind == RegionKind::Chunk && head.file_id == self.identity.file_id;
-        let chunk = is_chunk.then(|| ChunkHead::parse(head, self.identity.schema.columns.len()).ok()).flatten()?;
+    fn chunk(&self, region: &Region) -> Option<IndexedChunk> {
+        let header = &region.header;
+        let is_chunk = header.kind == RegionKind::Chunk && header.file_id == self.identity.file_id;
+        let chunk = is_chunk.then(|| ChunkHeader::parse(header, self.identity.schema.columns.len()).ok()).flatten()?;
         Some((chunk.column, chunk.entry))
     }
 
     /// Returns the chain of a commit whose pages have these entries.
     fn chain_of(
         &self,
-        head: &RegionHead,
+        header: &RegionHeader,
         footer: &Footer,
         after: u64,
         runs: &[(u32, Run)],
         pages: &[u8],
     ) -> Result<Chain> {
         let entries = pages.as_chunks::<ENTRY_BYTES>().0;
-        let mut chunks: Vec<ListedChunk> = memory::with_capacity(entries.len())?;
+        let mut chunks: Vec<IndexedChunk> = memory::with_capacity(entries.len())?;
         let mut rest = entries.iter().map(parse_entry);
         for (column, run) in runs {
             let count = usize::try_from(run.chunk_count).unwrap_or(usize::MAX);
             chunks.extend(rest.by_ref().take(count).map(|entry| (*column, entry)));
         }
         chunks.sort_unstable_by_key(|(_, entry)| entry.offset);
-        let is_found = |&&(column, entry): &&ListedChunk| {
+        let is_found = |&&(column, entry): &&IndexedChunk| {
             self.region(entry.offset).and_then(|region| self.chunk(region)) == Some((column, entry))
         };
         let found = u64_of(chunks.iter().filter(is_found).count());
         let start = runs.iter().map(|(_, run)| run.first_sample).min().unwrap_or(footer.sample_count);
         Ok(Chain {
             after,
-            footer: head.offset,
+            footer: header.offset,
             content_id: footer.content_id,
             samples: start..footer.sample_count,
             tables: footer.tables.clone(),
@@ -457,14 +460,15 @@ impl<'a> Collector<'a> {
     /// Returns what the pages and footers say that `evidence` does not replace.
     fn claims(&self, evidence: &Evidence) -> Result<Claims> {
         let mut claims = Claims::default();
-        let is_covered = |head: &RegionHead| evidence.chain.as_ref().is_some_and(|chain| chain.covers(head.offset));
+        let is_covered =
+            |header: &RegionHeader| evidence.chain.as_ref().is_some_and(|chain| chain.covers(header.offset));
         let mut samples: Vec<Vec<Range<u64>>> = vec![Vec::new(); self.identity.schema.columns.len()];
-        for head in self.intact(RegionKind::IndexPage).filter(|head| !is_covered(head)) {
-            let Ok(page) = PageHead::parse(head, samples.len()) else { continue };
+        for header in self.intact(RegionKind::IndexPage).filter(|header| !is_covered(header)) {
+            let Ok(page) = PageHeader::parse(header, samples.len()) else { continue };
             let Some(of_column) = usize::try_from(page.column).ok().and_then(|column| samples.get_mut(column)) else {
                 continue;
             };
-            let body = body(self.source, head)?;
+            let body = body(self.source, header)?;
             let entries = body.as_chunks::<ENTRY_BYTES>().0.iter().map(parse_entry);
             for entry in entries.filter(|entry| entry.sample_count > 0) {
                 memory::reserve(&mut claims.chunks, 1)?;
@@ -473,8 +477,8 @@ impl<'a> Collector<'a> {
                 of_column.push(entry.samples());
             }
         }
-        for head in self.intact(RegionKind::Footer).filter(|head| !evidence.knows_samples_at(head.offset)) {
-            let Some((footer, _)) = self.footer(head)? else { continue };
+        for header in self.intact(RegionKind::Footer).filter(|header| !evidence.knows_samples_at(header.offset)) {
+            let Some((footer, _)) = self.footer(header)? else { continue };
             memory::reserve(&mut claims.tables, footer.tables.len())?;
             claims.tables.extend(footer.tables);
         }

@@ -25,10 +25,10 @@
 //! Rejected: to trust the longest segment. An interrupted copy leaves more of the old file than of
 //! the new one, and then this returns old values.
 
-use super::scan::FoundRegion;
+use super::scan::Region;
 use crate::Result;
 use crate::bytes::memory;
-use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use std::ops::Range;
 
 /// What index and footers say about a region.
@@ -45,7 +45,7 @@ pub(super) enum Claim {
 /// The link between a region and the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Link {
-    Right,
+    Intact,
     Broken,
     /// A region between them may be lost, or one of them is known to be foreign.
     Unknown,
@@ -75,12 +75,12 @@ impl Foreign {
     /// region.
     ///
     /// Cost: one pass. Memory: 3 bytes for each region, and 8 for each that is foreign.
-    pub(super) fn find(regions: &[&FoundRegion], claim: impl Fn(&FoundRegion) -> Claim) -> Result<Self> {
+    pub(super) fn find(regions: &[&Region], claim: impl Fn(&Region) -> Claim) -> Result<Self> {
         let mut claims = memory::with_capacity(regions.len())?;
         claims.extend(regions.iter().map(|region| claim(region)));
         // the state of a file is that of its last trailer
         let knows_end = claims.contains(&Claim::Own);
-        let last = regions.iter().rposition(|region| region.head.kind == RegionKind::Trailer);
+        let last = regions.iter().rposition(|region| region.header.kind == RegionKind::Trailer);
         if let Some(claim) = last.filter(|_| !knows_end).and_then(|last| claims.get_mut(last)) {
             *claim = Claim::Own;
         }
@@ -88,14 +88,14 @@ impl Foreign {
         let pairs = regions.iter().zip(regions.iter().skip(1)).zip(claims.iter().zip(claims.iter().skip(1)));
         links.extend(pairs.map(|((one, next), claims)| match claims {
             (Claim::Foreign, _) | (_, Claim::Foreign) => Link::Unknown,
-            _ => link(&one.head, &next.head),
+            _ => link(&one.header, &next.header),
         }));
         let last_own = claims.iter().rposition(|claim| *claim == Claim::Own).and_then(|at| regions.get(at));
-        let mut found = Self { offsets: Vec::new(), last_own: last_own.map(|region| region.head.offset) };
+        let mut found = Self { offsets: Vec::new(), last_own: last_own.map(|region| region.header.offset) };
         let segments = Segments { claims: &claims, links: &links, next: 0 };
         segments.for_each_foreign(|at| {
             memory::reserve(&mut found.offsets, 1)?;
-            found.offsets.extend(regions.get(at).map(|region| region.head.offset));
+            found.offsets.extend(regions.get(at).map(|region| region.header.offset));
             Ok(())
         })?;
         Ok(found)
@@ -104,11 +104,11 @@ impl Foreign {
 
 /// Compares neighbours. Nothing is known if a lost region fits between them, for instance in the
 /// padding of a large alignment.
-fn link(one: &RegionHead, next: &RegionHead) -> Link {
-    if next.check_previous(one.head_crc()).is_ok() {
-        return Link::Right;
+fn link(one: &RegionHeader, next: &RegionHeader) -> Link {
+    if next.check_previous(one.header_crc()).is_ok() {
+        return Link::Intact;
     }
-    if next.offset.saturating_sub(one.end()) < HEAD { Link::Broken } else { Link::Unknown }
+    if next.offset.saturating_sub(one.end()) < HEADER_LEN { Link::Broken } else { Link::Unknown }
 }
 
 /// The segments of a file, one after the other.
@@ -141,7 +141,7 @@ impl Iterator for Segments<'_> {
     fn next(&mut self) -> Option<Segment> {
         let start = self.next;
         let rest = self.links.get(start..).unwrap_or(&[]);
-        let length = rest.iter().take_while(|link| **link == Link::Right).count() + 1;
+        let length = rest.iter().take_while(|link| **link == Link::Intact).count() + 1;
         let end = start + length;
         let claims = self.claims.get(start..end)?;
         let own = claims.iter().rposition(|claim| *claim == Claim::Own).map_or(start, |last| start + last + 1);
@@ -192,7 +192,7 @@ mod tests {
         let claims: Vec<_> =
             file.chars().step_by(2).map(|c| if c == 'o' { Claim::Own } else { Claim::Unknown }).collect();
         let link = |c| match c {
-            '-' => Link::Right,
+            '-' => Link::Intact,
             '|' => Link::Broken,
             _ => Link::Unknown,
         };

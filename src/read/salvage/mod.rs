@@ -14,15 +14,15 @@ mod evidence;
 mod links;
 mod scan;
 
-use crate::format::region::HEAD;
+use crate::format::region::HEADER_LEN;
 use crate::format::{ContentId, FileId, Schema};
 use crate::open::{FirstBytes, InMemory, Source};
 use crate::read::file::reader::Reader;
 use crate::read::file::records::SlotCache;
-use crate::read::file::state::{ColumnIndex, Listed, OpenedFile, Verification};
+use crate::read::file::state::{ColumnIndex, ReaderInner, SalvagedChunks, Verification};
 use crate::read::losses::{Losses, LostSamples};
 use crate::{Result, limits};
-use chunks::{Found, FoundColumn};
+use chunks::{SalvagedColumn, SalvagedContent};
 use evidence::Evidence;
 use links::Foreign;
 use scan::{Identity, ScanProgress};
@@ -171,12 +171,12 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     let regions = scan::regions(&*source, &mut progress)?;
     let identity = scan::identify(&*source, &regions)?;
     if options.decode {
-        progress.begin_decoding(regions.iter().map(|region| &region.head));
+        progress.begin_decoding(regions.iter().map(|region| &region.header));
     }
     let evidence = Evidence::collect(&*source, &identity, &regions, options.content_id)?;
-    let regions: Vec<_> = regions.iter().filter(|region| region.head.file_id == identity.file_id).collect();
+    let regions: Vec<_> = regions.iter().filter(|region| region.header.file_id == identity.file_id).collect();
     let column_count = identity.schema.columns.len();
-    let foreign = Foreign::find(&regions, |region| evidence.claim(&region.head, column_count))?;
+    let foreign = Foreign::find(&regions, |region| evidence.claim(&region.header, column_count))?;
     let judges = (&evidence, &foreign);
     let mut found = chunks::collect(&*source, &identity, judges, &regions, options.decode, &mut progress)?;
     if let Some(commit) = options.commit {
@@ -191,7 +191,7 @@ fn salvaged(
     source: Arc<dyn Source>,
     verification: Verification,
     identity: Identity,
-    found: Found,
+    found: SalvagedContent,
     is_finished: bool,
 ) -> Salvaged {
     let sample_count = found.sample_count;
@@ -200,19 +200,20 @@ fn salvaged(
     let casts = casts.chain(std::iter::repeat(None));
     let (mut columns, mut losses, mut unconfirmed) = (Vec::new(), Vec::new(), Vec::new());
     for (((number, column), schema), cast) in (0..).zip(found.columns).zip(&identity.schema.columns).zip(casts) {
-        let FoundColumn { layout, mut facts, entries, lost, unconfirmed: doubtful, tables } = column;
+        let SalvagedColumn { layout, mut facts, entries, lost, unconfirmed: unconfirmed_samples, tables } = column;
         facts.cast = schema.cast.and(cast);
-        let listed = Listed::new(entries, lost, sample_count);
-        losses.push((schema.name.clone(), listed.lost().clone()));
-        let doubtful = LostSamples::of_ranges(sample_count, doubtful).without(listed.lost());
-        unconfirmed.push((schema.name.clone(), doubtful));
-        columns.push(ColumnIndex::salvaged(number, layout, facts, tables, listed));
+        let salvaged_chunks = SalvagedChunks::new(entries, lost, sample_count);
+        losses.push((schema.name.clone(), salvaged_chunks.lost().clone()));
+        let unconfirmed_samples =
+            LostSamples::of_ranges(sample_count, unconfirmed_samples).without(salvaged_chunks.lost());
+        unconfirmed.push((schema.name.clone(), unconfirmed_samples));
+        columns.push(ColumnIndex::salvaged(number, layout, facts, tables, salvaged_chunks));
     }
-    let reader = Reader::new(OpenedFile {
+    let reader = Reader::new(ReaderInner {
         path: None,
         file_id: identity.file_id,
         content_id: footer.as_ref().map_or(ContentId::default(), |footer| footer.content_id),
-        alignment: identity.alignment.unwrap_or(HEAD as u32), // 64
+        alignment: identity.alignment.unwrap_or(HEADER_LEN as u32), // 64
         schema: identity.schema,
         columns,
         index_pages: SlotCache::new(0, 0),
@@ -221,7 +222,7 @@ fn salvaged(
         is_finished,
         footer_offset: 0,
         tail_bytes: 0,
-        with_tail: None,
+        full_source: None,
         verification,
         max_chunk_bytes: limits::CHUNK_BYTES,
         source,
@@ -239,10 +240,10 @@ fn salvaged(
 /// Returns a file of which nothing is left but its columns and its number of samples, as a manifest
 /// knows them: all samples of all columns are lost. [`Salvaged::write_to`] makes a file of nulls of
 /// it.
-pub fn nothing_left(schema: Schema, sample_count: u64) -> Result<Salvaged> {
+pub fn all_lost(schema: Schema, sample_count: u64) -> Result<Salvaged> {
     schema.check()?;
-    let columns = schema.columns.iter().map(FoundColumn::empty).collect::<Result<_>>()?;
-    let found = Found { columns, sample_count, footer: None, last_footer: None, end_is_known: true };
+    let columns = schema.columns.iter().map(SalvagedColumn::empty).collect::<Result<_>>()?;
+    let found = SalvagedContent { columns, sample_count, footer: None, last_footer: None, end_is_known: true };
     let identity = Identity { file_id: FileId::default(), schema, schema_block: Vec::new(), alignment: None };
     let source = Arc::new(InMemory(Vec::new()));
     Ok(salvaged(source, Verification::default(), identity, found, false))

@@ -11,39 +11,39 @@
 //!
 //! Both this pass and the one that collects chunks tell the caller how far they are.
 
-use crate::error::go_on;
+use crate::error::check_cancelled;
+use crate::format::file_header::Header;
 use crate::format::footer::Footer;
-use crate::format::header::Header;
-use crate::format::region::{FileId, HEAD, RegionHead, RegionKind, align};
+use crate::format::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, align};
 use crate::format::{Schema, schema_block};
 use crate::open::source::{Source, fetch};
-use crate::open::{BlockSizes, HeadScan, body};
+use crate::open::{BlockSizes, HeaderScan, body};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 /// A region whose head is intact and at the offset that it states.
-pub(super) struct FoundRegion {
-    pub head: RegionHead,
+pub(super) struct Region {
+    pub header: RegionHeader,
     /// Whether the body is complete and its checksum right.
     pub is_intact: bool,
 }
 
 /// The search begins with 64 bytes, then a sector: the next head is mostly directly after a region.
-const BLOCKS: BlockSizes = BlockSizes { first: HEAD, second: 4 << 10, largest: 1 << 20 };
+const BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 4 << 10, largest: 1 << 20 };
 
 /// Examines every multiple of 64 for a head. Skips intact bodies, because they may
 /// contain bytes that look like heads. Bytes that cannot be read count as damaged.
-pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> Result<Vec<FoundRegion>> {
+pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> Result<Vec<Region>> {
     let mut regions = Vec::new();
     let mut buffer = Vec::new();
-    let mut scan = HeadScan::new(source, BLOCKS).skip_unreadable();
+    let mut scan = HeaderScan::new(source, BLOCKS).skip_unreadable();
     let mut at = 0;
     let end = source.byte_count();
-    while let Some(head) = scan.first(at, end, |found| RegionHead::parse(found.bytes, found.offset).ok())? {
-        let is_intact = is_intact(source, &head, &mut buffer)?;
-        at = if is_intact { align(head.end(), HEAD) } else { head.body_offset() };
-        regions.push(FoundRegion { head, is_intact });
+    while let Some(header) = scan.first(at, end, |found| RegionHeader::parse(found.bytes, found.offset).ok())? {
+        let is_intact = is_intact(source, &header, &mut buffer)?;
+        at = if is_intact { align(header.end(), HEADER_LEN) } else { header.body_offset() };
+        regions.push(Region { header, is_intact });
         progress.scanned(at)?;
     }
     progress.scanned(end)?;
@@ -52,11 +52,11 @@ pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> R
 
 /// Returns whether a body can be read and its checksum is right. Errors that are not about the
 /// file, such as those of memory, are returned.
-fn is_intact(source: &dyn Source, head: &RegionHead, buffer: &mut Vec<u8>) -> Result<bool> {
+fn is_intact(source: &dyn Source, header: &RegionHeader, buffer: &mut Vec<u8>) -> Result<bool> {
     let length =
-        usize::try_from(head.body_bytes).map_err(|_| Error::over_limit("a region is too large for this machine"))?;
-    let body = fetch(source, head.body_offset(), length, buffer);
-    match body.and_then(|body| head.check_body(body)) {
+        usize::try_from(header.body_bytes).map_err(|_| Error::over_limit("a region is too large for this machine"))?;
+    let body = fetch(source, header.body_offset(), length, buffer);
+    match body.and_then(|body| header.check_body(body)) {
         Ok(()) => Ok(true),
         Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => Ok(false),
         Err(error) => Err(error),
@@ -75,10 +75,10 @@ pub(super) struct Identity {
 /// Returns the file to which most of the intact chunks belong, among those with a known schema.
 ///
 /// Blocks of another file may have replaced some blocks of this one, even its header.
-pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<Identity> {
+pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identity> {
     let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
-    for region in regions.iter().filter(|region| region.is_intact && region.head.kind == RegionKind::Chunk) {
-        *chunk_counts.entry(region.head.file_id).or_default() += 1;
+    for region in regions.iter().filter(|region| region.is_intact && region.header.kind == RegionKind::Chunk) {
+        *chunk_counts.entry(region.header.file_id).or_default() += 1;
     }
     let chunk_count = |id: FileId| chunk_counts.get(&id).copied().unwrap_or(0);
     let mut best: Option<Identity> = None;
@@ -86,12 +86,12 @@ pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<I
     // any footer
     for region in regions.iter().rev().filter(|region| region.is_intact) {
         let is_better = |found: &Identity| {
-            let (new, old) = (chunk_count(region.head.file_id), chunk_count(found.file_id));
-            new > old || (new == old && region.head.kind == RegionKind::Header)
+            let (new, old) = (chunk_count(region.header.file_id), chunk_count(found.file_id));
+            new > old || (new == old && region.header.kind == RegionKind::Header)
         };
-        let describes = matches!(region.head.kind, RegionKind::Header | RegionKind::Footer);
+        let describes = matches!(region.header.kind, RegionKind::Header | RegionKind::Footer);
         if describes && best.as_ref().is_none_or(is_better) {
-            match described(source, &region.head) {
+            match read_identity(source, &region.header) {
                 Ok(identity) => best = Some(identity),
                 Err(error) if error.kind() == ErrorKind::Corrupt => {}
                 Err(error) => return Err(error),
@@ -108,16 +108,16 @@ pub(super) fn identify(source: &dyn Source, regions: &[FoundRegion]) -> Result<I
 }
 
 /// Reads the identity of the file from a header or a footer.
-fn described(source: &dyn Source, head: &RegionHead) -> Result<Identity> {
-    let body = body(source, head)?;
-    let (alignment, schema_block) = if head.kind == RegionKind::Header {
-        (Some(Header::parse(head)?.alignment), body)
+fn read_identity(source: &dyn Source, header: &RegionHeader) -> Result<Identity> {
+    let body = body(source, header)?;
+    let (alignment, schema_block) = if header.kind == RegionKind::Header {
+        (Some(Header::parse(header)?.alignment), body)
     } else {
-        Footer::flags(head).check()?;
+        Footer::flags(header).check()?;
         (None, Footer::schema_block(&body)?.to_vec())
     };
     let schema = schema_block::parse(&schema_block)?;
-    Ok(Identity { file_id: head.file_id, schema, schema_block, alignment })
+    Ok(Identity { file_id: header.file_id, schema, schema_block, alignment })
 }
 
 /// Counts the bytes that have been looked at, in one pass or two.
@@ -136,26 +136,26 @@ impl<'a> ScanProgress<'a> {
     /// Records that the first pass has reached offset `at`.
     fn scanned(&mut self, at: u64) -> Result<()> {
         self.done = at.min(self.total);
-        self.tell()
+        self.report_progress()
     }
 
     /// Begins the second pass, which decodes these regions.
-    pub(super) fn begin_decoding<'h>(&mut self, heads: impl Iterator<Item = &'h RegionHead>) {
+    pub(super) fn begin_decoding<'h>(&mut self, headers: impl Iterator<Item = &'h RegionHeader>) {
         self.decodes = true;
-        let bytes = heads.map(|head| u64::from(head.body_bytes)).fold(0, u64::saturating_add);
+        let bytes = headers.map(|header| u64::from(header.body_bytes)).fold(0, u64::saturating_add);
         self.total = self.total.saturating_add(bytes);
     }
 
     /// Records that the second pass has handled a region.
-    pub(super) fn collected(&mut self, head: &RegionHead) -> Result<()> {
+    pub(super) fn collected(&mut self, header: &RegionHeader) -> Result<()> {
         if !self.decodes {
             return Ok(());
         }
-        self.done = self.done.saturating_add(head.body_bytes.into()).min(self.total);
-        self.tell()
+        self.done = self.done.saturating_add(header.body_bytes.into()).min(self.total);
+        self.report_progress()
     }
 
-    fn tell(&mut self) -> Result<()> {
-        self.report.as_mut().map_or(Ok(()), |report| go_on(report(self.done, self.total)))
+    fn report_progress(&mut self) -> Result<()> {
+        self.report.as_mut().map_or(Ok(()), |report| check_cancelled(report(self.done, self.total)))
     }
 }

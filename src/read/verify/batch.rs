@@ -4,10 +4,10 @@
 //! read in the order of the file, because each region tells where the next one begins: threads take
 //! turns. Bodies are checked at the same time.
 
-use super::body::{BodyCheck, BodyFinding, MetTables};
-use super::walk::{Met, SpanBytes, Walk};
+use super::body::{BodyCheck, BodyFinding, SeenTables};
+use super::walk::{SpanBytes, Walk, WalkItem};
 use crate::bytes::le::u64_of;
-use crate::format::region::{RegionHead, RegionKind};
+use crate::format::region::{RegionHeader, RegionKind};
 use crate::limits::INDEX_PAGE_BYTES;
 use crate::{Error, threads};
 use std::mem;
@@ -35,11 +35,11 @@ pub(super) struct Batch<'w, 'a> {
 
 struct BatchState<'w, 'a> {
     walk: &'w mut Walk<'a>,
-    tables: &'w MetTables<'a>,
-    met: Vec<(Met, BodyFinding)>,
+    tables: &'w SeenTables<'a>,
+    visited: Vec<(WalkItem, BodyFinding)>,
     /// The error that ended the walk.
     error: Option<Error>,
-    most_regions: usize,
+    max_regions: usize,
     page_bytes_left: u64,
     is_closed: bool,
     span_bytes: u64,
@@ -56,19 +56,19 @@ impl<'w, 'a> Batch<'w, 'a> {
     /// number.
     pub(super) fn check(
         walk: &'w mut Walk<'a>,
-        tables: &'w MetTables<'a>,
+        tables: &'w SeenTables<'a>,
         workers: &mut [BodyCheck<'a>],
         span_bytes: u64,
-    ) -> (Vec<(Met, BodyFinding)>, Option<Error>) {
+    ) -> (Vec<(WalkItem, BodyFinding)>, Option<Error>) {
         let count = u64_of(workers.len());
         let end = walk.end().min(walk.at().saturating_add(BYTES.saturating_mul(count)));
         let state = BatchState {
             left: walk.at()..end,
             walk,
             tables,
-            met: Vec::new(),
+            visited: Vec::new(),
             error: None,
-            most_regions: REGIONS.saturating_mul(workers.len()),
+            max_regions: REGIONS.saturating_mul(workers.len()),
             page_bytes_left: PAGE_BYTES.saturating_mul(count),
             is_closed: false,
             span_bytes,
@@ -86,7 +86,7 @@ impl<'w, 'a> Batch<'w, 'a> {
             }
         }));
         let state = batch.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (state.met, state.error)
+        (state.visited, state.error)
     }
 
     fn lock(&self) -> MutexGuard<'_, BatchState<'w, 'a>> {
@@ -109,10 +109,10 @@ impl<'w, 'a> Batch<'w, 'a> {
     /// Checks the bodies of the regions that begin in a span.
     fn check_span(&self, span: &Span, bytes: SpanBytes<'_>, worker: &mut BodyCheck<'a>) {
         let regions = self.walk(span, bytes);
-        let checked: Vec<_> = regions.iter().map(|(number, head)| (*number, worker.check(head, bytes))).collect();
+        let checked: Vec<_> = regions.iter().map(|(number, header)| (*number, worker.check(header, bytes))).collect();
         let mut state = self.lock();
         for (number, found) in checked {
-            if let Some((_, body)) = state.met.get_mut(number) {
+            if let Some((_, body)) = state.visited.get_mut(number) {
                 *body = found;
             }
         }
@@ -120,7 +120,7 @@ impl<'w, 'a> Batch<'w, 'a> {
 
     /// Walks over a span when all spans before it are done or the batch is closed. Returns the
     /// regions whose bodies a worker can check, and their numbers in the batch.
-    fn walk(&self, span: &Span, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHead)> {
+    fn walk(&self, span: &Span, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHeader)> {
         let mut state = self.lock();
         while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
@@ -148,11 +148,11 @@ impl Drop for CloseOnPanic<'_, '_, '_> {
 }
 
 impl BatchState<'_, '_> {
-    fn walk(&mut self, end: u64, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHead)> {
+    fn walk(&mut self, end: u64, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHeader)> {
         let mut regions = Vec::new();
         while !self.is_closed && self.walk.at() < end {
-            let met = match self.walk.next(bytes) {
-                Ok(Some(met)) => met,
+            let visited = match self.walk.next(bytes) {
+                Ok(Some(visited)) => visited,
                 Ok(None) => break,
                 Err(error) => {
                     self.error = Some(error);
@@ -160,25 +160,25 @@ impl BatchState<'_, '_> {
                     break;
                 }
             };
-            if let Met::Region(head) = &met {
-                self.tables.meet(head);
-                if self.is_checked_alone(head) {
-                    regions.push((self.met.len(), *head));
+            if let WalkItem::Region(header) = &visited {
+                self.tables.add_if_table(header);
+                if self.is_checked_by_worker(header) {
+                    regions.push((self.visited.len(), *header));
                 }
             }
-            self.met.push((met, BodyFinding::Unread));
+            self.visited.push((visited, BodyFinding::Unread));
             let has_pages_left = self.page_bytes_left >= u64::from(INDEX_PAGE_BYTES);
-            self.is_closed = self.met.len() >= self.most_regions || !has_pages_left;
+            self.is_closed = self.visited.len() >= self.max_regions || !has_pages_left;
         }
         regions
     }
 
     /// Returns whether a worker checks the body of a region.
-    fn is_checked_alone(&mut self, head: &RegionHead) -> bool {
-        match head.kind {
+    fn is_checked_by_worker(&mut self, header: &RegionHeader) -> bool {
+        match header.kind {
             RegionKind::Chunk | RegionKind::Table => true,
             RegionKind::IndexPage => {
-                let left = self.page_bytes_left.checked_sub(head.body_bytes.into());
+                let left = self.page_bytes_left.checked_sub(header.body_bytes.into());
                 self.page_bytes_left = left.unwrap_or(self.page_bytes_left); // too long for a page
                 left.is_some()
             }

@@ -13,14 +13,14 @@ use super::walk::SpanBytes;
 use crate::bytes::checksum::Crc;
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
-use crate::codec::{Body, ChunkDecoder, DamagedChunk, Dictionary, SideFacts, StoredChunk, Tables, encoding};
+use crate::codec::{Body, ChunkDecoder, DamagedChunk, SideFacts, StoredChunk, Tables, ZstdDictionary, encoding};
 use crate::format::FileId;
-use crate::format::chunk::ChunkHead;
-use crate::format::footer::TableHead;
-use crate::format::region::{RegionHead, RegionKind};
+use crate::format::chunk::ChunkHeader;
+use crate::format::footer::TableHeader;
+use crate::format::region::{RegionHeader, RegionKind};
 use crate::format::schema::Layout;
 use crate::open::source::{Source, check_inside, fetch};
-use crate::open::{TableSlot, no_table};
+use crate::open::{TableSlot, missing_table};
 use crate::read::batch::waves::{FetchScratch, fetch_one};
 use crate::{Error, ErrorKind, Result};
 use std::collections::BTreeMap;
@@ -54,17 +54,17 @@ pub(super) struct BodyCheck<'a> {
     layouts: &'a [Layout],
     decode: bool,
     decoder: ChunkDecoder,
-    tables: &'a MetTables<'a>,
+    tables: &'a SeenTables<'a>,
     span: FetchScratch,
     scratch: FetchScratch,
     /// A body of which a span has only the start.
-    joined: Vec<u8>,
+    whole_body: Vec<u8>,
 }
 
 impl<'a> BodyCheck<'a> {
-    pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], tables: &'a MetTables<'a>, decode: bool) -> Self {
+    pub(super) fn new(source: &'a dyn Source, layouts: &'a [Layout], tables: &'a SeenTables<'a>, decode: bool) -> Self {
         let (span, scratch) = (FetchScratch::default(), FetchScratch::default());
-        Self { source, layouts, decode, decoder: ChunkDecoder::new(), tables, span, scratch, joined: Vec::new() }
+        Self { source, layouts, decode, decoder: ChunkDecoder::new(), tables, span, scratch, whole_body: Vec::new() }
     }
 
     /// Fetches a span of the file and calls `then` with its bytes, or with none if it cannot be
@@ -84,15 +84,17 @@ impl<'a> BodyCheck<'a> {
 
     /// Checks the body of a chunk, a table or a page of the index. Fetches what `span` does not
     /// have. (Others are few, and mean nothing alone.)
-    pub(super) fn check(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> BodyFinding {
-        let body = match self.check_with(head, span) {
+    pub(super) fn check(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> BodyFinding {
+        let body = match self.check_with(header, span) {
             // the error of one request for the body, wherever spans begin
-            BodyFinding::Damaged(error) if error.kind() == ErrorKind::Io => self.check_with(head, SpanBytes::default()),
+            BodyFinding::Damaged(error) if error.kind() == ErrorKind::Io => {
+                self.check_with(header, SpanBytes::default())
+            }
             body => body,
         };
         match body {
             BodyFinding::Damaged(error) if error.kind() == ErrorKind::Corrupt => {
-                self.examine(head).map_or(BodyFinding::Damaged(error), BodyFinding::DamagedBlocks)
+                self.examine(header).map_or(BodyFinding::Damaged(error), BodyFinding::DamagedBlocks)
             }
             body => body,
         }
@@ -100,131 +102,135 @@ impl<'a> BodyCheck<'a> {
 
     /// Looks for intact blocks in a chunk whose body is damaged. If there are none, or if they
     /// cannot be told from the others, the chunk is damaged as a whole.
-    fn examine(&mut self, head: &RegionHead) -> Option<DamagedChunk> {
-        let (chunk, layout) = self.chunk(head)?;
+    fn examine(&mut self, header: &RegionHeader) -> Option<DamagedChunk> {
+        let (chunk, layout) = self.chunk(header)?;
         encoding(chunk.entry.encoding).ok().filter(|encoding| encoding.is_in_blocks())?;
-        let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
+        let tables = PrecedingTables { seen: self.tables, column: chunk.column, offset: header.offset };
         let (decode, decoder) = (self.decode, &mut self.decoder);
-        let range = head.body_offset()..head.end();
+        let range = header.body_offset()..header.end();
         let examined = fetch_one(self.source, &range, &mut self.scratch, |body| {
             let body = Body::whole(body);
-            DamagedChunk::examine(&StoredChunk { layout, tables: &tables, head: &chunk, body }, decode, decoder)
+            DamagedChunk::examine(&StoredChunk { layout, tables: &tables, header: &chunk, body }, decode, decoder)
         });
         examined.ok()
     }
 
     /// Returns the head of a chunk, and the layout of its column.
-    fn chunk(&self, head: &RegionHead) -> Option<(ChunkHead, &'a Layout)> {
-        let chunk = ChunkHead::parse(head, self.layouts.len()).ok().filter(|_| head.kind == RegionKind::Chunk)?;
+    fn chunk(&self, header: &RegionHeader) -> Option<(ChunkHeader, &'a Layout)> {
+        let chunk = ChunkHeader::parse(header, self.layouts.len()).ok().filter(|_| header.kind == RegionKind::Chunk)?;
         let layout = self.layouts.get(usize::try_from(chunk.column).ok()?)?;
         Some((chunk, layout))
     }
 
-    fn check_with(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> BodyFinding {
-        if head.kind == RegionKind::IndexPage {
-            return match span.get(head.body_offset(), head.end()) {
+    fn check_with(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> BodyFinding {
+        if header.kind == RegionKind::IndexPage {
+            return match span.get(header.body_offset(), header.end()) {
                 Some(body) => {
-                    head.check_body(body).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Page(body.to_vec()))
+                    header.check_body(body).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Page(body.to_vec()))
                 }
                 None => BodyFinding::Unread,
             };
         }
-        if let Some((chunk, layout)) = self.chunk(head).filter(|_| self.decode) {
-            let tables = TablesBefore { met: self.tables, column: chunk.column, offset: head.offset };
+        if let Some((chunk, layout)) = self.chunk(header).filter(|_| self.decode) {
+            let tables = PrecedingTables { seen: self.tables, column: chunk.column, offset: header.offset };
             let decoder = &mut self.decoder;
             let mut decode = |body: &[u8]| {
-                head.check_body(body)?;
+                header.check_body(body)?;
                 let body = Body::whole(body);
-                Ok(decoder.check(&StoredChunk { layout, tables: &tables, head: &chunk, body }))
+                Ok(decoder.check(&StoredChunk { layout, tables: &tables, header: &chunk, body }))
             };
-            let range = head.body_offset()..head.end();
+            let range = header.body_offset()..header.end();
             let decoded = match span.get(range.start, range.end) {
                 Some(body) => decode(body),
-                None if is_joined(head, span) => {
-                    join(self.source, head, span, &mut self.scratch, &mut self.joined).and_then(decode)
+                None if should_fetch_rest(header, span) => {
+                    fetch_rest(self.source, header, span, &mut self.scratch, &mut self.whole_body).and_then(decode)
                 }
                 None => fetch_one(self.source, &range, &mut self.scratch, decode),
             };
             return decoded.map_or_else(BodyFinding::Damaged, BodyFinding::Decoded);
         }
-        self.check_sum(head, span).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Intact)
+        self.check_checksum(header, span).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Intact)
     }
 
     /// Checks of a body. What `span` does not have is fetched in blocks.
-    pub(super) fn check_sum(&mut self, head: &RegionHead, span: SpanBytes<'_>) -> Result<()> {
-        if let Some(body) = span.get(head.body_offset(), head.end()) {
-            return head.check_body(body);
+    pub(super) fn check_checksum(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> Result<()> {
+        if let Some(body) = span.get(header.body_offset(), header.end()) {
+            return header.check_body(body);
         }
-        let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
-        check_inside(self.source, head.body_offset(), length)?;
-        let known = span.from(head.body_offset()); // shorter than the body
+        let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
+        check_inside(self.source, header.body_offset(), length)?;
+        let known = span.from(header.body_offset()); // shorter than the body
         let mut crc = Crc::new();
         crc.add(known);
-        let mut at = head.body_offset().saturating_add(u64_of(known.len()));
-        while at < head.end() {
-            let end = head.end().min(at.saturating_add(BLOCK_BYTES));
+        let mut at = header.body_offset().saturating_add(u64_of(known.len()));
+        while at < header.end() {
+            let end = header.end().min(at.saturating_add(BLOCK_BYTES));
             fetch_one(self.source, &(at..end), &mut self.scratch, |block| {
                 crc.add(block);
                 Ok(())
             })?;
             at = end;
         }
-        head.check_body_crc(crc.finish())
+        header.check_body_crc(crc.finish())
     }
 }
 
 /// Returns whether to fetch a body without its start, which `span` has. Joining takes memory for a
 /// second body, and copies both parts: so the body must be short, and the start a good part of it.
-fn is_joined(head: &RegionHead, span: SpanBytes<'_>) -> bool {
-    let (body, known) = (u64::from(head.body_bytes), u64_of(span.from(head.body_offset()).len()));
+fn should_fetch_rest(header: &RegionHeader, span: SpanBytes<'_>) -> bool {
+    let (body, known) = (u64::from(header.body_bytes), u64_of(span.from(header.body_offset()).len()));
     body <= BLOCK_BYTES && known >= body / 4
 }
 
 /// Joins the start of a body, which `span` has, with the rest, which is fetched.
-fn join<'b>(
+fn fetch_rest<'b>(
     source: &dyn Source,
-    head: &RegionHead,
+    header: &RegionHeader,
     span: SpanBytes<'_>,
     scratch: &mut FetchScratch,
-    joined: &'b mut Vec<u8>,
+    whole_body: &'b mut Vec<u8>,
 ) -> Result<&'b [u8]> {
-    let known = span.from(head.body_offset());
-    let rest = head.body_offset().saturating_add(u64_of(known.len()))..head.end();
+    let known = span.from(header.body_offset());
+    let rest = header.body_offset().saturating_add(u64_of(known.len()))..header.end();
     fetch_one(source, &rest, scratch, |rest| {
-        joined.clear();
-        memory::reserve(joined, known.len().saturating_add(rest.len()))?;
-        joined.extend_from_slice(known);
-        joined.extend_from_slice(rest);
+        whole_body.clear();
+        memory::reserve(whole_body, known.len().saturating_add(rest.len()))?;
+        whole_body.extend_from_slice(known);
+        whole_body.extend_from_slice(rest);
         Ok(())
     })?;
-    Ok(joined)
+    Ok(whole_body)
 }
 
 /// Reads a whole body and checks.
-pub(super) fn load_body<'b>(source: &'b dyn Source, head: &RegionHead, buffer: &'b mut Vec<u8>) -> Result<&'b [u8]> {
-    let length = usize::try_from(head.body_bytes).unwrap_or(usize::MAX);
-    let body = fetch(source, head.body_offset(), length, buffer)?;
-    head.check_body(body)?;
+pub(super) fn load_body<'b>(
+    source: &'b dyn Source,
+    header: &RegionHeader,
+    buffer: &'b mut Vec<u8>,
+) -> Result<&'b [u8]> {
+    let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
+    let body = fetch(source, header.body_offset(), length, buffer)?;
+    header.check_body(body)?;
     Ok(body)
 }
 
 /// The tables of a file by column and number.
-pub(super) struct MetTables<'a> {
+pub(super) struct SeenTables<'a> {
     source: &'a dyn Source,
     file_id: FileId,
     tables: Mutex<BTreeMap<(u32, u32), Arc<TableSlot>>>,
 }
 
-impl<'a> MetTables<'a> {
+impl<'a> SeenTables<'a> {
     pub(super) fn new(source: &'a dyn Source, file_id: FileId) -> Self {
         Self { source, file_id, tables: Mutex::default() }
     }
 
     /// Adds a region if it is a table whose number is new.
-    pub(super) fn meet(&self, head: &RegionHead) {
-        if head.kind == RegionKind::Table {
-            let table = TableHead::unchecked(head);
-            let slot = || Arc::new(TableSlot::new(table.entry(head)));
+    pub(super) fn add_if_table(&self, header: &RegionHeader) {
+        if header.kind == RegionKind::Table {
+            let table = TableHeader::unchecked(header);
+            let slot = || Arc::new(TableSlot::new(table.entry(header)));
             self.lock().entry((table.column, table.table)).or_insert_with(slot);
         }
     }
@@ -235,17 +241,17 @@ impl<'a> MetTables<'a> {
 }
 
 /// The tables of a column that are before a chunk.
-struct TablesBefore<'t, 'a> {
-    pub met: &'t MetTables<'a>,
+struct PrecedingTables<'t, 'a> {
+    pub seen: &'t SeenTables<'a>,
     pub column: u32,
     /// The offset of the chunk.
     pub offset: u64,
 }
 
-impl Tables for TablesBefore<'_, '_> {
-    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
-        let slot = self.met.lock().get(&(self.column, table)).cloned();
-        let slot = slot.filter(|slot| slot.entry.offset < self.offset).ok_or_else(|| no_table(table))?;
-        slot.dictionary(self.met.source, self.met.file_id)
+impl Tables for PrecedingTables<'_, '_> {
+    fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>> {
+        let slot = self.seen.lock().get(&(self.column, table)).cloned();
+        let slot = slot.filter(|slot| slot.entry.offset < self.offset).ok_or_else(|| missing_table(table))?;
+        slot.zstd_dictionary(self.seen.source, self.seen.file_id)
     }
 }

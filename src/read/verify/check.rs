@@ -13,18 +13,18 @@
 //! damage, too.
 
 use super::batch::Batch;
-use super::body::{BodyCheck, BodyFinding, MetTables, load_body};
+use super::body::{BodyCheck, BodyFinding, SeenTables, load_body};
 use super::commit::CommitCheck;
-use super::report::{Damage, DamageKind, Damages, VerifyOptions, VerifyReport, passing};
-use super::walk::{Met, SpanBytes, Walk, span_bytes};
+use super::report::{Damage, DamageKind, Damages, VerifyOptions, VerifyReport, as_damage};
+use super::walk::{SpanBytes, Walk, WalkItem, span_bytes};
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::DamagedChunk;
-use crate::error::go_on;
-use crate::format::chunk::ChunkHead;
-use crate::format::region::{HEAD, RegionHead, RegionKind, next_offset};
+use crate::error::check_cancelled;
+use crate::format::chunk::ChunkHeader;
+use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind, next_offset};
 use crate::open::source::{Source, fetch};
-use crate::open::{OpenedHeader, open_header, open_last_commit};
+use crate::open::{FileHeader, open_header, open_last_commit};
 use crate::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::io;
@@ -44,38 +44,38 @@ use std::io;
 /// decoded.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
-    let header = match open_header(source) {
-        Ok(header) => header,
+    let file_header = match open_header(source) {
+        Ok(file_header) => file_header,
         Err(error) => {
-            let (all, error) = (0..source.byte_count(), passing(error)?);
+            let (all, error) = (0..source.byte_count(), as_damage(error)?);
             report.damages.push(Damage::of_bytes(DamageKind::Damaged, all, Some(RegionKind::Header), error));
             return Ok(report);
         }
     };
-    let (end, trailer_crc, chunk_count) = match open_last_commit(source, &header) {
+    let (end, trailer_crc, chunk_count) = match open_last_commit(source, &file_header) {
         Ok(commit) => {
-            commit.check_encodings(&header.schema)?;
+            commit.check_encodings(&file_header.schema)?;
             report.sample_count = Some(commit.footer.sample_count);
             let chunks = commit.footer.columns.iter().map(|facts| facts.chunk_count);
-            let end = commit.trailer_offset.saturating_add(HEAD);
+            let end = commit.trailer_offset.saturating_add(HEADER_LEN);
             (end, commit.trailer_crc, chunks.fold(0, u64::saturating_add))
         }
         Err(error) => {
-            passing(error)?; // the walk will meet it, and name the offset
+            as_damage(error)?; // the walk will meet it, and name the offset
             (source.byte_count(), 0, 0)
         }
     };
     let span_bytes = span_bytes(source, end.checked_div(chunk_count));
-    let layouts = header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
-    let tables = MetTables::new(source, header.header.file_id);
+    let layouts = file_header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
+    let tables = SeenTables::new(source, file_header.fields.file_id);
     let worker = |_| BodyCheck::new(source, &layouts, &tables, options.decode);
     let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
-    let mut walk = Walk::new(source, &header, end);
-    let mut findings = Findings::new(source, &header, options.decode);
+    let mut walk = Walk::new(source, &file_header, end);
+    let mut findings = Findings::new(source, &file_header, options.decode);
     loop {
-        let (met, error) = Batch::check(&mut walk, &tables, &mut workers, span_bytes);
-        let is_over = met.is_empty();
-        met.into_iter().try_for_each(|(met, body)| findings.add(met, body))?;
+        let (visited, error) = Batch::check(&mut walk, &tables, &mut workers, span_bytes);
+        let is_over = visited.is_empty();
+        visited.into_iter().try_for_each(|(visited, body)| findings.add(visited, body))?;
         if let Some(error) = error {
             return Err(error);
         }
@@ -84,7 +84,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             return Ok(report);
         }
         if let Some(progress) = &mut options.progress {
-            go_on(progress(walk.at()))?;
+            check_cancelled(progress(walk.at()))?;
         }
     }
 }
@@ -92,38 +92,38 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
 /// What was found so far.
 struct Findings<'a> {
     source: &'a dyn Source,
-    header: &'a OpenedHeader,
+    file_header: &'a FileHeader,
     check: CommitCheck<'a>,
     damages: Damages,
     buffer: Vec<u8>,
 }
 
 impl<'a> Findings<'a> {
-    fn new(source: &'a dyn Source, header: &'a OpenedHeader, decode: bool) -> Self {
-        let check = CommitCheck::new(header, decode);
-        Self { source, header, check, damages: Damages::default(), buffer: Vec::new() }
+    fn new(source: &'a dyn Source, file_header: &'a FileHeader, decode: bool) -> Self {
+        let check = CommitCheck::new(file_header, decode);
+        Self { source, file_header, check, damages: Damages::default(), buffer: Vec::new() }
     }
 
     /// Adds the next region or damage of the file.
-    fn add(&mut self, met: Met, body: BodyFinding) -> Result<()> {
-        match met {
-            Met::Region(head) => self.region(&head, body),
+    fn add(&mut self, visited: WalkItem, body: BodyFinding) -> Result<()> {
+        match visited {
+            WalkItem::Region(header) => self.region(&header, body),
             // a region that does not follow the one before
-            Met::Damage(damage) if damage.region.is_some() => {
+            WalkItem::Damage(damage) if damage.region.is_some() => {
                 self.damages.all.push(damage);
                 Ok(())
             }
-            Met::Damage(damage) => {
-                self.damages.push_unnamed(damage);
+            WalkItem::Damage(damage) => {
+                self.damages.push_unidentified(damage);
                 Ok(())
             }
         }
     }
 
-    fn region(&mut self, head: &RegionHead, body: BodyFinding) -> Result<()> {
+    fn region(&mut self, header: &RegionHeader, body: BodyFinding) -> Result<()> {
         let page;
         let (bytes, parts) = match body {
-            BodyFinding::Unread => (load_body(self.source, head, &mut self.buffer), None),
+            BodyFinding::Unread => (load_body(self.source, header, &mut self.buffer), None),
             BodyFinding::Damaged(error) => (Err(error), None),
             BodyFinding::Intact => (Ok(&[][..]), None),
             BodyFinding::Page(bytes) => {
@@ -131,40 +131,40 @@ impl<'a> Findings<'a> {
                 (Ok(page.as_slice()), None)
             }
             BodyFinding::Decoded(parts) => (Ok(&[][..]), Some(parts)),
-            BodyFinding::DamagedBlocks(damaged) => return self.blocks(head, &damaged),
+            BodyFinding::DamagedBlocks(damaged) => return self.blocks(header, &damaged),
         };
         let result = match bytes {
-            Ok(bytes) => self.check.region(head, bytes, parts, &self.damages),
+            Ok(bytes) => self.check.region(header, bytes, parts, &self.damages),
             Err(error) => {
-                self.check.damaged_region(head);
+                self.check.damaged_region(header);
                 Err(error)
             }
         };
         if let Err(error) = result {
-            let error = passing(error)?;
-            let (column, samples) = self.check.column_and_samples(head);
-            let file_range = head.offset..head.end();
+            let error = as_damage(error)?;
+            let (column, samples) = self.check.column_and_samples(header);
+            let file_range = header.offset..header.end();
             let kind = DamageKind::Damaged;
-            self.damages.all.push(Damage { file_range, kind, region: Some(head.kind), column, samples, error });
+            self.damages.all.push(Damage { file_range, kind, region: Some(header.kind), column, samples, error });
         }
         self.report_lost();
         Ok(())
     }
 
     /// Adds the damaged blocks of a chunk whose front is intact, with the samples that they cost.
-    fn blocks(&mut self, head: &RegionHead, damaged: &DamagedChunk) -> Result<()> {
-        self.check.damaged_region(head);
-        let (column, _) = self.check.column_and_samples(head);
-        let entry = ChunkHead::unchecked(head).entry;
-        for run in &damaged.runs {
+    fn blocks(&mut self, header: &RegionHeader, damaged: &DamagedChunk) -> Result<()> {
+        self.check.damaged_region(header);
+        let (column, _) = self.check.column_and_samples(header);
+        let entry = ChunkHeader::unchecked(header).entry;
+        for run in &damaged.block_ranges {
             // inside the body, and in the chunk
-            let byte = |at: usize| head.body_offset().saturating_add(u64_of(at));
+            let byte = |at: usize| header.body_offset().saturating_add(u64_of(at));
             let sample = |at: usize| entry.first_sample.saturating_add(u64_of(at));
             memory::reserve(&mut self.damages.all, 1)?;
             self.damages.all.push(Damage {
                 kind: DamageKind::Damaged,
                 file_range: byte(run.bytes.start)..byte(run.bytes.end),
-                region: Some(head.kind),
+                region: Some(header.kind),
                 column: column.clone(),
                 samples: Some(sample(run.samples.start)..sample(run.samples.end)),
                 error: run.error(entry.sample_count, damaged.block_count).with_offset(byte(run.bytes.start)),
@@ -179,7 +179,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and
-    /// has this `head_crc`, then.
+    /// has this `header_crc`, then.
     fn finish(mut self, end: u64, trailer_crc: u32, report: &mut VerifyReport) -> Result<()> {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);
@@ -188,7 +188,7 @@ impl<'a> Findings<'a> {
         let (file_bytes, is_clean) = (self.source.byte_count(), self.damages.all.is_empty());
         let found = if end < file_bytes {
             let bytes = file_bytes - end;
-            let (kind, message) = match is_uncommitted(self.source, self.header, end, trailer_crc)? {
+            let (kind, message) = match is_uncommitted(self.source, self.file_header, end, trailer_crc)? {
                 true => (
                     DamageKind::Uncommitted,
                     format!(
@@ -219,23 +219,23 @@ impl<'a> Findings<'a> {
 }
 
 /// Returns whether the bytes from `start`, the end of the last commit, to the end of the file are
-/// what an append has left that has not committed. `trailer_crc` is the `head_crc` of the trailer
+/// what an append has left that has not committed. `trailer_crc` is the `header_crc` of the trailer
 /// that ends there: what an older file has left does not follow it.
 ///
 /// Cost: reads these bytes.
-fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: u64, trailer_crc: u32) -> Result<bool> {
-    let mut walk = Walk::of_tail(source, header, start, trailer_crc);
-    let tables = MetTables::new(source, header.header.file_id);
+fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, trailer_crc: u32) -> Result<bool> {
+    let mut walk = Walk::of_tail(source, file_header, start, trailer_crc);
+    let tables = SeenTables::new(source, file_header.fields.file_id);
     let mut bodies = BodyCheck::new(source, &[], &tables, false);
     loop {
-        let head = match walk.next_intact(SpanBytes::default()) {
-            Ok(head) => head,
-            Err(error) => return Ok(ends_early(error)? && begins_region(source, header, &walk)?),
+        let header = match walk.next_intact(SpanBytes::default()) {
+            Ok(header) => header,
+            Err(error) => return Ok(ends_early(error)? && begins_region(source, file_header, &walk)?),
         };
-        if head.kind == RegionKind::Trailer {
+        if header.kind == RegionKind::Trailer {
             return Ok(false); // it was not valid, or the commit would end here
         }
-        match bodies.check_sum(&head, SpanBytes::default()) {
+        match bodies.check_checksum(&header, SpanBytes::default()) {
             Ok(()) => {}
             Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(false),
             Err(error) => return ends_early(error),
@@ -245,10 +245,10 @@ fn is_uncommitted(source: &dyn Source, header: &OpenedHeader, start: u64, traile
 
 /// Returns whether the bytes where a walk has ended are padding and the head of another region, as
 /// far as they are there.
-fn begins_region(source: &dyn Source, header: &OpenedHeader, walk: &Walk<'_>) -> Result<bool> {
+fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>) -> Result<bool> {
     let (at, Some(previous)) = (walk.at(), walk.previous()) else { return Ok(false) };
-    let (alignment, file_id) = (header.header.alignment.into(), header.header.file_id);
-    let until = next_offset(RegionKind::Chunk, at, alignment).saturating_add(HEAD).min(source.byte_count());
+    let (alignment, file_id) = (file_header.fields.alignment.into(), file_header.fields.file_id);
+    let until = next_offset(RegionKind::Chunk, at, alignment).saturating_add(HEADER_LEN).min(source.byte_count());
     // less than two alignments
     let length = usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX);
     let mut buffer = Vec::new();
@@ -259,8 +259,8 @@ fn begins_region(source: &dyn Source, header: &OpenedHeader, walk: &Walk<'_>) ->
     let begins = |kind: RegionKind| {
         let offset = next_offset(kind, at, alignment);
         let padding = usize::try_from(offset.saturating_sub(at)).unwrap_or(usize::MAX);
-        let (padding, head) = bytes.split_at_checked(padding).unwrap_or((bytes, &[]));
-        padding.iter().all(|byte| *byte == 0) && RegionHead::can_begin(kind, file_id, previous, offset, head)
+        let (padding, header) = bytes.split_at_checked(padding).unwrap_or((bytes, &[]));
+        padding.iter().all(|byte| *byte == 0) && RegionHeader::can_begin(kind, file_id, previous, offset, header)
     };
     Ok(RegionKind::ALL.into_iter().filter(|kind| *kind != RegionKind::Header).any(begins))
 }

@@ -8,16 +8,16 @@
 //! only report it again. From then on, what index and footer list and the walk has not met is
 //! recorded as lost.
 
-use super::report::{Damages, Lost, LostBytes, gaps, samples_of_page};
+use super::report::{Damages, LostBytes, LostRegion, gaps, samples_of_page};
 use crate::bytes::le::u64_of;
 use crate::codec::{SideFacts, encoding};
 use crate::format::Flags;
-use crate::format::chunk::{ChunkEntry, ChunkHead};
+use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::column_record::ColumnRecord;
-use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry, TableHead, Trailer};
-use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry, samples_per_chunk};
-use crate::format::region::{HEAD, RegionHead, RegionKind, align};
-use crate::open::OpenedHeader;
+use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry, TableHeader, Trailer};
+use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHeader, Run, parse_entry, samples_per_chunk};
+use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind, align};
+use crate::open::FileHeader;
 use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl ColumnCheck {
     }
 
     /// Begins or continues the run of this commit: for `first_chunk`.
-    fn start_page(&mut self, page: &PageHead, offset: u64) -> Result<()> {
+    fn start_page(&mut self, page: &PageHeader, offset: u64) -> Result<()> {
         let before = self.facts.chunk_count.saturating_sub(u64_of(self.chunks.len()));
         if page.first_chunk != before.saturating_add(u64_of(self.listed)) {
             let message = format!("the page begins at chunk {}, which is not the next", page.first_chunk);
@@ -76,26 +76,27 @@ impl ColumnCheck {
                 format!("{} of {} chunks are not in the index", self.chunks.len() - self.listed, self.chunks.len());
             return Err(Error::corrupt("R-6.2", message));
         }
-        let mut due = self.facts.clone();
-        due.cast = found.cast;
+        let mut expected = self.facts.clone();
+        expected.cast = found.cast;
         if !decoded {
-            due.null_count = found.null_count;
-            let found_only = found.encodings.iter().filter(|&&(id, chunks)| chunks == 0 && due.encoding(id).is_none());
+            expected.null_count = found.null_count;
+            let found_only =
+                found.encodings.iter().filter(|&&(id, chunks)| chunks == 0 && expected.encoding(id).is_none());
             // seen only in the parts that were not decoded
             let side: Vec<u16> = found_only.map(|&(id, _)| id).collect();
-            side.into_iter().for_each(|id| due.count_encoding(id, 0));
+            side.into_iter().for_each(|id| expected.count_encoding(id, 0));
         }
-        if *found == due {
+        if *found == expected {
             return Ok(());
         }
-        let message = format!("the footer's facts are not those of the file: {found:?}, not {due:?}");
+        let message = format!("the footer's facts are not those of the file: {found:?}, not {expected:?}");
         Err(Error::corrupt("R-7.4", message))
     }
 }
 
 /// The state of the check of one commit after another.
 pub(super) struct CommitCheck<'a> {
-    header: &'a OpenedHeader,
+    file_header: &'a FileHeader,
     decode: bool,
     columns: Vec<ColumnCheck>,
     tables: Vec<TableEntry>,
@@ -108,14 +109,14 @@ pub(super) struct CommitCheck<'a> {
     last_trailer: u64,
     commits: u32,
     sample_count: u64,
-    lost: Vec<Lost>,
+    lost: Vec<LostRegion>,
     pub(super) intact_chunks: u64,
     pub(super) is_finished: bool,
 }
 
 impl<'a> CommitCheck<'a> {
-    pub(super) fn new(header: &'a OpenedHeader, decode: bool) -> Self {
-        let columns = header.schema.columns.iter().map(|column| ColumnCheck {
+    pub(super) fn new(file_header: &'a FileHeader, decode: bool) -> Self {
+        let columns = file_header.schema.columns.iter().map(|column| ColumnCheck {
             name: column.name.as_str().into(),
             next_sample: 0,
             facts: ColumnRecord::default(),
@@ -125,11 +126,11 @@ impl<'a> CommitCheck<'a> {
             missing: Vec::new(),
         });
         Self {
-            header,
+            file_header,
             decode,
             columns: columns.collect(),
             tables: Vec::new(),
-            flags: header.header.flags,
+            flags: file_header.fields.flags,
             last_kind: RegionKind::Header,
             last_page: None,
             last_footer: None,
@@ -148,7 +149,7 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Returns the losses that were found since the last call.
-    pub(super) fn take_lost(&mut self) -> Vec<Lost> {
+    pub(super) fn take_lost(&mut self) -> Vec<LostRegion> {
         std::mem::take(&mut self.lost)
     }
 
@@ -159,31 +160,31 @@ impl<'a> CommitCheck<'a> {
     /// it again.
     pub(super) fn region(
         &mut self,
-        head: &RegionHead,
+        header: &RegionHeader,
         body: &[u8],
         parts: Option<Result<SideFacts>>,
         damages: &Damages,
     ) -> Result<()> {
         let is_clean = damages.all.is_empty();
         if is_clean {
-            self.check_order(head)?;
+            self.check_order(header)?;
         }
-        self.last_kind = head.kind;
-        match head.kind {
+        self.last_kind = header.kind;
+        match header.kind {
             RegionKind::Header => Ok(()),
-            RegionKind::Chunk => self.chunk(head, parts, is_clean),
-            RegionKind::Table => self.table(head, is_clean),
-            RegionKind::IndexPage => self.page(head, body, is_clean),
-            RegionKind::Footer => self.footer(head, body, damages),
-            RegionKind::Trailer => self.trailer(head, is_clean),
+            RegionKind::Chunk => self.chunk(header, parts, is_clean),
+            RegionKind::Table => self.table(header, is_clean),
+            RegionKind::IndexPage => self.page(header, body, is_clean),
+            RegionKind::Footer => self.footer(header, body, damages),
+            RegionKind::Trailer => self.trailer(header, is_clean),
         }
     }
 
     /// Records a region whose body is damaged.
-    pub(super) fn damaged_region(&mut self, head: &RegionHead) {
-        self.last_kind = head.kind;
-        if head.kind == RegionKind::Chunk
-            && let Ok(chunk) = ChunkHead::parse(head, self.columns.len())
+    pub(super) fn damaged_region(&mut self, header: &RegionHeader) {
+        self.last_kind = header.kind;
+        if header.kind == RegionKind::Chunk
+            && let Ok(chunk) = ChunkHeader::parse(header, self.columns.len())
             && let Some(column) = column_mut(&mut self.columns, chunk.column)
         {
             column.chunks.push(chunk.entry);
@@ -191,19 +192,19 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Returns the column and the samples of a region, as its head states them.
-    pub(super) fn column_and_samples(&self, head: &RegionHead) -> (Option<Arc<str>>, Option<Range<u64>>) {
+    pub(super) fn column_and_samples(&self, header: &RegionHeader) -> (Option<Arc<str>>, Option<Range<u64>>) {
         let column = |number| usize::try_from(number).ok().and_then(|number: usize| self.columns.get(number));
-        let (column, samples) = match head.kind {
+        let (column, samples) = match header.kind {
             RegionKind::Chunk => {
-                let chunk = ChunkHead::unchecked(head);
+                let chunk = ChunkHeader::unchecked(header);
                 (column(chunk.column), Some(chunk.entry.samples()))
             }
             RegionKind::IndexPage => {
-                let page = PageHead::unchecked(head);
+                let page = PageHeader::unchecked(header);
                 let column = column(page.column);
-                (column, column.and_then(|column| column.listed_from(page.first_sample, head.body_bytes)))
+                (column, column.and_then(|column| column.listed_from(page.first_sample, header.body_bytes)))
             }
-            RegionKind::Table => (column(TableHead::unchecked(head).column), None),
+            RegionKind::Table => (column(TableHeader::unchecked(header).column), None),
             _ => (None, None),
         };
         (column.map(|column| column.name.clone()), samples)
@@ -215,7 +216,7 @@ impl<'a> CommitCheck<'a> {
         let from = (self.sample_count, self.commit_start());
         for column in &self.columns {
             let known = column.chunks.iter().chain(&column.missing).copied();
-            self.lost.extend(gaps(from, known, footer).into_iter().map(|(samples, bytes)| Lost {
+            self.lost.extend(gaps(from, known, footer).into_iter().map(|(samples, bytes)| LostRegion {
                 region: RegionKind::Chunk,
                 column: Some(column.name.clone()),
                 samples: Some(samples),
@@ -226,7 +227,7 @@ impl<'a> CommitCheck<'a> {
 
     /// Returns the least offset at which the regions of this commit can begin.
     fn commit_start(&self) -> u64 {
-        self.last_footer.map_or(self.header.head.end(), |(_, end)| end)
+        self.last_footer.map_or(self.file_header.header.end(), |(_, end)| end)
     }
 
     /// Records pages of this commit that the walk has not met.
@@ -248,7 +249,7 @@ impl<'a> CommitCheck<'a> {
         for (number, page) in damages.lost_pages(&runs, from) {
             let (Some(run), Some(column)) = (runs.get(number), columns.get(number)) else { continue };
             let start = run.page_offset(page);
-            self.lost.push(Lost {
+            self.lost.push(LostRegion {
                 region: RegionKind::IndexPage,
                 column: Some(column.name.clone()),
                 samples: samples_of_page(run, page, &column.chunks),
@@ -258,9 +259,9 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Checks.
-    fn check_order(&self, head: &RegionHead) -> Result<()> {
+    fn check_order(&self, header: &RegionHeader) -> Result<()> {
         use RegionKind::{Chunk, Footer, Header, IndexPage, Table, Trailer};
-        let allowed = match head.kind {
+        let allowed = match header.kind {
             Header => false,
             Chunk | Table => matches!(self.last_kind, Header | Trailer | Chunk | Table),
             IndexPage => matches!(self.last_kind, Chunk | Table | IndexPage | Header | Trailer),
@@ -270,27 +271,27 @@ impl<'a> CommitCheck<'a> {
         if allowed {
             return Ok(());
         }
-        let message = format!("a {} cannot follow a {}", head.kind, self.last_kind);
-        Err(Error::corrupt("R-2.9", message).with_offset(head.offset))
+        let message = format!("a {} cannot follow a {}", header.kind, self.last_kind);
+        Err(Error::corrupt("R-2.9", message).with_offset(header.offset))
     }
 
-    fn chunk(&mut self, head: &RegionHead, parts: Option<Result<SideFacts>>, is_clean: bool) -> Result<()> {
-        let chunk = ChunkHead::parse(head, self.columns.len())?;
+    fn chunk(&mut self, header: &RegionHeader, parts: Option<Result<SideFacts>>, is_clean: bool) -> Result<()> {
+        let chunk = ChunkHeader::parse(header, self.columns.len())?;
         let entry = chunk.entry;
-        let column = column_mut(&mut self.columns, chunk.column).ok_or_else(|| unknown_column(head))?;
+        let column = column_mut(&mut self.columns, chunk.column).ok_or_else(|| unknown_column(header))?;
         let next_sample = std::mem::replace(&mut column.next_sample, entry.samples().end);
         column.chunks.push(entry);
         if is_clean && entry.first_sample != next_sample {
             let message = format!("the chunk begins at sample {}, {next_sample} is next", entry.first_sample);
-            return Err(Error::corrupt("R-4.2", message).with_offset(head.offset));
+            return Err(Error::corrupt("R-4.2", message).with_offset(header.offset));
         }
-        encoding(entry.encoding).map_err(|error| error.with_offset(head.offset))?;
+        encoding(entry.encoding).map_err(|error| error.with_offset(header.offset))?;
         column.facts.raw_bytes = column.facts.raw_bytes.saturating_add(chunk.raw_bytes.into());
         column.facts.stored_bytes = column.facts.stored_bytes.saturating_add(entry.stored_bytes.into());
         column.facts.chunk_count += 1;
         column.facts.count_encoding(entry.encoding, 1);
         if let Some(parts) = parts {
-            let SideFacts { null_count, encodings } = parts.map_err(|error| error.with_offset(head.offset))?;
+            let SideFacts { null_count, encodings } = parts.map_err(|error| error.with_offset(header.offset))?;
             encodings.into_iter().flatten().for_each(|id| column.facts.count_encoding(id, 0));
             column.facts.null_count = column.facts.null_count.saturating_add(null_count);
         }
@@ -299,34 +300,34 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Checks a table.
-    fn table(&mut self, head: &RegionHead, is_clean: bool) -> Result<()> {
-        let TableHead { column: number, table } = TableHead::parse(head)?;
+    fn table(&mut self, header: &RegionHeader, is_clean: bool) -> Result<()> {
+        let TableHeader { column: number, table } = TableHeader::parse(header)?;
         let column = column_mut(&mut self.columns, number).filter(|column| !is_clean || column.table_count == table);
         let column = column.ok_or_else(|| {
             let message = format!("table {table} of column number {number} is out of order");
-            Error::corrupt("R-4.11", message).with_offset(head.offset)
+            Error::corrupt("R-4.11", message).with_offset(header.offset)
         })?;
         column.table_count = table.saturating_add(1);
-        self.tables.push(TableHead { column: number, table }.entry(head));
+        self.tables.push(TableHeader { column: number, table }.entry(header));
         Ok(())
     }
 
     /// Checks a page of the index.
-    fn page(&mut self, head: &RegionHead, body: &[u8], is_clean: bool) -> Result<()> {
-        let page = PageHead::parse(head, self.columns.len())?;
+    fn page(&mut self, header: &RegionHeader, body: &[u8], is_clean: bool) -> Result<()> {
+        let page = PageHeader::parse(header, self.columns.len())?;
         self.content.add_page(body);
         let entries = body.as_chunks::<ENTRY_BYTES>().0;
         if entries.first().map(|entry| parse_entry(entry).first_sample) != Some(page.first_sample) {
             let message = "the page's first sample is not that of its first entry";
-            return Err(Error::corrupt("R-6.1", message).with_offset(head.offset));
+            return Err(Error::corrupt("R-6.1", message).with_offset(header.offset));
         }
         if is_clean {
-            self.check_page_order(&page).map_err(|error| error.with_offset(head.offset))?;
+            self.check_page_order(&page).map_err(|error| error.with_offset(header.offset))?;
         }
         self.last_page = Some((page.column, page.entry_count));
-        let column = column_mut(&mut self.columns, page.column).ok_or_else(|| unknown_column(head))?;
+        let column = column_mut(&mut self.columns, page.column).ok_or_else(|| unknown_column(header))?;
         if is_clean {
-            column.start_page(&page, head.offset)?;
+            column.start_page(&page, header.offset)?;
         }
         for bytes in entries {
             let entry = parse_entry(bytes);
@@ -340,17 +341,17 @@ impl<'a> CommitCheck<'a> {
                 column.listed = at + 1;
             } else if is_clean {
                 let message = format!("an entry of the index is not that of the next chunk: {entry:?}");
-                return Err(Error::corrupt("R-6.2", message).with_offset(head.offset));
+                return Err(Error::corrupt("R-6.2", message).with_offset(header.offset));
             } else {
                 column.missing.push(entry);
-                self.lost.push(Lost::chunk(&entry, Some(column.name.clone())));
+                self.lost.push(LostRegion::chunk(&entry, Some(column.name.clone())));
             }
         }
         Ok(())
     }
 
     /// Checks that columns ascend, and that only the last page of a run is short.
-    fn check_page_order(&self, page: &PageHead) -> Result<()> {
+    fn check_page_order(&self, page: &PageHeader) -> Result<()> {
         let Some((column, entry_count)) = self.last_page else { return Ok(()) };
         if page.column < column {
             return Err(Error::corrupt("R-6.2", "the columns of the index do not ascend"));
@@ -362,19 +363,19 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Checks a footer: chapter 7.1, R-9.1, R-9.2.
-    fn footer(&mut self, head: &RegionHead, body: &[u8], damages: &Damages) -> Result<()> {
-        let schema = &self.header.schema;
-        Footer::flags(head).check()?;
-        let footer = Footer::parse(head, body, schema, &self.header.schema_block)?;
+    fn footer(&mut self, header: &RegionHeader, body: &[u8], damages: &Damages) -> Result<()> {
+        let schema = &self.file_header.schema;
+        Footer::flags(header).check()?;
+        let footer = Footer::parse(header, body, schema, &self.file_header.schema_block)?;
         let content = std::mem::replace(&mut self.content, ContentHasher::after(footer.content_id));
         let result = if damages.all.is_empty() {
             self.compare(&footer).and_then(|()| check_content_id(content, body))
         } else {
-            self.find_gaps(Some((footer.sample_count, head.offset)));
+            self.find_gaps(Some((footer.sample_count, header.offset)));
             self.find_lost_pages(&footer, damages);
             Ok(())
         };
-        self.last_footer = Some((head.offset, head.end()));
+        self.last_footer = Some((header.offset, header.end()));
         self.sample_count = footer.sample_count;
         self.commits = footer.commit.saturating_add(1);
         self.flags = footer.flags;
@@ -384,7 +385,7 @@ impl<'a> CommitCheck<'a> {
             column.missing.clear();
             column.listed = 0;
         }
-        result.map_err(|error| error.with_offset(head.offset))
+        result.map_err(|error| error.with_offset(header.offset))
     }
 
     fn compare(&mut self, footer: &Footer) -> Result<()> {
@@ -406,16 +407,16 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Checks a trailer.
-    fn trailer(&mut self, head: &RegionHead, is_clean: bool) -> Result<()> {
-        let trailer = Trailer::parse(head)?;
+    fn trailer(&mut self, header: &RegionHeader, is_clean: bool) -> Result<()> {
+        let trailer = Trailer::parse(header)?;
         let footer = self
             .last_footer
-            .filter(|&(offset, end)| offset == trailer.footer_offset && align(end, HEAD) == head.offset);
+            .filter(|&(offset, end)| offset == trailer.footer_offset && align(end, HEADER_LEN) == header.offset);
         if is_clean && (footer.is_none() || trailer.previous_trailer != self.last_trailer) {
             let message = format!("the trailer points to the wrong footer or trailer: {trailer:?}");
-            return Err(Error::corrupt("R-7.7", message).with_offset(head.offset));
+            return Err(Error::corrupt("R-7.7", message).with_offset(header.offset));
         }
-        self.last_trailer = head.offset;
+        self.last_trailer = header.offset;
         self.is_finished = trailer.finished;
         Ok(())
     }
@@ -435,6 +436,6 @@ fn column_mut(columns: &mut [ColumnCheck], number: u32) -> Option<&mut ColumnChe
     columns.get_mut(usize::try_from(number).ok()?)
 }
 
-fn unknown_column(head: &RegionHead) -> Error {
-    Error::corrupt("R-4.1", "there is no such column").with_offset(head.offset)
+fn unknown_column(header: &RegionHeader) -> Error {
+    Error::corrupt("R-4.1", "there is no such column").with_offset(header.offset)
 }

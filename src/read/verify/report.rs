@@ -8,7 +8,7 @@
 
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
-use crate::format::region::{HEAD, RegionKind, align};
+use crate::format::region::{HEADER_LEN, RegionKind, align};
 use crate::{Error, ErrorKind, Result, limits};
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -160,12 +160,12 @@ impl VerifyReport {
 }
 
 /// Returns damage as a value; other errors end the verification.
-pub(super) fn passing(error: Error) -> Result<Error> {
+pub(super) fn as_damage(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
 }
 
 /// A region that must have been in the file, and that the walk has not met.
-pub(super) struct Lost {
+pub(super) struct LostRegion {
     pub region: RegionKind,
     pub column: Option<Arc<str>>,
     pub samples: Option<Range<u64>>,
@@ -180,7 +180,7 @@ pub(super) enum LostBytes {
     Within(Range<u64>),
 }
 
-impl Lost {
+impl LostRegion {
     /// Returns the loss of a chunk that the index lists.
     pub(super) fn chunk(entry: &ChunkEntry, column: Option<Arc<str>>) -> Self {
         let bytes = LostBytes::Exactly(file_range(entry));
@@ -191,7 +191,7 @@ impl Lost {
 /// Returns the bytes of a chunk: head and body.
 fn file_range(entry: &ChunkEntry) -> Range<u64> {
     let stored = u64::from(entry.stored_bytes.min(limits::CHUNK_BYTES));
-    entry.offset..entry.offset.saturating_add(HEAD).saturating_add(stored)
+    entry.offset..entry.offset.saturating_add(HEADER_LEN).saturating_add(stored)
 }
 
 /// Returns the samples from `from` on that no chunk of `known` contains, each with the range that
@@ -241,32 +241,32 @@ pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Op
 pub(super) struct Damages {
     pub all: Vec<Damage>,
     /// The indices of the latter, in ascending order of their ranges.
-    unnamed: Vec<usize>,
+    unidentified: Vec<usize>,
 }
 
 impl Damages {
     /// Adds bytes that cannot be a region.
-    pub(super) fn push_unnamed(&mut self, damage: Damage) {
-        self.unnamed.push(self.all.len());
+    pub(super) fn push_unidentified(&mut self, damage: Damage) {
+        self.unidentified.push(self.all.len());
         self.all.push(damage);
     }
 
-    /// Returns the damages of [`Damages::push_unnamed`] that overlap a range.
+    /// Returns the damages of [`Damages::push_unidentified`] that overlap a range.
     fn touching(&self, range: &Range<u64>) -> &[usize] {
         let bytes = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
-        let from = self.unnamed.partition_point(|number| bytes(number).end <= range.start);
-        let to = self.unnamed.partition_point(|number| bytes(number).start < range.end);
-        self.unnamed.get(from..to).unwrap_or(&[])
+        let from = self.unidentified.partition_point(|number| bytes(number).end <= range.start);
+        let to = self.unidentified.partition_point(|number| bytes(number).start < range.end);
+        self.unidentified.get(from..to).unwrap_or(&[])
     }
 
     /// Reports a loss, in the damage of its bytes if that contains nothing else.
-    pub(super) fn report(&mut self, lost: Lost) {
+    pub(super) fn report(&mut self, lost: LostRegion) {
         let (mut file_range, is_exact) = match &lost.bytes {
             LostBytes::Exactly(range) => (range.clone(), true),
             LostBytes::Within(range) => (range.clone(), false),
         };
-        let head = align(file_range.start, HEAD);
-        let touching = self.touching(&if is_exact { head..head.saturating_add(1) } else { file_range.clone() });
+        let header = align(file_range.start, HEADER_LEN);
+        let touching = self.touching(&if is_exact { header..header.saturating_add(1) } else { file_range.clone() });
         let (first, last) = match touching {
             // no damage is the cause: the bytes of these chunks are reported
             [] if !is_exact => return,
@@ -294,7 +294,7 @@ impl Damages {
             _ => Error::corrupt("R-7.3", "a page of the index is missing"),
         };
         let error = error.with_offset(file_range.start);
-        let Lost { region, column, samples, .. } = lost;
+        let LostRegion { region, column, samples, .. } = lost;
         self.all.push(Damage { file_range, kind: DamageKind::Damaged, region: Some(region), column, samples, error });
     }
 
@@ -303,9 +303,9 @@ impl Damages {
     pub(super) fn lost_pages(&self, runs: &[Run], from: u64) -> Vec<(usize, u64)> {
         let mut lost = Vec::new();
         let first = self
-            .unnamed
+            .unidentified
             .partition_point(|number| self.all.get(*number).is_none_or(|damage| damage.file_range.end <= from));
-        for damage in self.unnamed.iter().skip(first).filter_map(|number| self.all.get(*number)) {
+        for damage in self.unidentified.iter().skip(first).filter_map(|number| self.all.get(*number)) {
             let start = runs.partition_point(|run| run.end() <= damage.file_range.start);
             let touched = runs.iter().enumerate().skip(start);
             for (number, run) in touched.take_while(|(_, run)| run.offset < damage.file_range.end) {

@@ -8,20 +8,20 @@
 //! Single heads are small, and a request for each would take long. So the file is fetched in spans
 //! that hold many regions, and the walk reads heads itself only where a span lacks them.
 
-use super::report::{Damage, DamageKind, passing};
+use super::report::{Damage, DamageKind, as_damage};
 use crate::bytes::le::u64_of;
-use crate::format::region::{FileId, HEAD, HEAD_BYTES, RegionHead, RegionKind, align, next_offset};
+use crate::format::region::{FileId, HEADER_BYTES, HEADER_LEN, RegionHeader, RegionKind, align, next_offset};
 use crate::open::source::{Source, check_inside};
-use crate::open::{BlockSizes, HeadScan, OpenedHeader};
+use crate::open::{BlockSizes, FileHeader, HeaderScan};
 use crate::{Error, Result};
 
 /// The search for the region after damaged bytes, which may be a whole chunk.
 const BLOCKS: BlockSizes = BlockSizes { first: 1 << 20, second: 1 << 20, largest: 1 << 20 };
 
 /// A step of the walk.
-pub(super) enum Met {
+pub(super) enum WalkItem {
     /// A region, whose body was not read.
-    Region(RegionHead),
+    Region(RegionHeader),
     /// Bytes that cannot be a region, or a region that does not follow the one before.
     Damage(Damage),
 }
@@ -29,46 +29,46 @@ pub(super) enum Met {
 /// A walk over a file.
 pub(super) struct Walk<'a> {
     source: &'a dyn Source,
-    header: &'a OpenedHeader,
+    file_header: &'a FileHeader,
     /// The end of the last valid trailer, or of the file if no trailer is valid.
     end: u64,
     /// The end of the region before.
     at: u64,
-    /// The `head_crc` of the region before, which the next one repeats; `None` if damaged
+    /// The `header_crc` of the region before, which the next one repeats; `None` if damaged
     /// bytes follow that region.
     previous: Option<u32>,
     /// A region after damaged bytes.
-    found: Option<RegionHead>,
-    scan: HeadScan<'a>,
+    found: Option<RegionHeader>,
+    scan: HeaderScan<'a>,
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(source: &'a dyn Source, header: &'a OpenedHeader, end: u64) -> Self {
-        let (at, previous) = (header.head.end(), Some(header.head.head_crc()));
-        Self { source, header, end, at, previous, found: None, scan: HeadScan::new(source, BLOCKS) }
+    pub(super) fn new(source: &'a dyn Source, file_header: &'a FileHeader, end: u64) -> Self {
+        let (at, previous) = (file_header.header.end(), Some(file_header.header.header_crc()));
+        Self { source, file_header, end, at, previous, found: None, scan: HeaderScan::new(source, BLOCKS) }
     }
 
     /// A walk over what follows the last commit, which ends at `start` with a trailer that has this
-    /// `head_crc`.
-    pub(super) fn of_tail(source: &'a dyn Source, header: &'a OpenedHeader, start: u64, trailer_crc: u32) -> Self {
-        Self { at: start, previous: Some(trailer_crc), ..Self::new(source, header, source.byte_count()) }
+    /// `header_crc`.
+    pub(super) fn of_tail(source: &'a dyn Source, file_header: &'a FileHeader, start: u64, trailer_crc: u32) -> Self {
+        Self { at: start, previous: Some(trailer_crc), ..Self::new(source, file_header, source.byte_count()) }
     }
 
     /// Returns the next region. Its head is intact and follows the region before, and the padding
     /// before it is zero.
-    pub(super) fn next_intact(&mut self, span: SpanBytes<'_>) -> Result<RegionHead> {
-        let head = self.next_region(span)?;
-        self.previous.map_or(Ok(()), |previous| head.check_previous(previous))?;
-        self.pass(&head);
-        Ok(head)
+    pub(super) fn next_intact(&mut self, span: SpanBytes<'_>) -> Result<RegionHeader> {
+        let header = self.next_region(span)?;
+        self.previous.map_or(Ok(()), |previous| header.check_previous(previous))?;
+        self.pass(&header);
+        Ok(header)
     }
 
-    fn pass(&mut self, head: &RegionHead) {
-        self.at = head.end();
-        self.previous = Some(head.head_crc());
+    fn pass(&mut self, header: &RegionHeader) {
+        self.at = header.end();
+        self.previous = Some(header.header_crc());
     }
 
-    /// Returns the `head_crc` of the region before, unless damaged bytes follow it.
+    /// Returns the `header_crc` of the region before, unless damaged bytes follow it.
     pub(super) fn previous(&self) -> Option<u32> {
         self.previous
     }
@@ -84,65 +84,65 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the next region or damage; `None` at the end. Reads heads that `span` does not have.
-    pub(super) fn next(&mut self, span: SpanBytes<'_>) -> Result<Option<Met>> {
+    pub(super) fn next(&mut self, span: SpanBytes<'_>) -> Result<Option<WalkItem>> {
         if self.found.is_none() && self.at >= self.end {
             return Ok(None);
         }
-        let head = match self.found.take() {
-            Some(head) => Ok(head),
+        let header = match self.found.take() {
+            Some(header) => Ok(header),
             None => self.next_region(span),
         };
-        match head {
-            Ok(head) => {
-                if let Some(Err(error)) = self.previous.take().map(|previous| head.check_previous(previous)) {
+        match header {
+            Ok(header) => {
+                if let Some(Err(error)) = self.previous.take().map(|previous| header.check_previous(previous)) {
                     // the region itself is met next, as one whose predecessor is unknown
-                    (self.at, self.found) = (head.offset, Some(head));
-                    return Ok(Some(Met::Damage(broken_link(&head, error))));
+                    (self.at, self.found) = (header.offset, Some(header));
+                    return Ok(Some(WalkItem::Damage(broken_link(&header, error))));
                 }
-                self.pass(&head);
-                Ok(Some(Met::Region(head)))
+                self.pass(&header);
+                Ok(Some(WalkItem::Region(header)))
             }
-            Err(error) => self.skip(passing(error)?).map(|damage| Some(Met::Damage(damage))),
+            Err(error) => self.skip(as_damage(error)?).map(|damage| Some(WalkItem::Damage(damage))),
         }
     }
 
     /// Reads the head of the next region at the offset that demands, and checks that the
     /// padding before it is zero.
-    fn next_region(&mut self, span: SpanBytes<'_>) -> Result<RegionHead> {
-        let alignment = self.header.header.alignment.into();
-        let other = align(self.at, HEAD);
+    fn next_region(&mut self, span: SpanBytes<'_>) -> Result<RegionHeader> {
+        let alignment = self.file_header.fields.alignment.into();
+        let other = align(self.at, HEADER_LEN);
         let chunk = next_offset(RegionKind::Chunk, self.at, alignment);
         if other >= self.end {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
         }
         // the padding and both heads: less than two alignments
-        let until = chunk.saturating_add(HEAD);
-        let ahead = match span.get(self.at, until) {
+        let until = chunk.saturating_add(HEADER_LEN);
+        let lookahead = match span.get(self.at, until) {
             Some(bytes) => bytes,
             None => self.scan.bytes(self.at, until)?,
         };
-        let first = head_at(self.source, ahead, self.at, other)?;
-        let head_of = |bytes, at| intact_head(bytes, at, self.header.header.file_id, self.end);
-        let chunk_head = || head_of(head_at(self.source, ahead, self.at, chunk)?, chunk);
-        let head = match head_of(first, other) {
-            Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk_head()?,
+        let first = header_at(self.source, lookahead, self.at, other)?;
+        let header_of = |bytes, at| intact_header(bytes, at, self.file_header.fields.file_id, self.end);
+        let chunk_header = || header_of(header_at(self.source, lookahead, self.at, chunk)?, chunk);
+        let header = match header_of(first, other) {
+            Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk_header()?,
             Err(_) if first.starts_with(&[0; 4]) => {
                 let message = "no region begins at the offset of the next one";
                 return Err(Error::corrupt("R-2.7", message).with_offset(other));
             }
             // a chunk behind padding that is damaged, which `check_padding` refuses
-            Err(error) if chunk > other => chunk_head().ok().filter(holds_column_data).ok_or(error)?,
-            head => head?,
+            Err(error) if chunk > other => chunk_header().ok().filter(holds_column_data).ok_or(error)?,
+            header => header?,
         };
-        let at = head.offset;
-        if next_offset(head.kind, self.at, alignment) != at {
-            let message = format!("a {} begins at an offset that R-2.7 does not allow", head.kind);
+        let at = header.offset;
+        if next_offset(header.kind, self.at, alignment) != at {
+            let message = format!("a {} begins at an offset that R-2.7 does not allow", header.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        let found = (at == other).then_some(head); // else other regions may have been between
-        check_padding(ahead, self.at, at).inspect_err(|_| self.found = found)?;
-        Ok(head)
+        let found = (at == other).then_some(header); // else other regions may have been between
+        check_padding(lookahead, self.at, at).inspect_err(|_| self.found = found)?;
+        Ok(header)
     }
 
     /// Returns the damage of bytes that cannot be a region, up to the next region of this file.
@@ -150,46 +150,46 @@ impl<'a> Walk<'a> {
         let start = self.at;
         self.previous = None;
         if self.found.is_none() {
-            self.found = self.find_region(align(self.at, HEAD).saturating_add(HEAD))?;
+            self.found = self.find_region(align(self.at, HEADER_LEN).saturating_add(HEADER_LEN))?;
         }
-        self.at = self.found.map_or(self.end, |head| head.offset);
+        self.at = self.found.map_or(self.end, |header| header.offset);
         Ok(Damage::of_bytes(DamageKind::Damaged, start..self.at, None, error))
     }
 
     /// Finds the next region of this file at or after `at`, a multiple of 64.
-    fn find_region(&mut self, at: u64) -> Result<Option<RegionHead>> {
-        let (file_id, end) = (self.header.header.file_id, self.end);
+    fn find_region(&mut self, at: u64) -> Result<Option<RegionHeader>> {
+        let (file_id, end) = (self.file_header.fields.file_id, self.end);
         self.scan.first(at, end, |found| {
             let is_later = found.kind != RegionKind::Header; // the header is the first region
-            is_later.then(|| intact_head(found.bytes, found.offset, file_id, end).ok()).flatten()
+            is_later.then(|| intact_header(found.bytes, found.offset, file_id, end).ok()).flatten()
         })
     }
 }
 
 /// Returns the damage of a region that does not follow the one before. Either can be the wrong one,
 /// so no sample is named: the index tells which chunk it is.
-fn broken_link(head: &RegionHead, error: Error) -> Damage {
-    Damage::of_bytes(DamageKind::Damaged, head.offset..head.body_offset(), Some(head.kind), error)
+fn broken_link(header: &RegionHeader, error: Error) -> Damage {
+    Damage::of_bytes(DamageKind::Damaged, header.offset..header.body_offset(), Some(header.kind), error)
 }
 
 /// Returns the head at `offset`, out of the bytes from `start` on.
-fn head_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, offset: u64) -> Result<&'b [u8; HEAD_BYTES]> {
-    check_inside(source, offset, HEAD_BYTES)?;
-    let head = offset.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
-    head.ok_or_else(|| Error::internal("a head inside the file was not read").with_offset(offset))
+fn header_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, offset: u64) -> Result<&'b [u8; HEADER_BYTES]> {
+    check_inside(source, offset, HEADER_BYTES)?;
+    let header = offset.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
+    header.ok_or_else(|| Error::internal("a head inside the file was not read").with_offset(offset))
 }
 
 /// Checks of the head at `at`, of a region that ends at `end` at most.
-fn intact_head(bytes: &[u8; HEAD_BYTES], at: u64, file_id: FileId, end: u64) -> Result<RegionHead> {
-    let head = RegionHead::parse(bytes, at)?;
-    head.expect(head.kind, file_id)?;
-    head.check_inside(end)?;
-    Ok(head)
+fn intact_header(bytes: &[u8; HEADER_BYTES], at: u64, file_id: FileId, end: u64) -> Result<RegionHeader> {
+    let header = RegionHeader::parse(bytes, at)?;
+    header.expect(header.kind, file_id)?;
+    header.check_inside(end)?;
+    Ok(header)
 }
 
 /// Returns whether the body of a region is aligned.
-fn holds_column_data(head: &RegionHead) -> bool {
-    matches!(head.kind, RegionKind::Chunk | RegionKind::Table)
+fn holds_column_data(header: &RegionHeader) -> bool {
+    matches!(header.kind, RegionKind::Chunk | RegionKind::Table)
 }
 
 /// Checks of the bytes from `start`, where `bytes` begins, to `end`.
@@ -216,7 +216,7 @@ const REGIONS_SPAN_BYTES: u64 = 64 << 10;
 /// A span of a file that is in memory: enough for a lock to cost nothing.
 const MEMORY_SPAN_BYTES: u64 = 256 << 10;
 /// A span of a file with large chunks, whose bodies are fetched alone.
-const HEAD_SPAN_BYTES: u64 = 4 << 10;
+const HEADER_SPAN_BYTES: u64 = 4 << 10;
 
 /// Returns the length of the spans of a source, given the mean length of its regions, if known.
 ///
@@ -227,10 +227,10 @@ pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) ->
     if source.as_bytes().is_some() {
         return MEMORY_SPAN_BYTES;
     }
-    let (least, most) = SPAN_BYTES;
-    let bytes = source.coalesce().gap_bytes.saturating_mul(SPAN_GAPS).clamp(least, most);
+    let (min_bytes, max_bytes) = SPAN_BYTES;
+    let bytes = source.coalesce().gap_bytes.saturating_mul(SPAN_GAPS).clamp(min_bytes, max_bytes);
     match mean_region_bytes {
-        Some(mean) if mean > bytes / 8 => HEAD_SPAN_BYTES,
+        Some(mean) if mean > bytes / 8 => HEADER_SPAN_BYTES,
         Some(mean) => bytes.min(mean.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
         None => REGIONS_SPAN_BYTES, // enough for small regions, and little beside large ones
     }

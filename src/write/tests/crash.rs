@@ -5,13 +5,13 @@ use super::simulated::{Faults, Op};
 use std::collections::{BTreeMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
-use tensilo_testing::{Random, asked};
+use tensilo_testing::{Random, env_or};
 
 const SECTOR: usize = 512;
 
 /// How many images all scenarios together give, at least.
-fn images_wanted() -> usize {
-    asked("TENSILO_CRASH_IMAGES", 4_000)
+fn requested_images() -> usize {
+    env_or("TENSILO_CRASH_IMAGES", 4_000)
 }
 
 /// What of the operations since the last sync has reached the disk.
@@ -44,7 +44,7 @@ struct Inode {
 impl Inode {
     fn sync(&mut self) {
         let cut = self.pending.iter().filter_map(|op| match op {
-            Op::Cut { bytes, .. } => Some(*bytes),
+            Op::Truncate { bytes, .. } => Some(*bytes),
             _ => None,
         });
         if let Some(cut) = cut.min() {
@@ -96,7 +96,7 @@ impl Inode {
         if fate == Fate::Any && random.one_in(3) {
             let ends = uncertain.iter().map(|op| match op {
                 Op::Write { at, bytes, .. } => at + bytes.len(),
-                Op::Cut { bytes, .. } => *bytes,
+                Op::Truncate { bytes, .. } => *bytes,
                 _ => 0,
             });
             let lengths: Vec<usize> = ends.chain([self.durable.len()]).collect();
@@ -109,7 +109,7 @@ impl Inode {
 /// Does an operation, or of a write those sectors that `reaches` says.
 fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
     match op {
-        Op::Cut { bytes, .. } if reaches(0) => image.resize(*bytes, 0),
+        Op::Truncate { bytes, .. } if reaches(0) => image.resize(*bytes, 0),
         Op::Write { at, bytes, .. } => {
             let mut from = *at;
             let end = at + bytes.len();
@@ -157,7 +157,7 @@ impl Machine {
             Op::Link { file, name } => {
                 self.names.insert(name.clone(), *file);
             }
-            Op::Write { file, .. } | Op::Cut { file, .. } => self.inodes[*file].pending.push(op.clone()),
+            Op::Write { file, .. } | Op::Truncate { file, .. } => self.inodes[*file].pending.push(op.clone()),
             Op::Sync { file } => {
                 self.inodes[*file].sync();
                 self.inodes[*file].synced_by_name |= self.names.values().any(|named| named == file);
@@ -187,7 +187,7 @@ impl Machine {
     }
 
     /// The files that may stand at the destination.
-    fn standing(&self) -> Vec<Option<&Inode>> {
+    fn possible_files(&self) -> Vec<Option<&Inode>> {
         let mut numbers = vec![self.durable_names.get(path()), self.names.get(path())];
         numbers.dedup();
         numbers.into_iter().map(|number| number.map(|&number| &self.inodes[number])).collect()
@@ -234,7 +234,7 @@ impl Inspector {
         count: usize,
         what: &str,
     ) {
-        for inode in machine.standing() {
+        for inode in machine.possible_files() {
             let Some(inode) = inode else {
                 self.inspect(None, machine, states, &|| what.to_owned());
                 continue;
@@ -257,7 +257,7 @@ impl Inspector {
 pub fn view(before: Option<&[u8]>, log: &[Op]) -> Option<Vec<u8>> {
     let mut machine = Machine::new(before);
     log.iter().for_each(|op| machine.step(op));
-    let inode = machine.standing().pop().flatten();
+    let inode = machine.possible_files().pop().flatten();
     inode.map(|inode| inode.image(Fate::All, &mut Random(0)))
 }
 
@@ -306,7 +306,7 @@ fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
             runs.push(Run { what, before, log, states, inspector: Inspector::default() });
         }
     }
-    let wanted = images_wanted();
+    let requested = requested_images();
     let mut round = 0;
     loop {
         for run in &mut runs {
@@ -316,7 +316,7 @@ fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
         }
         round += 1;
         let images: usize = runs.iter().map(|run| run.inspector.images).sum();
-        if images >= wanted {
+        if images >= requested {
             break;
         }
         assert!(round < 10_000, "only {images} different images can be made");

@@ -4,7 +4,7 @@ use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op, Simulated};
 use crate::ErrorKind;
-use crate::write::sink::{Atomic, Sink};
+use crate::write::sink::{AtomicSink, Sink};
 use std::io::{self, Write};
 
 /// What has failed, and when.
@@ -41,9 +41,9 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
     let is_named = log[..failed_at].last().is_some_and(|op| matches!(op, Op::Link { .. } | Op::Rename { .. }));
     let later = call == "sync of the folder" || (call == "sync" && (faults.for_ever || is_named));
     assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");
-    let due = view(before, &log[..mark]);
+    let expected = view(before, &log[..mark]);
     if !later && !faults.for_ever && !scenario.has_tail() {
-        assert!(disk.bytes(path()) == due, "{what}: the file is not as it was");
+        assert!(disk.bytes(path()) == expected, "{what}: the file is not as it was");
     }
     let names: Vec<_> = disk.state().names.keys().cloned().collect();
     assert!(names.iter().all(|name| name == path()), "{what}: {names:?}");
@@ -102,10 +102,14 @@ fn short_and_interrupted_writes_give_the_same_file() {
             scenario.run(&disk, &mut states).unwrap_or_else(|error| panic!("{}: {error}", scenario.name));
             disk.bytes(path())
         };
-        let due = file(Faults::default());
+        let expected = file(Faults::default());
         for accept in [1, 7, 63, 64, 1_000] {
             for interrupts in [false, true] {
-                assert!(file(Faults { accept, interrupts, ..Faults::default() }) == due, "{}: {accept}", scenario.name);
+                assert!(
+                    file(Faults { accept, interrupts, ..Faults::default() }) == expected,
+                    "{}: {accept}",
+                    scenario.name
+                );
             }
         }
     }
@@ -116,13 +120,13 @@ fn short_and_interrupted_writes_give_the_same_file() {
 fn a_sink_that_has_failed_calls_nothing_again() {
     // resolving its path is call 0, creating it call 1
     for (only_named, calls) in [(true, ["write", "sync", "rename", "sync of the folder"].as_slice()), (false, &CALLS)] {
-        for (fail_at, due) in (2..).zip(calls) {
+        for (fail_at, expected) in (2..).zip(calls) {
             let disk = Simulated::new(Faults { fail_at: Some(fail_at), only_named, ..Faults::default() });
-            let mut sink = Atomic::create(disk.clone(), path(), true).unwrap();
+            let mut sink = AtomicSink::create(disk.clone(), path(), true).unwrap();
             let mut commit = |bytes: &[u8]| sink.write(bytes).and_then(|_| sink.sync()).and_then(|()| sink.publish());
             commit(b"bytes").unwrap_err();
             let calls = disk.state().calls;
-            assert_eq!((calls, first_failure(&disk.state().log).1), (fail_at + 1, *due));
+            assert_eq!((calls, first_failure(&disk.state().log).1), (fail_at + 1, *expected));
             for _ in 0..2 {
                 commit(b"more").unwrap_err();
                 commit(b"").unwrap_err();
@@ -130,7 +134,7 @@ fn a_sink_that_has_failed_calls_nothing_again() {
             assert_eq!(disk.state().calls, calls, "something was called again");
             let is_named = disk.bytes(path()).is_some();
             drop(sink);
-            assert_eq!(disk.state().names.len(), usize::from(is_named), "{due}");
+            assert_eq!(disk.state().names.len(), usize::from(is_named), "{expected}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::nested::ListBatch;
 use crate::open::InMemory;
 use crate::read::{VerifyOptions, verify};
 use crate::write::Stream;
-use crate::write::sink::{Atomic, Sink};
+use crate::write::sink::{AtomicSink, Sink};
 use crate::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Writer, WriterOptions,
 };
@@ -117,7 +117,7 @@ impl Scenario {
     fn step(&self, step: &Step, number: u32, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
         match step {
             Step::Create(commits) => {
-                let sink = Atomic::create(disk.clone(), path(), true)?;
+                let sink = AtomicSink::create(disk.clone(), path(), true)?;
                 let writer = Writer::new(sink, schema(), &self.options())?;
                 commit_all(writer, disk, states, number, commits, Vec::new())
             }
@@ -256,10 +256,10 @@ fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>
     let number = |i: u32| {
         let found = &values[i as usize * 16..][..16];
         let number = found[0] / 1_000;
-        let due = sample(number, i);
-        let right = found == due.0.as_slice()
-            && due.1.as_deref().unwrap_or(&[]) == y.ragged_bytes(i as usize).unwrap()
-            && due.1.is_none() == y.is_null(i as usize)
+        let expected = sample(number, i);
+        let right = found == expected.0.as_slice()
+            && expected.1.as_deref().unwrap_or(&[]) == y.ragged_bytes(i as usize).unwrap()
+            && expected.1.is_none() == y.is_null(i as usize)
             && texts(number, i) == texts_of(z, i as usize);
         right.then_some(number).ok_or_else(|| format!("sample {i} is wrong"))
     };

@@ -1,7 +1,7 @@
 //! A file system of one folder that remembers every operation, and fails when it is told to.
 
 use crate::open::Source;
-use crate::write::storage::{Occupant, Storage, StoredFile};
+use crate::write::storage::{Occupant, Storage, StorageFile};
 use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ pub enum Op {
         at: usize,
         bytes: Vec<u8>,
     },
-    Cut {
+    Truncate {
         file: usize,
         bytes: usize,
     },
@@ -262,13 +262,13 @@ impl Storage for Simulated {
     }
 }
 
-impl StoredFile for SimulatedFile {
-    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+impl StorageFile for SimulatedFile {
+    fn truncate(&mut self, bytes: u64) -> io::Result<()> {
         let bytes = bytes as usize;
         let mut state = self.disk.state();
         state.call("cut")?;
         state.files[self.file].resize(bytes, 0);
-        state.log.push(Op::Cut { file: self.file, bytes });
+        state.log.push(Op::Truncate { file: self.file, bytes });
         self.at = bytes;
         Ok(())
     }

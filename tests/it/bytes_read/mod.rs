@@ -2,9 +2,9 @@
 //! without blocks, in `blocks.rs` of those with.
 
 mod blocks;
-mod counted;
+mod counting_source;
 
-use counted::Counted;
+use counting_source::CountingSource;
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -20,22 +20,22 @@ const SAMPLES: u64 = 1000;
 const ELEMENTS: usize = 192;
 
 /// Samples of 768 bytes in chunks of 85.
-fn open(verification: Verification) -> Opened {
+fn open(verification: Verification) -> CountingReader {
     open_profile(verification, Profile::Raw)
 }
 
-fn open_profile(verification: Verification, profile: Profile) -> Opened {
-    Opened::new(OpenOptions::new().verification(verification), file(profile, SAMPLES, ELEMENTS))
+fn open_profile(verification: Verification, profile: Profile) -> CountingReader {
+    CountingReader::new(OpenOptions::new().verification(verification), file(profile, SAMPLES, ELEMENTS))
 }
 
 /// A reader, and the source that it reads.
-struct Opened {
+struct CountingReader {
     reader: Reader,
-    source: Arc<Counted>,
+    source: Arc<CountingSource>,
 }
 
-impl Opened {
-    fn new(options: OpenOptions, file: Counted) -> Self {
+impl CountingReader {
+    fn new(options: OpenOptions, file: CountingSource) -> Self {
         let source = Arc::new(file);
         Self { reader: options.open(source.clone()).unwrap(), source }
     }
@@ -46,26 +46,26 @@ impl Opened {
 }
 
 /// Writes samples of `elements` elements in chunks of at most 64 KiB, without blocks.
-fn file(profile: Profile, samples: u64, elements: usize) -> Counted {
+fn file(profile: Profile, samples: u64, elements: usize) -> CountingSource {
     file_of(&WriterOptions::new().profile(profile).block_bytes(None), samples, elements)
 }
 
 /// Writes samples of `elements` elements: the number of each.
-fn file_of(options: &WriterOptions, samples: u64, elements: usize) -> Counted {
+fn file_of(options: &WriterOptions, samples: u64, elements: usize) -> CountingSource {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[elements as u32]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
     let values: Vec<i32> = (0..samples as i32 * elements as i32).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).unwrap();
-    Counted::new(writer.into_bytes().unwrap())
+    CountingSource::new(writer.into_bytes().unwrap())
 }
 
 /// The bytes that `work` reads from the file.
-fn bytes_read(reader: &Opened, work: impl FnOnce()) -> u64 {
+fn bytes_read(reader: &CountingReader, work: impl FnOnce()) -> u64 {
     requests_and_bytes(reader, work).1
 }
 
 /// The requests and the bytes by which `work` reads from the file.
-fn requests_and_bytes(reader: &Opened, work: impl FnOnce()) -> (u64, u64) {
+fn requests_and_bytes(reader: &CountingReader, work: impl FnOnce()) -> (u64, u64) {
     let counts = || [&reader.source.requests, &reader.source.bytes].map(|count| count.load(Ordering::Relaxed));
     let before = counts();
     work();
@@ -74,13 +74,13 @@ fn requests_and_bytes(reader: &Opened, work: impl FnOnce()) -> (u64, u64) {
 }
 
 /// A sample; its entry in the index is cached.
-const ALONE: u64 = 768;
-const CHUNK: u64 = 85 * 768;
+const SAMPLE_BYTES: u64 = 768;
+const CHUNK_BYTES: u64 = 85 * 768;
 
 #[test]
-fn raw_samples_are_read_alone_once_their_chunk_was_checked() {
+fn raw_samples_are_read_individually_once_their_chunk_was_checked() {
     let mut out = [0; ELEMENTS];
-    for (verification, first) in [(Verification::FirstTouch, CHUNK), (Verification::Never, 64 + 768)] {
+    for (verification, first) in [(Verification::FirstTouch, CHUNK_BYTES), (Verification::Never, 64 + 768)] {
         let reader = open(verification);
         let column = reader.column("x").unwrap();
         column.cursor().read_slice(999, &mut out).unwrap(); // checks the page of the index
@@ -92,26 +92,26 @@ fn raw_samples_are_read_alone_once_their_chunk_was_checked() {
         };
         let touched = read(100);
         assert!((first..first + 128).contains(&touched), "{verification:?}: {touched} bytes for the first sample");
-        assert_eq!(read(101), ALONE, "{verification:?}");
+        assert_eq!(read(101), SAMPLE_BYTES, "{verification:?}");
         let sample = bytes_read(&reader, || assert!(column.cursor().read(102).is_ok()));
-        assert_eq!(sample, ALONE, "{verification:?}");
+        assert_eq!(sample, SAMPLE_BYTES, "{verification:?}");
     }
 }
 
 #[test]
-fn few_samples_of_a_chunk_are_gathered_alone_and_many_with_their_chunk() {
+fn few_samples_of_a_chunk_are_gathered_individually_and_many_with_their_chunk() {
     let reader = open(Verification::FirstTouch);
     let column = reader.column("x").unwrap();
     let mut cursor = column.cursor();
     let mut out = vec![0; ELEMENTS * SAMPLES as usize];
     let all: Vec<u64> = (0..SAMPLES).collect();
     cursor.gather_slice(&all, &mut out).unwrap();
-    for (step, most) in [(40, 25 * 768 + 12 * 32), (1, SAMPLES * 768 + 12 * (64 + 32))] {
+    for (step, max_bytes) in [(40, 25 * 768 + 12 * 32), (1, SAMPLES * 768 + 12 * (64 + 32))] {
         let some: Vec<u64> = (0..SAMPLES).step_by(step).collect();
         let mut cursor = column.cursor();
         let out = &mut out[..some.len() * ELEMENTS];
         let bytes = bytes_read(&reader, || assert_eq!(cursor.gather_slice(&some, out).unwrap(), 0));
-        assert!(bytes <= most, "every {step}: {bytes} bytes, more than {most}");
+        assert!(bytes <= max_bytes, "every {step}: {bytes} bytes, more than {max_bytes}");
         assert!(out.chunks_exact(ELEMENTS).zip(&some).all(|(sample, &i)| sample[0] == i as i32 * ELEMENTS as i32));
     }
 }
@@ -124,28 +124,28 @@ fn reading_in_order_reads_each_chunk_once_and_hardly_more() {
     let mut read_all = || (0..SAMPLES).for_each(|i| assert!(cursor.read_slice(i, &mut out).is_ok()));
     read_all();
     let bytes = bytes_read(&reader, read_all);
-    assert!(bytes < SAMPLES * 768 + CHUNK / 4, "{bytes} bytes");
+    assert!(bytes < SAMPLES * 768 + CHUNK_BYTES / 4, "{bytes} bytes");
 }
 
 /// The head of a chunk. Its entry in the index is cached.
-const HEAD: u64 = 64;
+const HEADER_BYTES: u64 = 64;
 
 /// Of samples in three raw chunks of 64 KiB, that have been checked.
-fn checked(sample_bytes: u64) -> Opened {
+fn checked(sample_bytes: u64) -> CountingReader {
     checked_of(3 * (64 << 10) / sample_bytes, sample_bytes)
 }
 
-fn checked_of(samples: u64, sample_bytes: u64) -> Opened {
-    let reader = Opened::new(OpenOptions::new(), file(Profile::Raw, samples, sample_bytes as usize / 4));
+fn checked_of(samples: u64, sample_bytes: u64) -> CountingReader {
+    let reader = CountingReader::new(OpenOptions::new(), file(Profile::Raw, samples, sample_bytes as usize / 4));
     reader.column("x").unwrap().cursor().range_into(0..samples, &mut ColumnBuffer::new()).unwrap();
     reader
 }
 
 #[test]
-fn a_chunk_is_read_whole_once_more_than_an_eighth_of_it_was_read_alone() {
+fn a_chunk_is_read_whole_after_single_reads_of_more_than_an_eighth_of_it() {
     // a sample counts as at least 1 KiB; a sample that is its whole chunk is read straight to its
     // destination and needs no copy
-    for (sample_bytes, straight, alone) in
+    for (sample_bytes, straight, single_reads) in
         [(64, false, 9), (1024, true, 9), (4096, false, 3), (4096, true, 3), (64 << 10, false, 1), (64 << 10, true, 20)]
     {
         let reader = checked(sample_bytes);
@@ -157,33 +157,33 @@ fn a_chunk_is_read_whole_once_more_than_an_eighth_of_it_was_read_alone() {
                 true => assert!(cursor.read_slice(sample, &mut out).is_ok()),
                 false => out.copy_from_slice(cursor.read(sample).unwrap().as_slice().unwrap()),
             });
-            let due = match time {
+            let expected = match time {
                 0 => sample_bytes,
-                _ if time < alone => sample_bytes,
-                _ if time == alone => HEAD + (64 << 10),
+                _ if time < single_reads => sample_bytes,
+                _ if time == single_reads => HEADER_BYTES + (64 << 10),
                 _ => 0,
             };
-            assert_eq!(bytes, due, "{sample_bytes} bytes, straight: {straight}, time {time}");
+            assert_eq!(bytes, expected, "{sample_bytes} bytes, straight: {straight}, time {time}");
             assert_eq!(out[0], sample as i32 * out.len() as i32);
         }
     }
 }
 
 #[test]
-fn samples_are_gathered_alone_up_to_three_quarters_of_their_chunk() {
-    for (sample_bytes, wanted, due) in [
+fn samples_are_gathered_individually_up_to_three_quarters_of_their_chunk() {
+    for (sample_bytes, requested, expected) in [
         (1024, 48, 48 * 1024),
-        (1024, 49, HEAD + (64 << 10)),
+        (1024, 49, HEADER_BYTES + (64 << 10)),
         (64 << 10, 1, 64 << 10),
-        (64 << 10, 2, HEAD + (64 << 10)), // the same sample twice
+        (64 << 10, 2, HEADER_BYTES + (64 << 10)), // the same sample twice
     ] {
         let reader = checked(sample_bytes);
         let column = reader.column("x").unwrap();
         let chunk = column.chunk(1).unwrap().unwrap().samples;
-        let wanted: Vec<u64> = (0..wanted).map(|i| chunk.start + i % (chunk.end - chunk.start)).collect();
+        let requested: Vec<u64> = (0..requested).map(|i| chunk.start + i % (chunk.end - chunk.start)).collect();
         let mut out = ColumnBuffer::new();
-        let bytes = bytes_read(&reader, || column.cursor().gather_into(&wanted, &mut out).unwrap());
-        assert_eq!(bytes, due, "{} of {sample_bytes} bytes", wanted.len());
+        let bytes = bytes_read(&reader, || column.cursor().gather_into(&requested, &mut out).unwrap());
+        assert_eq!(bytes, expected, "{} of {sample_bytes} bytes", requested.len());
     }
 }
 
@@ -192,42 +192,42 @@ fn a_small_chunk_is_read_whole() {
     let reader = checked_of(2, 64);
     let column = reader.column("x").unwrap();
     let bytes = bytes_read(&reader, || assert!(column.cursor().read(0).is_ok()));
-    assert_eq!(bytes, HEAD + 2 * 64);
+    assert_eq!(bytes, HEADER_BYTES + 2 * 64);
 }
 
 #[test]
-fn chunks_that_were_not_read_before_are_announced_all_at_once() {
+fn unread_chunks_are_prefetched_all_at_once() {
     let reader = open(Verification::FirstTouch);
     let column = reader.column("x").unwrap();
     column.chunk_of(0).unwrap(); // reads the page of the index
-    let announced = |samples: &[u64]| {
+    let prefetched = |samples: &[u64]| {
         column.cursor().gather_into(samples, &mut ColumnBuffer::new()).unwrap();
-        std::mem::take(&mut *reader.source.announced.lock().unwrap())
+        std::mem::take(&mut *reader.source.prefetched.lock().unwrap())
     };
-    let places = |samples: &[u64]| -> Vec<Range<u64>> {
+    let chunk_ranges = |samples: &[u64]| -> Vec<Range<u64>> {
         let bodies = samples.iter().map(|&i| column.chunk_of(i).unwrap().file_range);
-        bodies.map(|body| body.start - HEAD..body.end).collect()
+        bodies.map(|body| body.start - HEADER_BYTES..body.end).collect()
     };
-    assert_eq!(announced(&[500, 2, 1]), places(&[2, 500]));
-    assert_eq!(announced(&[0, 300, 900]), places(&[300, 900]));
-    assert_eq!(announced(&[3, 301, 901]), []);
+    assert_eq!(prefetched(&[500, 2, 1]), chunk_ranges(&[2, 500]));
+    assert_eq!(prefetched(&[0, 300, 900]), chunk_ranges(&[300, 900]));
+    assert_eq!(prefetched(&[3, 301, 901]), []);
 }
 
 #[test]
 fn ranges_of_whole_chunks_are_read_straight_to_their_destination() {
     let reader = checked(1024);
     let column = reader.column("x").unwrap();
-    for (samples, due) in [
-        (64..128, 64 << 10),          // a chunk, straight to its destination
-        (64..127, HEAD + (64 << 10)), // more than three quarters of it
-        (65..128, HEAD + (64 << 10)), // the same
-        (64..112, 48 << 10),          // three quarters
-        (0..192, 192 << 10),          // all
-        (96..160, HEAD + (96 << 10)), // half of one and all of the next, entered from it
+    for (samples, expected) in [
+        (64..128, 64 << 10),                  // a chunk, straight to its destination
+        (64..127, HEADER_BYTES + (64 << 10)), // more than three quarters of it
+        (65..128, HEADER_BYTES + (64 << 10)), // the same
+        (64..112, 48 << 10),                  // three quarters
+        (0..192, 192 << 10),                  // all
+        (96..160, HEADER_BYTES + (96 << 10)), // half of one and all of the next, entered from it
     ] {
         let mut out = ColumnBuffer::new();
         let bytes = bytes_read(&reader, || column.cursor().range_into(samples.clone(), &mut out).unwrap());
-        assert_eq!(bytes, due, "{samples:?}");
+        assert_eq!(bytes, expected, "{samples:?}");
         let first = samples.start as i32 * 256;
         assert!(out.values::<i32>().unwrap().iter().copied().eq(first..samples.end as i32 * 256));
     }
@@ -238,19 +238,19 @@ fn ranges_of_whole_chunks_are_read_straight_to_their_destination() {
 fn long_runs_are_read_straight_and_short_ones_together() {
     let opened = checked(1024);
     let column = opened.reader.column("x").unwrap();
-    opened.source.gap_bytes.store(HEAD, Ordering::Relaxed);
-    for (samples, due) in [
+    opened.source.gap_bytes.store(HEADER_BYTES, Ordering::Relaxed);
+    for (samples, expected) in [
         ((16..112).collect(), 96 << 10), // 48 KiB of each of two chunks
         ((48..80).collect(), 32 << 10),  // 16 KiB of each
-        ((50..78).collect(), HEAD + (28 << 10)),
-        ((56..72).chain([80]).collect(), HEAD + (17 << 10)),
+        ((50..78).collect(), HEADER_BYTES + (28 << 10)),
+        ((56..72).chain([80]).collect(), HEADER_BYTES + (17 << 10)),
         ((48..64).rev().collect::<Vec<u64>>(), 16 << 10),
     ] {
         let (mut cursor, mut found) = (column.cursor(), vec![0; samples.len() * 256]);
         let bytes = bytes_read(&opened, || assert_eq!(cursor.gather_slice(&samples, &mut found).unwrap(), 0));
         let elements = samples.iter().flat_map(|&i| i as i32 * 256..(i as i32 + 1) * 256);
         assert!(elements.eq(found), "{samples:?}");
-        assert_eq!(bytes, due, "{samples:?}");
+        assert_eq!(bytes, expected, "{samples:?}");
     }
 }
 
@@ -258,40 +258,40 @@ fn long_runs_are_read_straight_and_short_ones_together() {
 fn the_first_of_several_runs_that_cannot_be_read_is_named() {
     let opened = checked(1024);
     let column = opened.reader.column("x").unwrap();
-    opened.source.gap_bytes.store(HEAD, Ordering::Relaxed);
+    opened.source.gap_bytes.store(HEADER_BYTES, Ordering::Relaxed);
     let [second, third] = [1, 2].map(|chunk| column.chunk(chunk).unwrap().unwrap().file_range);
     *opened.source.broken.lock().unwrap() = second.start..third.end;
     let long = 130..170;
-    for (samples, due) in [
+    for (samples, expected) in [
         (long.clone().collect(), third.start + 2 * 1024),
         ((64..68).chain(long.clone()).collect(), second.start), // the first run is short
         ((64..96).chain(long).collect::<Vec<u64>>(), second.start), // both are long
     ] {
         let mut found = vec![0; samples.len() * 256];
         let error = column.cursor().gather_slice(&samples, &mut found).unwrap_err();
-        assert_eq!(error.offset(), Some(due), "{error}");
+        assert_eq!(error.offset(), Some(expected), "{error}");
     }
 }
 
 #[test]
-fn the_chunk_in_which_a_range_ends_is_kept_unless_a_read_before_it_fails() {
+fn the_chunk_in_which_a_range_ends_stays_cached_unless_a_read_before_it_fails() {
     let opened = checked(1024);
     let column = opened.reader.column("x").unwrap();
-    opened.source.gap_bytes.store(HEAD, Ordering::Relaxed);
+    opened.source.gap_bytes.store(HEADER_BYTES, Ordering::Relaxed);
     let [second, third] = [1, 2].map(|chunk| column.chunk(chunk).unwrap().unwrap().file_range);
     let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
-    for (broken, samples, due) in [
-        (0..0, 60..70, Ok(HEAD + (68 << 10))),
+    for (broken, samples, expected) in [
+        (0..0, 60..70, Ok(HEADER_BYTES + (68 << 10))),
         (0..0, 70..100, Ok(0)),
-        (third.clone(), 100..130, Err(Some(third.start - HEAD))),
-        (0..0, 100..130, Ok(HEAD + (92 << 10))),
+        (third.clone(), 100..130, Err(Some(third.start - HEADER_BYTES))),
+        (0..0, 100..130, Ok(HEADER_BYTES + (92 << 10))),
         (second.start..third.end, 120..130, Err(Some(second.start + (56 << 10)))),
         (0..0, 130..192, Ok(0)), // the second chunk failed, so the third is still held
     ] {
         *opened.source.broken.lock().unwrap() = broken;
         let mut result = Ok(());
         let bytes = bytes_read(&opened, || result = cursor.range_into(samples.clone(), &mut out));
-        assert_eq!(result.map(|()| bytes).map_err(|error| error.offset()), due, "{samples:?}");
+        assert_eq!(result.map(|()| bytes).map_err(|error| error.offset()), expected, "{samples:?}");
     }
     assert!(out.values::<i32>().unwrap().iter().copied().eq(130 * 256..192 * 256));
 }
@@ -311,7 +311,7 @@ fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
             column.cursor().read_slice(100, &mut out).unwrap();
             for (sample, noticed) in [(100, of_touched), (200, of_untouched)] {
                 let body = column.chunk_of(sample).unwrap().file_range;
-                reader.source.decayed.store(body.end - 1, Ordering::Relaxed);
+                reader.source.flipped_byte.store(body.end - 1, Ordering::Relaxed);
                 let result = column.cursor().read_slice(column.chunk_of(sample).unwrap().samples.end - 1, &mut out);
                 match result {
                     Err(error) if noticed => {
@@ -332,11 +332,11 @@ fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
 fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not() {
     let mut out = [0; ELEMENTS];
     for profile in [Profile::Raw, Profile::Fast] {
-        for (limit, refused) in [(CHUNK, false), (CHUNK - 1, true)] {
+        for (limit, refused) in [(CHUNK_BYTES, false), (CHUNK_BYTES - 1, true)] {
             let reader =
                 OpenOptions::new().max_chunk_bytes(limit as u32).open(file(profile, SAMPLES, ELEMENTS)).unwrap();
             let column = reader.column("x").unwrap();
-            assert_eq!(column.chunk(0).unwrap().unwrap().raw_bytes, CHUNK);
+            assert_eq!(column.chunk(0).unwrap().unwrap().raw_bytes, CHUNK_BYTES);
             let first = column.cursor().read_slice(0, &mut out).map_err(|error| error.kind());
             assert_eq!(first, if refused { Err(ErrorKind::OverLimit) } else { Ok(Some(ELEMENTS)) }, "{profile:?}");
             // the last chunk is smaller
@@ -349,22 +349,22 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
 /// be others.
 #[test]
 fn a_chunk_that_is_fetched_again_is_checked_again_by_the_policy_that_always_checks() {
-    for (verification, due) in [(Verification::FirstTouch, None), (Verification::Always, Some("R-2.6"))] {
+    for (verification, expected) in [(Verification::FirstTouch, None), (Verification::Always, Some("R-2.6"))] {
         let opened = open(verification);
         let columns = [opened.column("x").unwrap()];
         let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
         let mut read = || {
             let whole: Vec<u64> = (85..170).rev().collect();
             plan.select(&columns, &whole).unwrap();
-            assert!(plan.fetched_bytes() >= CHUNK);
+            assert!(plan.fetched_bytes() >= CHUNK_BYTES);
             plan.fetch(&mut bytes).unwrap();
             decoder.decode(&plan, &bytes, &mut [ColumnBuffer::new()])
         };
         read().unwrap();
         let chunk = columns[0].chunk(1).unwrap().unwrap();
-        opened.source.decayed.store(chunk.file_range.start, Ordering::Relaxed);
-        assert_eq!(read().err().and_then(|error| error.rule()), due, "{verification:?}");
-        opened.source.decayed.store(u64::MAX, Ordering::Relaxed);
+        opened.source.flipped_byte.store(chunk.file_range.start, Ordering::Relaxed);
+        assert_eq!(read().err().and_then(|error| error.rule()), expected, "{verification:?}");
+        opened.source.flipped_byte.store(u64::MAX, Ordering::Relaxed);
         read().unwrap();
     }
 }

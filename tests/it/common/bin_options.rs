@@ -10,7 +10,7 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Reader, Shape, Value};
 pub const CODINGS: [(&str, [&str; 2]); 4] = [
     ("pitch", ["gaps; ", "gaps; "]),
     ("pauses", ["outliers of ", "outliers of "]),
-    ("tokens", ["a palette of ", "a palette of "]),
+    ("tokens", ["a dictionary of ", "a dictionary of "]),
     ("halves", ["multiples of 65536", "multiples of 65536"]),
 ];
 
@@ -67,15 +67,15 @@ impl Options {
 
 /// Returns the values of the palette of 4-byte elements that tables of bins have, which are those
 /// of chapters 5.13 and 5.14.
-fn palette(tables: &[u8]) -> Vec<i32> {
+fn dictionary(tables: &[u8]) -> Vec<i32> {
     let [bin_count, class_count, mapping] = [21, 22, 23].map(|at| usize::from(tables[at]));
-    assert_eq!(mapping, 1, "a palette");
+    assert_eq!(mapping, 1, "a dictionary");
     let mut at = 24 + bin_count;
     (0..class_count).for_each(|_| at += 2 + usize::from(tables[at + 1]));
-    let greatest = usize::from(u16::from_le_bytes([tables[at + 4], tables[at + 5]]));
+    let max_number = usize::from(u16::from_le_bytes([tables[at + 4], tables[at + 5]]));
     let mut steps = tables[at + 6..].iter();
     let mut values = vec![0_i32, 0];
-    for _ in 0..=greatest {
+    for _ in 0..=max_number {
         let mut step = 0_u64;
         for shift in (0..).step_by(7) {
             let byte = steps.next().unwrap();
@@ -88,7 +88,7 @@ fn palette(tables: &[u8]) -> Vec<i32> {
         let [.., before, last] = values[..] else { unreachable!() };
         values.push(last.wrapping_mul(2).wrapping_sub(before).wrapping_add(difference));
     }
-    assert!(steps.next().is_none(), "bytes after the palette");
+    assert!(steps.next().is_none(), "bytes after the dictionary");
     values.split_off(2)
 }
 
@@ -103,7 +103,7 @@ pub fn assert_frequent_tokens_are_first(file: &[u8]) {
     // the values are one block, and all that the chunk has
     let stored = &file[chunk.bytes.start + 64..];
     let table_bytes = u32::from_le_bytes(*stored.first_chunk().unwrap()) as usize;
-    let values = palette(&stored[..table_bytes]);
+    let values = dictionary(&stored[..table_bytes]);
     let mut buffer = ColumnBuffer::new();
     reader.column_at(column).unwrap().cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
     let tokens: Vec<i32> = buffer.bytes().as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
@@ -111,5 +111,5 @@ pub fn assert_frequent_tokens_are_first(file: &[u8]) {
     assert_eq!(counts.iter().sum::<usize>(), tokens.len(), "tokens without a value");
     // writers order them by powers of two
     assert!(counts.is_sorted_by_key(|count| count.leading_zeros()), "{counts:?}");
-    assert!(!values.is_sorted(), "they ascend, as they would in any palette");
+    assert!(!values.is_sorted(), "they ascend, as they would in any dictionary");
 }

@@ -11,8 +11,8 @@ use tensilo_testing::mix;
 const CODINGS: [(&str, [&str; 2]); 8] = [
     ("skewed", ["none", "none"]),
     ("field", ["separable", "residual-tiers"]),
-    ("pixels", ["3 palettes", "3 palettes"]),
-    ("codes", ["a palette of 40 values", "a palette of 40 values"]),
+    ("pixels", ["3 dictionaries", "3 dictionaries"]),
+    ("codes", ["a dictionary of 40 values", "a dictionary of 40 values"]),
     ("prices", ["numbers / (25 * 2^2)", "numbers / (25 * 2^2)"]),
     ("sound", ["numbers / (1 * 2^15)", "numbers / (1 * 2^15)"]),
     ("levels", ["bits of details", "exponent-tiers"]),
@@ -44,9 +44,9 @@ pub fn schema_of_bins() -> Schema {
     Schema::new(schema.into_iter().chain(bin_options::schemas()))
 }
 
-/// Returns any number below `most`.
-pub fn below(seed: u64, i: usize, most: u64) -> u64 {
-    mix(seed, i as u64) % most
+/// Returns any number below `end`.
+pub fn below(seed: u64, i: usize, end: u64) -> u64 {
+    mix(seed, i as u64) % end
 }
 
 /// Returns any number from -1 to 1; those near 0 are the most frequent.
@@ -125,9 +125,9 @@ pub fn assert_has_all_bins(file: &[u8], profile: Profile) {
     for (name, words) in CODINGS.into_iter().chain(bin_options::CODINGS) {
         let explained = reader.column(name).unwrap().explain(0).unwrap().unwrap();
         let found = format!("{}: {}", explained.info.encoding, explained.transform.unwrap_or_default());
-        let due = words[usize::from(profile != Profile::Small)];
-        let encoding = if due.ends_with("-tiers") { due } else { "bins" };
-        assert!(found.starts_with(encoding) && found.contains(due), "{}, {name}: {found}", profile.name());
+        let expected = words[usize::from(profile != Profile::Small)];
+        let encoding = if expected.ends_with("-tiers") { expected } else { "bins" };
+        assert!(found.starts_with(encoding) && found.contains(expected), "{}, {name}: {found}", profile.name());
         block_count += explained.blocks.map_or(1, |blocks| blocks.blocks.len());
     }
     assert_frequent_tokens_are_first(file);

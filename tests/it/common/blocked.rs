@@ -1,6 +1,6 @@
 //! Chunks in blocks, read as chapters 4 and 5.12 state them, without the crate.
 
-use super::damage::{ChunkPlace, chunks};
+use super::damage::{ChunkLocation, chunks};
 use std::ops::Range;
 use tensilo::nested::List;
 use tensilo::{Column, Reader, Result, Sample};
@@ -12,13 +12,13 @@ const BLOCKS: u16 = 1 << 8;
 
 /// A chunk in blocks of an intact file. Offsets are those of the file.
 pub struct BlockedChunk {
-    pub place: ChunkPlace,
+    pub location: ChunkLocation,
     pub encoding: u16,
     /// What all blocks have in common.
     pub tables: Range<usize>,
     pub blocks: Vec<Block>,
     /// Where the front ends.
-    front_end: usize,
+    block_index_end: usize,
     /// The decoded length of the values.
     pub value_bytes: usize,
 }
@@ -36,8 +36,8 @@ impl BlockedChunk {
     /// the file: those without a byte in a damaged block.
     pub fn samples_left(&self, intact: &[u8], damaged: &[u8]) -> Vec<u64> {
         let is_left = |bytes: Range<usize>| damaged.get(bytes.clone()) == Some(&intact[bytes]);
-        let ChunkPlace { samples, bytes, .. } = &self.place;
-        if !is_left(bytes.start..self.front_end) || damaged.len() < bytes.end {
+        let ChunkLocation { samples, bytes, .. } = &self.location;
+        if !is_left(bytes.start..self.block_index_end) || damaged.len() < bytes.end {
             return Vec::new();
         }
         let lost = self.blocks.iter().filter(|block| !is_left(block.bytes.clone()));
@@ -50,26 +50,26 @@ impl BlockedChunk {
         let Block { bytes, crc, .. } = &self.blocks[block];
         let sum = crc32fast::hash(&file[bytes.clone()]);
         file[*crc..*crc + 4].copy_from_slice(&sum.to_le_bytes());
-        let front_crc = self.front_end - 4;
-        let sum = crc32fast::hash(&file[self.place.bytes.start + 64..front_crc]);
-        file[front_crc..self.front_end].copy_from_slice(&sum.to_le_bytes());
+        let index_crc = self.block_index_end - 4;
+        let sum = crc32fast::hash(&file[self.location.bytes.start + 64..index_crc]);
+        file[index_crc..self.block_index_end].copy_from_slice(&sum.to_le_bytes());
     }
 }
 
 /// All chunks in blocks of an intact file.
 pub fn blocked_chunks(file: &[u8]) -> Vec<BlockedChunk> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
-    let of_place = |place: ChunkPlace| {
-        let column = reader.column_at(place.column).unwrap();
-        blocked_chunk(file, place, &column)
+    let to_blocked = |location: ChunkLocation| {
+        let column = reader.column_at(location.column).unwrap();
+        blocked_chunk(file, location, &column)
     };
-    chunks(file).into_iter().filter_map(of_place).collect()
+    chunks(file).into_iter().filter_map(to_blocked).collect()
 }
 
-fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<BlockedChunk> {
-    let head = place.bytes.start;
-    let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
-    let encoding = u16::from_le_bytes([file[head + 52], file[head + 53]]);
+fn blocked_chunk(file: &[u8], location: ChunkLocation, column: &Column) -> Option<BlockedChunk> {
+    let header = location.bytes.start;
+    let start = if file[header + 54] & 1 == 1 { values_start(file, header + 64) } else { header + 64 };
+    let encoding = u16::from_le_bytes([file[header + 52], file[header + 53]]);
     if encoding & BLOCKS == 0 {
         return None;
     }
@@ -80,11 +80,11 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
         7 => 24,
         _ => 0,
     };
-    let (front_end, count) = (start + u32_at(file, start), u32_at(file, start + 4));
-    let directory = start + 8 + table_bytes;
-    let ends = value_ends(column, place.samples.clone());
+    let (block_index_end, count) = (start + u32_at(file, start), u32_at(file, start + 4));
+    let entries_start = start + 8 + table_bytes;
+    let ends = value_ends(column, location.samples.clone());
     let block_starts = |field: usize| {
-        let end = move |block: usize| u32_at(file, directory + 12 * block + field);
+        let end = move |block: usize| u32_at(file, entries_start + 12 * block + field);
         [0].into_iter().chain((0..count).map(end)).collect::<Vec<_>>()
     };
     let (elements, stored) = (block_starts(0), block_starts(4));
@@ -95,18 +95,18 @@ fn blocked_chunk(file: &[u8], place: ChunkPlace, column: &Column) -> Option<Bloc
     let block = |block: usize| {
         let values = elements[block] * element_bytes..elements[block + 1] * element_bytes;
         let starts = [0].into_iter().chain(ends.iter().copied());
-        let samples = place.samples.clone().zip(starts.zip(&ends));
+        let samples = location.samples.clone().zip(starts.zip(&ends));
         let has_byte = |&(_, (start, end)): &(u64, (usize, &usize))| start.max(values.start) < values.end.min(*end);
         Block {
-            bytes: front_end + bounds[block]..front_end + bounds[block + 1],
+            bytes: block_index_end + bounds[block]..block_index_end + bounds[block + 1],
             samples: samples.filter(has_byte).map(|(i, _)| i).collect(),
-            crc: directory + 12 * block + 8,
+            crc: entries_start + 12 * block + 8,
         }
     };
     let blocks: Vec<Block> = (0..count).map(block).collect();
-    assert_eq!(blocks.last().unwrap().bytes.end, place.bytes.end);
+    assert_eq!(blocks.last().unwrap().bytes.end, location.bytes.end);
     let value_bytes = ends.last().copied().unwrap_or(0);
-    Some(BlockedChunk { place, encoding, tables: start + 8..directory, blocks, front_end, value_bytes })
+    Some(BlockedChunk { location, encoding, tables: start + 8..entries_start, blocks, block_index_end, value_bytes })
 }
 
 fn u32_at(file: &[u8], at: usize) -> usize {
@@ -117,14 +117,14 @@ fn u32_at(file: &[u8], at: usize) -> usize {
 pub fn chunks_with_dictionary(file: &[u8], column: usize) -> usize {
     const ZSTD: u16 = 2;
     const NO_TABLE: usize = u32::MAX as usize;
-    let needs_table = |place: &ChunkPlace| {
-        let head = place.bytes.start;
-        let start = if file[head + 54] & 1 == 1 { values_start(file, head + 64) } else { head + 64 };
-        let encoding = u16::from_le_bytes([file[head + 52], file[head + 53]]);
+    let needs_table = |location: &ChunkLocation| {
+        let header = location.bytes.start;
+        let start = if file[header + 54] & 1 == 1 { values_start(file, header + 64) } else { header + 64 };
+        let encoding = u16::from_le_bytes([file[header + 52], file[header + 53]]);
         let tables = if encoding & BLOCKS == 0 { start } else { start + 8 };
         encoding & !BLOCKS == ZSTD && u32_at(file, tables) != NO_TABLE
     };
-    chunks(file).iter().filter(|place| place.column == column && needs_table(place)).count()
+    chunks(file).iter().filter(|location| location.column == column && needs_table(location)).count()
 }
 
 /// Returns where the values of a chunk begin that has a table of parts.

@@ -7,7 +7,7 @@ use tensilo_testing::Random;
 
 /// A chunk of an intact file.
 #[derive(Clone, Debug)]
-pub struct ChunkPlace {
+pub struct ChunkLocation {
     pub column: usize,
     pub samples: Range<u64>,
     /// Head and body.
@@ -15,36 +15,36 @@ pub struct ChunkPlace {
 }
 
 /// All chunks of an intact file.
-pub fn chunks(file: &[u8]) -> Vec<ChunkPlace> {
+pub fn chunks(file: &[u8]) -> Vec<ChunkLocation> {
     let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
     let of_column = |(column, handle): (usize, Column)| chunks_of(column, &handle);
     reader.columns().enumerate().flat_map(of_column).collect()
 }
 
-fn chunks_of(column: usize, handle: &Column) -> Vec<ChunkPlace> {
-    let place = |chunk| {
+fn chunks_of(column: usize, handle: &Column) -> Vec<ChunkLocation> {
+    let location = |chunk| {
         let info = handle.chunk(chunk).expect("an intact index")?;
         let bytes = info.file_range.start as usize - 64..info.file_range.end as usize;
-        Some(ChunkPlace { column, samples: info.samples, bytes })
+        Some(ChunkLocation { column, samples: info.samples, bytes })
     };
-    (0..).map_while(place).collect()
+    (0..).map_while(location).collect()
 }
 
 /// Returns the apparent ranges of the regions that begin with one of these magic numbers: heads
 /// and, if their length is sound, bodies.
 pub fn regions(file: &[u8], magics: &[&[u8; 4]]) -> Vec<Range<usize>> {
-    let heads = (0..file.len()).step_by(64).filter(|&at| magics.iter().any(|magic| file[at..].starts_with(*magic)));
+    let headers = (0..file.len()).step_by(64).filter(|&at| magics.iter().any(|magic| file[at..].starts_with(*magic)));
     let length = |at: usize| file.get(at + 44..at + 48).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
-    heads.map(|at| at..(at + 64 + length(at) as usize).min(file.len())).collect()
+    headers.map(|at| at..(at + 64 + length(at) as usize).min(file.len())).collect()
 }
 
-/// Makes the checksums of the chunk at `head` right, and its entry in the index: a faulty writer
+/// Makes the checksums of the chunk at `header` right, and its entry in the index: a faulty writer
 /// wrote it.
-pub fn seal_chunk(file: &mut [u8], head: usize) {
-    seal(file, head);
-    let body_crc = head + 56..head + 60;
+pub fn seal_chunk(file: &mut [u8], header: usize) {
+    seal(file, header);
+    let body_crc = header + 56..header + 60;
     for page in regions(file, &[b"TSLI"]) {
-        let is_entry = |at: &usize| file[*at..*at + 8] == (head as u64).to_le_bytes();
+        let is_entry = |at: &usize| file[*at..*at + 8] == (header as u64).to_le_bytes();
         if let Some(entry) = (page.start + 64..page.end).step_by(32).find(is_entry) {
             file.copy_within(body_crc.clone(), entry + 24);
             seal(file, page.start);
@@ -132,9 +132,9 @@ impl Damage {
                 regions(file, &[kind]).into_iter().for_each(|region| file[region].fill(0));
             }
             Self::MoveChunk => {
-                let places = regions(file, &[b"TSLC"]);
-                if !places.is_empty() {
-                    let [from, to] = [0; 2].map(|_| places[random.below(places.len() as u64) as usize].clone());
+                let locations = regions(file, &[b"TSLC"]);
+                if !locations.is_empty() {
+                    let [from, to] = [0; 2].map(|_| locations[random.below(locations.len() as u64) as usize].clone());
                     let count = from.len().min(length - to.start);
                     file.copy_within(from.start..from.start + count, to.start);
                 }
@@ -144,8 +144,8 @@ impl Damage {
 }
 
 fn erase_some(file: &mut [u8], magics: &[&[u8; 4]], random: &mut Random) {
-    let places = regions(file, magics);
-    if !places.is_empty() {
-        file[places[random.below(places.len() as u64) as usize].clone()].fill(0);
+    let locations = regions(file, magics);
+    if !locations.is_empty() {
+        file[locations[random.below(locations.len() as u64) as usize].clone()].fill(0);
     }
 }

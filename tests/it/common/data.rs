@@ -9,7 +9,7 @@ use tensilo_testing::Random;
 
 /// The look of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Regime {
+pub enum Distribution {
     Random,
     Constant,
     Smooth,
@@ -25,7 +25,7 @@ pub struct ColumnPlan {
     pub shape: Vec<Extent>,
     pub nullable: bool,
     pub metadata: Metadata,
-    pub regime: Regime,
+    pub distribution: Distribution,
     pub seed: u64,
 }
 
@@ -37,12 +37,17 @@ pub fn arbitrary_table(max_samples: usize) -> impl Strategy<Value = Table> {
 
 pub fn arbitrary_column() -> impl Strategy<Value = ColumnPlan> {
     let dtype = prop::sample::select(DType::ALL.to_vec());
-    let regime =
-        prop::sample::select(vec![Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero, Regime::OneOutlier]);
-    (dtype, shape(), any::<bool>(), metadata(), regime, any::<u64>()).prop_map(
-        |(dtype, shape, nullable, metadata, regime, seed)| {
+    let distribution = prop::sample::select(vec![
+        Distribution::Random,
+        Distribution::Constant,
+        Distribution::Smooth,
+        Distribution::Zero,
+        Distribution::OneOutlier,
+    ]);
+    (dtype, shape(), any::<bool>(), metadata(), distribution, any::<u64>()).prop_map(
+        |(dtype, shape, nullable, metadata, distribution, seed)| {
             let shape = if dtype.is_string() { vec![Extent::Varying] } else { shape };
-            ColumnPlan { dtype, shape, nullable, metadata, regime, seed }
+            ColumnPlan { dtype, shape, nullable, metadata, distribution, seed }
         },
     )
 }
@@ -96,14 +101,14 @@ pub fn table(plans: &[ColumnPlan], metadata: Metadata, sample_count: usize) -> T
             cast: None,
             metadata: plan.metadata.clone(),
         };
-        columns.push(samples(&column, plan.regime, plan.seed, sample_count));
+        columns.push(samples(&column, plan.distribution, plan.seed, sample_count));
         schema.columns.push(column);
     }
     Table { schema, sample_count, columns }
 }
 
 /// The samples of a column.
-pub fn samples(column: &ColumnSchema, regime: Regime, seed: u64, sample_count: usize) -> Vec<ModelSample> {
+pub fn samples(column: &ColumnSchema, distribution: Distribution, seed: u64, sample_count: usize) -> Vec<ModelSample> {
     let random = &mut Random(seed);
     let outlier = random.below(sample_count.max(1) as u64);
     let constant = element(column.dtype, random);
@@ -123,11 +128,11 @@ pub fn samples(column: &ColumnSchema, regime: Regime, seed: u64, sample_count: u
         }
         let extents = varying_extents(column, random);
         let bytes = match column.dtype {
-            DType::Utf8 => return_text(column, regime, random, samples.len()),
+            DType::Utf8 => return_text(column, distribution, random, samples.len()),
             dtype => {
                 let count = extents.iter().map(|extent| *extent as usize).product::<usize>();
                 let elements = count * (inner_bytes(column) / dtype.element_bytes());
-                values(dtype, elements, regime, &constant, i == outlier, &mut position, random)
+                values(dtype, elements, distribution, &constant, i == outlier, &mut position, random)
             }
         };
         let extents = if column.dtype == DType::Utf8 { vec![bytes.len() as u32] } else { extents };
@@ -141,12 +146,12 @@ fn varying_extents(column: &ColumnSchema, random: &mut Random) -> Vec<u32> {
     if varying > 0 && inner_bytes(column) == 0 {
         return huge_extents(varying, random);
     }
-    let most = if varying == 1 { 24 } else { 5 };
+    let end = if varying == 1 { 24 } else { 5 };
     (0..varying)
         .map(|_| match random.below(12) {
             0 => 0,
             1 if varying == 1 => random.below(400 / (1 + inner_bytes(column) as u64) + 2) as u32,
-            _ => random.below(most) as u32,
+            _ => random.below(end) as u32,
         })
         .collect()
 }
@@ -159,12 +164,12 @@ fn huge_extents(varying: usize, random: &mut Random) -> Vec<u32> {
     (0..varying).map(extent).collect()
 }
 
-fn return_text(_: &ColumnSchema, regime: Regime, random: &mut Random, number: usize) -> Vec<u8> {
-    let text = match regime {
-        Regime::Zero => "\0".repeat(random.below(6) as usize),
-        Regime::Constant => "same text".to_owned(),
-        Regime::Smooth => format!("sample number {number} of a column of text"),
-        Regime::OneOutlier if number != 3 => String::new(),
+fn return_text(_: &ColumnSchema, distribution: Distribution, random: &mut Random, number: usize) -> Vec<u8> {
+    let text = match distribution {
+        Distribution::Zero => "\0".repeat(random.below(6) as usize),
+        Distribution::Constant => "same text".to_owned(),
+        Distribution::Smooth => format!("sample number {number} of a column of text"),
+        Distribution::OneOutlier if number != 3 => String::new(),
         _ => {
             let length = random.below(12);
             (0..length).map(|_| arbitrary_char(random)).collect()
@@ -237,7 +242,7 @@ fn low_bytes(bits: u64, width: usize) -> Vec<u8> {
 fn values(
     dtype: DType,
     count: usize,
-    regime: Regime,
+    distribution: Distribution,
     constant: &[u8],
     has_outlier: bool,
     position: &mut u64,
@@ -247,12 +252,12 @@ fn values(
     let mut out = Vec::with_capacity(count * dtype.element_bytes());
     for i in 0..count {
         *position += 1;
-        match regime {
-            Regime::Random => out.extend(element(dtype, random)),
-            Regime::Constant => out.extend(constant),
-            Regime::Smooth => out.extend(smooth(dtype, *position)),
-            Regime::OneOutlier if outlier == Some(i) => out.extend(element(dtype, random)),
-            Regime::Zero | Regime::OneOutlier => out.extend(vec![0; dtype.element_bytes()]),
+        match distribution {
+            Distribution::Random => out.extend(element(dtype, random)),
+            Distribution::Constant => out.extend(constant),
+            Distribution::Smooth => out.extend(smooth(dtype, *position)),
+            Distribution::OneOutlier if outlier == Some(i) => out.extend(element(dtype, random)),
+            Distribution::Zero | Distribution::OneOutlier => out.extend(vec![0; dtype.element_bytes()]),
         }
     }
     out

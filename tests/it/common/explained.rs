@@ -66,22 +66,22 @@ fn check_cold_read(explanation: &Explanation) -> u64 {
         samples > 1 && explanation.chunk_bytes() >= 8 << 10 // shorter chunks are read whole
     });
     let Some(blocks) = blocks else {
-        assert_eq!((cold.front_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
+        assert_eq!((cold.block_index_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
         return cold.bytes();
     };
-    assert_eq!(cold.front_bytes, (64 + blocks.front.end - blocks.front.start).max(1024));
+    assert_eq!(cold.block_index_bytes, (64 + blocks.block_index.end - blocks.block_index.start).max(1024));
     let length = |range: &Range<u64>| range.end - range.start;
     let sum = blocks.blocks.iter().map(|block| length(&block.file_range) * length(&block.samples)).sum::<u64>();
     assert_eq!(cold.sample_bytes, sum.div_ceil(samples));
-    assert_eq!(cold.bytes(), cold.front_bytes + cold.sample_bytes);
+    assert_eq!(cold.bytes(), cold.block_index_bytes + cold.sample_bytes);
     cold.bytes()
 }
 
 /// Checks that blocks follow each other from the front to the end of the chunk.
 fn check_blocks(explanation: &Explanation, blocks: &ChunkBlocks) {
     let info = &explanation.info;
-    assert_eq!(blocks.front.start, info.file_range.start);
-    let (mut end, mut raw_bytes, mut sample) = (blocks.front.end, 0, info.samples.start);
+    assert_eq!(blocks.block_index.start, info.file_range.start);
+    let (mut end, mut raw_bytes, mut sample) = (blocks.block_index.end, 0, info.samples.start);
     for block in &blocks.blocks {
         assert!(block.file_range.start == end && block.file_range.end > end, "{blocks:?}");
         assert!(block.samples.start + 1 >= sample && block.samples.end >= sample, "{blocks:?}");
@@ -104,32 +104,32 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
     let tried = tried.filter(|trial| !is_raw(&trial.encoding));
     let smallest = tried.filter_map(|trial| Some((trial.stored_bytes?, trial.encoding.as_str()))).min();
     let (raw, chosen) = (explanation.raw_bytes, choice.stored_bytes);
-    let (least, name) = smallest.unwrap_or((raw, ""));
+    let (min_bytes, name) = smallest.unwrap_or((raw, ""));
     let reason = choice.reason.strip_prefix(name).unwrap_or(&choice.reason);
-    if let Some(percent) = due_percent(reason) {
-        let is_due = least < chosen && least * 100 >= chosen * (100 - percent);
-        assert!(is_due && [4, 17, 20].contains(&percent), "{choice:?} of {explanation:?}");
+    if let Some(percent) = required_percent(reason) {
+        let holds = min_bytes < chosen && min_bytes * 100 >= chosen * (100 - percent);
+        assert!(holds && [4, 17, 20].contains(&percent), "{choice:?} of {explanation:?}");
         return;
     }
     let is_true = match reason {
         "the values are empty" => raw == 0,
         "the profile stores all values raw" => choice.profile == Profile::Raw,
         "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
-        "the smallest encoding of the profile" => chosen == least && chosen < raw - raw / 20,
-        " is smaller, but its estimate from a sample was greater" => least < chosen,
+        "the smallest encoding of the profile" => chosen == min_bytes && chosen < raw - raw / 20,
+        " is smaller, but its estimate from a sample was greater" => min_bytes < chosen,
         "blocks take 5 % more" => {
             in_blocks && !is_blocked(&choice.encoding) && (chosen < 8 << 10 || choice.encoding == "planes-zstd")
         }
         reason => {
             let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");
-            best == Some(name) && is_raw(&choice.encoding) && least >= raw - raw / 20
+            best == Some(name) && is_raw(&choice.encoding) && min_bytes >= raw - raw / 20
         }
     };
     assert!(is_true, "{choice:?} of {explanation:?}");
 }
 
 /// Returns how much an encoding that decodes more slowly would have to save, if that is the reason.
-fn due_percent(reason: &str) -> Option<u64> {
+fn required_percent(reason: &str) -> Option<u64> {
     let rest = reason.strip_prefix(" is smaller, but decodes more slowly and would have to save ")?;
     rest.strip_suffix(" %")?.parse().ok()
 }

@@ -1,7 +1,7 @@
 //! Files of arbitrary content, in several chunks and commits.
 
 use super::Table;
-use super::data::{ColumnPlan, Regime, table};
+use super::data::{ColumnPlan, Distribution, table};
 use super::plan::{Step, WritePlan, write_to};
 use tensilo::sink::Stream;
 use tensilo::{DType, Extent, Metadata, Profile, WriterOptions};
@@ -59,13 +59,13 @@ fn arbitrary_column(random: &mut Random) -> ColumnPlan {
         true => vec![Extent::Varying],
         false => (0..random.below(3)).map(|_| extent(random)).collect(),
     };
-    let regimes = [Regime::Random, Regime::Constant, Regime::Smooth, Regime::Zero];
+    let distributions = [Distribution::Random, Distribution::Constant, Distribution::Smooth, Distribution::Zero];
     ColumnPlan {
         dtype,
         shape,
         nullable: random.one_in(3),
         metadata: Metadata::new(),
-        regime: regimes[random.below(4) as usize],
+        distribution: distributions[random.below(4) as usize],
         seed: random.bits(),
     }
 }

@@ -89,11 +89,11 @@ pub fn shape_bytes(column: &ColumnSchema) -> usize {
 /// Returns the proptest configuration: `cases`, or the number in PROPTEST_CASES. Failures are kept
 /// beside the test, in a file that is committed.
 pub fn config(cases: u32) -> Config {
-    let asked = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let env_number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     Config {
-        cases: asked("PROPTEST_CASES").unwrap_or(cases),
+        cases: env_number("PROPTEST_CASES").unwrap_or(cases),
         failure_persistence: Some(Box::new(FileFailurePersistence::WithSource("proptest-regressions"))),
-        max_shrink_iters: asked("PROPTEST_MAX_SHRINK_ITERS").unwrap_or(2_000),
+        max_shrink_iters: env_number("PROPTEST_MAX_SHRINK_ITERS").unwrap_or(2_000),
         ..Config::default()
     }
 }

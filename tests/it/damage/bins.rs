@@ -38,44 +38,44 @@ fn read_left(salvaged: &Salvaged) -> Vec<Vec<Option<Sample>>> {
 
 /// Every block is destroyed in turn, and the checksum of every front: all other samples come back.
 #[test]
-fn a_block_of_bins_loses_its_samples_and_a_front_those_of_its_chunk() {
-    let (mut block_count, mut front_count) = (0, 0);
+fn a_damaged_block_of_bins_loses_its_samples_and_a_block_index_those_of_its_chunk() {
+    let (mut block_count, mut block_index_count) = (0, 0);
     let (mut written, mut in_vectors) = (BTreeSet::new(), BTreeSet::new());
     for (name, file) in blocked_files() {
         let intact = read_all(&file);
         let mappings = if name.ends_with(".hex") { &mut in_vectors } else { &mut written };
         for chunk in blocked_chunks(&file).iter().filter(|chunk| chunk.encoding == BLOCKED_BINS) {
             mappings.insert(file[chunk.tables.start + MAPPING]);
-            let all: Vec<u64> = chunk.place.samples.clone().collect();
-            let front_end = chunk.blocks[0].bytes.start;
-            let front = [(front_end - 1..front_end, &all)];
+            let all: Vec<u64> = chunk.location.samples.clone().collect();
+            let block_index_end = chunk.blocks[0].bytes.start;
+            let block_index = [(block_index_end - 1..block_index_end, &all)];
             let blocks = chunk.blocks.iter().map(|block| (block.bytes.clone(), &block.samples));
-            for (bytes, lost) in blocks.chain(front) {
+            for (bytes, lost) in blocks.chain(block_index) {
                 let mut damaged = file.clone();
                 damaged[bytes.clone()].iter_mut().for_each(|byte| *byte = !*byte);
                 // decoding would find most of it, too
-                let options = SalvageOptions::new().decode(front_count % 2 == 1);
+                let options = SalvageOptions::new().decode(block_index_count % 2 == 1);
                 let salvaged = salvage(InMemory(damaged), options).unwrap();
                 for (column, (found, intact)) in read_left(&salvaged).iter().zip(&intact).enumerate() {
-                    let is_lost = |i: u64| column == chunk.place.column && lost.contains(&i);
-                    let due = (0..).zip(intact).map(|(i, sample)| (!is_lost(i)).then(|| sample.clone()));
-                    assert!(due.eq(found.iter().cloned()), "{name}, column {column}, {bytes:?}");
+                    let is_lost = |i: u64| column == chunk.location.column && lost.contains(&i);
+                    let expected = (0..).zip(intact).map(|(i, sample)| (!is_lost(i)).then(|| sample.clone()));
+                    assert!(expected.eq(found.iter().cloned()), "{name}, column {column}, {bytes:?}");
                 }
             }
             block_count += chunk.blocks.len();
-            front_count += 1;
+            block_index_count += 1;
         }
     }
-    println!("{block_count} blocks and {front_count} fronts of bins destroyed: nothing else is lost");
+    println!("{block_count} blocks and {block_index_count} block indexes of bins destroyed: nothing else is lost");
     println!("the byte `mapping` of written chunks: {written:?}; of vectors: {in_vectors:?}");
     // outliers have no palette: its numbers are too short
-    let due = [0, 1, 2, 3, GAPS, GAPS | 1, GAPS | 2, GAPS | 3, OUTLIERS, OUTLIERS | 2, OUTLIERS | 3];
+    let expected = [0, 1, 2, 3, GAPS, GAPS | 1, GAPS | 2, GAPS | 3, OUTLIERS, OUTLIERS | 2, OUTLIERS | 3];
     let all = [OUTLIERS | GAPS, OUTLIERS | GAPS | 2];
     // nor filters outliers
     let filters = [0, 1, 2, 3, GAPS].map(|others| FILTERS | others);
-    assert!(due.iter().chain(&all).chain(&filters).all(|mapping| in_vectors.contains(mapping)), "{in_vectors:?}");
+    assert!(expected.iter().chain(&all).chain(&filters).all(|mapping| in_vectors.contains(mapping)), "{in_vectors:?}");
     let is_written = |option: u8| written.iter().any(|mapping| mapping & option != 0);
     assert!([0, 2].iter().all(|mapping| written.contains(&(FILTERS | mapping))), "{written:?}");
     assert!([GAPS, OUTLIERS, FILTERS].into_iter().all(is_written), "{written:?}");
-    assert!(block_count > 300 && front_count > 100, "{block_count} blocks, {front_count} fronts");
+    assert!(block_count > 300 && block_index_count > 100, "{block_count} blocks, {block_index_count} block indexes");
 }

@@ -55,13 +55,13 @@ fn a_chunk_of_a_twin_is_noticed() {
         let (_, twin) = plan.twin().write("");
         let samples = read_all(&intact);
         let of_twin = chunks(&twin);
-        for place in chunks(&intact) {
-            let fits = of_twin.iter().any(|other| (other.column, &other.bytes) == (place.column, &place.bytes));
-            if fits && intact[place.bytes.clone()] != twin[place.bytes.clone()] {
+        for location in chunks(&intact) {
+            let fits = of_twin.iter().any(|other| (other.column, &other.bytes) == (location.column, &location.bytes));
+            if fits && intact[location.bytes.clone()] != twin[location.bytes.clone()] {
                 let mut damaged = intact.clone();
-                damaged[place.bytes.clone()].copy_from_slice(&twin[place.bytes.clone()]);
-                assert!(is_noticed(&damaged), "file {seed}: {place:?} of a twin was not noticed");
-                check_reads(&damaged, &samples, &format!("file {seed}, {place:?} of a twin"));
+                damaged[location.bytes.clone()].copy_from_slice(&twin[location.bytes.clone()]);
+                assert!(is_noticed(&damaged), "file {seed}: {location:?} of a twin was not noticed");
+                check_reads(&damaged, &samples, &format!("file {seed}, {location:?} of a twin"));
                 replaced += 1;
             }
         }

@@ -106,7 +106,7 @@ fn files() -> Vec<(String, Vec<u8>)> {
 #[test]
 fn the_files_have_every_encoding() {
     let found: BTreeSet<String> = files().iter().flat_map(|(_, file)| encodings(file)).collect();
-    let due = [
+    let expected = [
         "bins",
         "bins in blocks",
         "bitshuffle-zstd",
@@ -123,7 +123,7 @@ fn the_files_have_every_encoding() {
         "zstd",
         "zstd in blocks",
     ];
-    assert_eq!(found.iter().collect::<Vec<_>>(), due);
+    assert_eq!(found.iter().collect::<Vec<_>>(), expected);
 }
 
 /// Returns the vectors of chunks in blocks, and files whose chunks have several blocks: nulls,

@@ -19,7 +19,7 @@ use tensilo_testing::mix;
 /// Every so many bits of a chunk are flipped: in other places of each byte. Each costs a look at
 /// all samples, so that chunks of bins with thousands of lists have few.
 fn step(chunk: &BlockedChunk) -> usize {
-    let has_many = chunk.place.samples.end - chunk.place.samples.start > 1000;
+    let has_many = chunk.location.samples.end - chunk.location.samples.start > 1000;
     match (is_long(), chunk.encoding) {
         (true, BLOCKED_BINS) if has_many => 997,
         (true, BLOCKED_BINS) => 1,
@@ -35,12 +35,12 @@ fn is_read(bit: usize) -> bool {
 }
 
 /// Reads a sample with a cursor of its own, so that no chunk is decoded whole.
-fn read_alone(reader: &Reader, column: usize, i: u64) -> Result<Sample> {
+fn read_individually(reader: &Reader, column: usize, i: u64) -> Result<Sample> {
     read_one(&mut reader.column_at(column).unwrap().cursor(), i)
 }
 
 /// A file in which a bit of a chunk is flipped.
-struct Flipped<'a> {
+struct FlippedChunk<'a> {
     intact: &'a [Vec<Sample>],
     chunk: &'a BlockedChunk,
     /// The samples that are lost.
@@ -48,7 +48,7 @@ struct Flipped<'a> {
     what: String,
 }
 
-impl Flipped<'_> {
+impl FlippedChunk<'_> {
     /// Checks that verify names exactly what is lost.
     fn check_verified(&self, damaged: &[u8], bytes: &Range<usize>, decode: bool) {
         let report = verify(&InMemory(damaged), VerifyOptions::new().decode(decode)).unwrap();
@@ -62,22 +62,22 @@ impl Flipped<'_> {
     /// Checks that exactly `self.lost` is lost.
     fn check_losses(&self, salvaged: &Salvaged) {
         for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
-            let due = if column == self.chunk.place.column { self.lost } else { &[] };
-            assert!(lost.ranges().iter().cloned().flatten().eq(due.iter().copied()), "{}: {lost:?}", self.what);
+            let expected = if column == self.chunk.location.column { self.lost } else { &[] };
+            assert!(lost.ranges().iter().cloned().flatten().eq(expected.iter().copied()), "{}: {lost:?}", self.what);
         }
     }
 
     /// Checks that a reader gives the samples that are not lost, and refuses the others: those next
     /// to lost ones, and some more.
     fn check_reads(&self, reader: &Reader, salt: u64) {
-        let (column, samples) = (self.chunk.place.column, self.chunk.place.samples.clone());
+        let (column, samples) = (self.chunk.location.column, self.chunk.location.samples.clone());
         let is_lost = |i: u64| self.lost.binary_search(&i).is_ok();
         let is_next = |i: u64| is_lost(i) != is_lost(i.saturating_sub(1)) || is_lost(i) != is_lost(i + 1);
         let chosen = |i: u64| is_next(i) || (i + salt).is_multiple_of(samples.end - samples.start);
         for i in samples.clone().filter(|&i| chosen(i)) {
-            let due = &self.intact[column][i as usize];
-            match read_alone(reader, column, i) {
-                Ok(found) => assert!(found == *due && !is_lost(i), "{}: sample {i}", self.what),
+            let expected = &self.intact[column][i as usize];
+            match read_individually(reader, column, i) {
+                Ok(found) => assert!(found == *expected && !is_lost(i), "{}: sample {i}", self.what),
                 Err(error) => assert!(is_lost(i), "{}: sample {i}: {error}", self.what),
             }
         }
@@ -92,14 +92,14 @@ pub fn flip(is_chosen: fn(u16) -> bool) -> [u64; 3] {
         let intact = read_all(file);
         let mut damaged = file.to_vec();
         for chunk in blocked_chunks(file).into_iter().filter(|chunk| is_chosen(chunk.encoding)) {
-            let all: Vec<u64> = chunk.place.samples.clone().collect();
-            let bytes = &chunk.place.bytes;
+            let all: Vec<u64> = chunk.location.samples.clone().collect();
+            let bytes = &chunk.location.bytes;
             for bit in (bytes.start * 8..bytes.end * 8).step_by(step(&chunk)) {
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 let block = chunk.blocks.iter().find(|block| block.bytes.contains(&(bit / 8)));
                 let lost = block.map_or(&all, |block| &block.samples);
-                let what = format!("{name}, column {}, bit {bit}", chunk.place.column);
-                let flipped = Flipped { intact: &intact, chunk: &chunk, lost, what };
+                let what = format!("{name}, column {}, bit {bit}", chunk.location.column);
+                let flipped = FlippedChunk { intact: &intact, chunk: &chunk, lost, what };
                 match block {
                     Some(block) if lost.len() < all.len() => {
                         flipped.check_verified(&damaged, &block.bytes, bit % 64 == 0);
@@ -140,12 +140,12 @@ fn a_file_read_by_position_gives_the_samples_of_the_other_blocks() {
     for (name, file) in blocked_files() {
         let intact = read_all(&file);
         let mut damaged = file.clone();
-        for chunk in blocked_chunks(&file).iter().filter(|chunk| chunk.place.bytes.len() > 17 << 10) {
+        for chunk in blocked_chunks(&file).iter().filter(|chunk| chunk.location.bytes.len() > 17 << 10) {
             for block in &chunk.blocks {
                 let bit = 8 * block.bytes.start + count * 4099 % (8 * block.bytes.len());
                 damaged[bit / 8] ^= 1 << (bit % 8);
-                let what = format!("{name}, column {}, bit {bit}", chunk.place.column);
-                let flipped = Flipped { intact: &intact, chunk, lost: &block.samples, what };
+                let what = format!("{name}, column {}, bit {bit}", chunk.location.column);
+                let flipped = FlippedChunk { intact: &intact, chunk, lost: &block.samples, what };
                 let reader = OpenOptions::new().open(Positional(damaged.clone())).unwrap();
                 flipped.check_reads(&reader, bit as u64);
                 let salvaged = salvage(Positional(damaged.clone()), SalvageOptions::new()).unwrap();
@@ -176,7 +176,7 @@ fn a_damaged_block_of_a_chunk_of_many_costs_no_sample_of_another() {
         let mut damaged = file.clone();
         damaged[block.bytes.start + number] ^= 1 << (number % 8);
         let what = format!("block {number}");
-        let flipped = Flipped { intact: &intact, chunk, lost: &block.samples, what };
+        let flipped = FlippedChunk { intact: &intact, chunk, lost: &block.samples, what };
         flipped.check_reads(&Reader::from_bytes(damaged.clone()).unwrap(), number as u64);
         flipped.check_reads(&OpenOptions::new().open(Positional(damaged)).unwrap(), number as u64);
     }
@@ -198,15 +198,15 @@ fn what_is_left_of_damaged_chunks_is_written_again() {
         }
         let salvaged = salvage(InMemory(damaged), SalvageOptions::new().decode(true)).unwrap();
         let all_lost = salvaged.losses.of_all();
-        for leave_out in [false, true] {
-            let options = RewriteOptions::new().leave_out(leave_out);
+        for drop_lost in [false, true] {
+            let options = RewriteOptions::new().drop_lost(drop_lost);
             let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).unwrap().sink.0;
             assert!(verify(&InMemory(&written), VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
             let found = read_all(&written);
             for ((column, (_, lost)), found) in salvaged.losses.columns.iter().enumerate().zip(found) {
-                let left = (0..).zip(&intact[column]).filter(|&(i, _)| !leave_out || !all_lost.contains(i));
-                let due = left.map(|(i, sample)| if lost.contains(i) { None } else { sample.clone() });
-                assert!(due.eq(found), "{name}, column {column}, leave out: {leave_out}");
+                let left = (0..).zip(&intact[column]).filter(|&(i, _)| !drop_lost || !all_lost.contains(i));
+                let expected = left.map(|(i, sample)| if lost.contains(i) { None } else { sample.clone() });
+                assert!(expected.eq(found), "{name}, column {column}, leave out: {drop_lost}");
                 lost_count += lost.count();
             }
         }

@@ -82,12 +82,12 @@ fn check_reads(damaged: &[u8], intact: &[Vec<Sample>], what: &str) -> Reads {
     };
     for (column, samples) in intact.iter().enumerate() {
         let mut cursor = reader.column_at(column).unwrap().cursor();
-        for (i, due) in (0..).zip(samples) {
+        for (i, expected) in (0..).zip(samples) {
             let Ok(found) = read_one(&mut cursor, i) else {
                 reads.refused += 1;
                 continue;
             };
-            assert!(found == *due, "{what}: column {column}, sample {i} is wrong and was not refused");
+            assert!(found == *expected, "{what}: column {column}, sample {i} is wrong and was not refused");
             reads.right += 1;
         }
     }

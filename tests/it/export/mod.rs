@@ -57,8 +57,8 @@ fn a_table_has_the_batches_of_its_file() {
     let (reader, models) = all_types();
     let found: Vec<RecordBatch> = table_batches(&reader, None).unwrap().map(|batch| batch.unwrap()).collect();
     compare(reader.schema(), &models, &found);
-    let due: Vec<RecordBatch> = batches(&reader, None).unwrap().map(|batch| batch.unwrap()).collect();
-    assert_eq!(found, due);
+    let expected: Vec<RecordBatch> = batches(&reader, None).unwrap().map(|batch| batch.unwrap()).collect();
+    assert_eq!(found, expected);
     assert!(table_batches(&reader, Some(&["no such".to_owned()])).is_err());
 }
 
@@ -119,14 +119,14 @@ fn described() -> Reader {
 fn check_described(schema: &ArrowSchema, batch: &RecordBatch) {
     let types: Vec<&DataType> = schema.fields().iter().map(|field| field.data_type()).take(5).collect();
     let stamp = DataType::Timestamp(TimeUnit::Microsecond, Some("Europe/Zurich".into()));
-    let due = [
+    let expected = [
         DataType::Date32,
         DataType::Time32(TimeUnit::Millisecond),
         stamp,
         DataType::Int64,
         DataType::FixedSizeBinary(2),
     ];
-    assert_eq!(types, due.iter().collect::<Vec<_>>());
+    assert_eq!(types, expected.iter().collect::<Vec<_>>());
     assert_eq!(bytes_of(&batch.column(0).slice(0, 1)), (-3_i32).to_le_bytes());
     assert!(batch.column(0).is_null(1) && batch.column(4).is_null(1));
     assert_eq!(batch.column(4).as_fixed_size_binary().value(0), b"ab");
@@ -134,10 +134,10 @@ fn check_described(schema: &ArrowSchema, batch: &RecordBatch) {
     let metadata = |i: usize, key: &str| schema.field(i).metadata().get(key).map(String::as_str);
     assert_eq!((metadata(0, "unit"), metadata(0, "arrow.type")), (Some("d"), None));
     assert_eq!(metadata(3, "arrow.type"), Some("time32[ns]"));
-    let due = r#"{"shape":[2,1],"dim_names":["H","W"]}"#;
-    assert_eq!(extension(schema.field(5)), (Some("arrow.fixed_shape_tensor"), Some(due)));
-    let due = r#"{"uniform_shape":[null,2]}"#;
-    assert_eq!(extension(schema.field(6)), (Some("arrow.variable_shape_tensor"), Some(due)));
+    let expected = r#"{"shape":[2,1],"dim_names":["H","W"]}"#;
+    assert_eq!(extension(schema.field(5)), (Some("arrow.fixed_shape_tensor"), Some(expected)));
+    let expected = r#"{"uniform_shape":[null,2]}"#;
+    assert_eq!(extension(schema.field(6)), (Some("arrow.variable_shape_tensor"), Some(expected)));
     assert_eq!(metadata(6, "arrow.dim_names"), Some("[\"H\"]"));
     assert!(metadata(7, "tensilo.cast").unwrap().starts_with("from f32 to bf16, to nearest, ties to even; largest"));
     let days = batch.column(8).as_list::<i32>().value(1);

@@ -79,13 +79,13 @@ fn all_differences_of_an_input_are_listed() {
         r#"column "embedding" is f32[9], and f32[8] in the file"#,
         r#"column "tokens" is i32, and i32[*] in the file"#,
         r#"column "more" is not in the file"#,
-        "`AppendOptions::skip_others`",
+        "`AppendOptions::skip_extra_columns`",
         "file.tsl",
     ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.contains(r#""text""#), "{text}");
-    let skipping = raw().skip_others(true);
+    let skipping = raw().skip_extra_columns(true);
     assert!(!refused(&file, &[input], &skipping).to_string().contains("more"));
     // columns that are only more are left out when asked to
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![1_i64; 5]));
@@ -148,14 +148,14 @@ fn a_column_that_was_rounded_is_rounded_again() {
     let file = file_of(&folder, &first, &bf16);
     let input = arrow_file(&folder, "second.arrow", std::slice::from_ref(&second));
     append_with(std::slice::from_ref(&input), &file, &raw()).unwrap();
-    let due = folder.path("both.tsl");
-    convert_with(&[folder.path("first.arrow"), input], &due, &bf16).unwrap();
-    let (appended, due) = (read(&file), read(&due));
+    let expected = folder.path("both.tsl");
+    convert_with(&[folder.path("first.arrow"), input], &expected, &bf16).unwrap();
+    let (appended, expected) = (read(&file), read(&expected));
     let cast = appended.column("x").unwrap().facts().cast.unwrap();
-    assert_eq!(Some(cast), due.column("x").unwrap().facts().cast);
+    assert_eq!(Some(cast), expected.column("x").unwrap().facts().cast);
     assert_eq!(cast.to_infinite, 2);
     let values = super::common::scalars::<half::bf16>;
-    assert_eq!(values(&appended, "x"), values(&due, "x"));
+    assert_eq!(values(&appended, "x"), values(&expected, "x"));
     // of the type it was rounded from, not of another
     let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
     let other = arrow_file(&folder, "f64.arrow", &[batch(vec![(Field::new("x", DataType::Float64, false), doubles)])]);

@@ -183,7 +183,7 @@ fn a_struct_becomes_dotted_columns_and_a_null_struct_nulls() {
 }
 
 #[test]
-fn metadata_is_kept_and_what_is_too_large_is_listed() {
+fn metadata_is_preserved_and_what_is_too_large_is_listed() {
     let large = "v".repeat((16 << 20) + 1);
     let field = Field::new("x", DataType::Int8, false).with_metadata([("unit", "mm"), ("large", large.as_str())]);
     let schema = Schema::new(vec![field]).with_metadata([("author", "me"), ("ARROW:schema", "..."), ("pandas", "{}")]);

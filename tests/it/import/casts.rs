@@ -182,8 +182,8 @@ fn appended_decimals_are_cast_like_those_of_the_file() {
 fn decimals_of_a_tensilo_file_are_cast() {
     for array in prices() {
         let folder = Folder::new();
-        let kept = import(&one(array.clone()));
-        let error = LogicalType::check_values(column(&kept, "x")).unwrap_err();
+        let uncast = import(&one(array.clone()));
+        let error = LogicalType::check_values(column(&uncast, "x")).unwrap_err();
         assert_eq!(error.advice(), [Advice::Cast(DType::F64)]);
         let source = folder.path("kept.tsl");
         convert_with(&[arrow_file(&folder, "a.arrow", &[one(array)])], &source, &ConvertOptions::new()).unwrap();

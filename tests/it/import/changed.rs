@@ -268,7 +268,7 @@ fn many(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn more_inputs_than_are_kept_open_are_read_and_watched() {
+fn more_inputs_than_stay_open_are_read_and_watched() {
     let folder = Folder::new();
     let inputs = many(folder.root());
     let (file, calls) = at_moment(folder.root(), &inputs, usize::MAX, &|| ());

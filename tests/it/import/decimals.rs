@@ -12,8 +12,8 @@ use tensilo::{ColumnSchema, DType, ErrorKind};
 
 /// The largest value of so many digits, its negative, small values, and a null.
 fn values<T: DecimalType>(digits: u8, from: impl Fn(i256) -> T::Native) -> Vec<Option<T::Native>> {
-    let most = i256::from_string(&"9".repeat(digits.into())).unwrap();
-    let all = [most, -most, i256::ZERO, i256::ONE, -i256::ONE];
+    let max = i256::from_string(&"9".repeat(digits.into())).unwrap();
+    let all = [max, -max, i256::ZERO, i256::ONE, -i256::ONE];
     all.map(|value| Some(from(value))).into_iter().chain([None]).collect()
 }
 
@@ -44,7 +44,7 @@ fn digits(data_type: &DataType) -> u8 {
 }
 
 /// Returns type and shape of a column of decimals.
-fn due(digits: u8) -> (DType, &'static str) {
+fn expected(digits: u8) -> (DType, &'static str) {
     match digits {
         0..=9 => (DType::I32, "[]"),
         10..=18 => (DType::I64, "[]"),
@@ -62,7 +62,7 @@ fn the_precision_decides_how_decimals_are_stored() {
     for scale in [-3, 0, 1] {
         for array in all(scale) {
             let file = import(&one(array.clone()));
-            let (dtype, shape) = due(digits(array.data_type()));
+            let (dtype, shape) = expected(digits(array.data_type()));
             assert_eq!(form(column(&file, "x")), (dtype, shape.to_owned()), "{}", array.data_type());
             let (name, _) =
                 array.data_type().to_string().split_once('(').map(|(a, b)| (a.to_lowercase(), b.to_owned())).unwrap();
@@ -113,7 +113,7 @@ fn lists(values: ArrayRef, offsets: &[i32]) -> ListArray {
 fn decimals_in_lists_come_back() {
     for array in all(0) {
         let values = array.slice(0, 5); // without the null
-        let (dtype, shape) = due(digits(array.data_type()));
+        let (dtype, shape) = expected(digits(array.data_type()));
         let inner = shape.trim_matches(['[', ']']);
         let comma = if inner.is_empty() { "" } else { "," };
         let ragged = import(&one(Arc::new(lists(values.clone(), &[0, 3, 3, 5]))));
@@ -152,11 +152,11 @@ fn decimals_in_structs_in_lists_come_back() {
 
 #[test]
 fn a_value_that_does_not_fit_is_refused_with_its_sample() {
-    let most = i128::from(i64::MAX);
+    let max = i128::from(i64::MAX);
     let cases: Vec<(ArrayRef, &str)> = vec![
         (Arc::new(Decimal64Array::from(vec![0, 1 << 31]).with_precision_and_scale(9, 2).unwrap()), "2147483648"),
         (
-            Arc::new(Decimal128Array::from(vec![0, most + 1]).with_precision_and_scale(18, 2).unwrap()),
+            Arc::new(Decimal128Array::from(vec![0, max + 1]).with_precision_and_scale(18, 2).unwrap()),
             "9223372036854775808",
         ),
         (
@@ -220,7 +220,7 @@ proptest! {
 
 /// Parquet keeps only as many bytes as the digits of the type need.
 #[test]
-fn decimals_of_more_digits_than_their_type_states_are_kept_in_arrow_and_refused_in_parquet() {
+fn decimals_of_more_digits_than_their_type_states_are_preserved_in_arrow_and_refused_in_parquet() {
     use tensilo::export::{ExportFormat, ExportOptions, export_into};
     use tensilo::sink::Stream;
     let power = |bits: u32| i256::from_i128(1 << bits);

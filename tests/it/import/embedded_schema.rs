@@ -119,21 +119,21 @@ fn values() -> Vec<(ArrayRef, bool)> {
 
 #[test]
 fn dictionaries_that_the_decoder_cannot_read_come_as_values() {
-    for (array, is_kept) in values() {
-        let due = array.data_type().clone();
-        let keyed = DataType::Dictionary(Box::new(DataType::Int8), Box::new(due.clone()));
+    for (array, is_preserved) in values() {
+        let unencoded = array.data_type().clone();
+        let keyed = DataType::Dictionary(Box::new(DataType::Int8), Box::new(unencoded.clone()));
         let none = new_empty_array(&keyed);
         let found = embedded(&nested(&array), &nested_schema(&none));
-        let expected = if is_kept { nested_schema(&none) } else { nested_schema(&array) };
+        let expected = if is_preserved { nested_schema(&none) } else { nested_schema(&array) };
         assert_eq!(found.schema().as_ref(), &expected);
-        if !is_kept {
+        if !is_preserved {
             assert_eq!(found, nested(&array));
         }
     }
 }
 
 #[test]
-fn the_rest_of_the_schema_stays_as_it_is_without_such_a_dictionary() {
+fn the_rest_of_the_schema_is_unchanged_without_such_a_dictionary() {
     let bools: ArrayRef = Arc::new(BooleanArray::from(vec![true, false]));
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a", "b"]));
     let keyed =
@@ -149,9 +149,9 @@ fn the_rest_of_the_schema_stays_as_it_is_without_such_a_dictionary() {
             vec![Field::new("x", first, false).with_metadata(note("of x")), ordered.with_metadata(note("of it"))];
         Schema::new_with_metadata(fields, note("of the schema"))
     };
-    let due = embedded(&whole, &schema(DataType::Boolean));
-    assert_eq!(due.schema().as_ref(), &schema(DataType::Boolean));
-    assert_eq!(embedded(&whole, &schema(keyed(&bools))), due);
+    let unencoded = embedded(&whole, &schema(DataType::Boolean));
+    assert_eq!(unencoded.schema().as_ref(), &schema(DataType::Boolean));
+    assert_eq!(embedded(&whole, &schema(keyed(&bools))), unencoded);
 }
 
 #[test]

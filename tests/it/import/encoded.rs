@@ -34,11 +34,11 @@ fn rows(numbers: &[Option<usize>]) -> ArrayRef {
 }
 
 #[track_caller]
-fn check(encoded: ArrayRef, due: &ArrayRef) {
+fn check(encoded: ArrayRef, expected: &ArrayRef) {
     let file = import(&one(encoded));
     for format in formats() {
         let found = only_batch(exported(&file, format, ExportOptions::new()).unwrap(), format);
-        assert_eq!(found.column(0), due, "{format:?}");
+        assert_eq!(found.column(0), expected, "{format:?}");
     }
 }
 
@@ -61,18 +61,18 @@ fn runs_of_structs() {
 fn dictionaries_of_structs_in_structs_and_lists() {
     let keys = Int16Array::from(vec![Some(2), Some(0), None, Some(1)]);
     let inner: ArrayRef = Arc::new(DictionaryArray::<Int16Type>::new(keys, Arc::new(pairs())));
-    let due = rows(&[Some(2), Some(0), None, Some(1)]);
+    let expected = rows(&[Some(2), Some(0), None, Some(1)]);
     let in_struct = |array: &ArrayRef| -> ArrayRef {
         let field = Field::new("p", array.data_type().clone(), true);
         Arc::new(StructArray::from(vec![(Arc::new(field), array.clone())]))
     };
-    check(in_struct(&inner), &in_struct(&due));
+    check(in_struct(&inner), &in_struct(&expected));
     let in_lists = |array: &ArrayRef| -> ArrayRef {
         let offsets = OffsetBuffer::from_lengths([1, 0, 3]);
         Arc::new(ListArray::new(item(array.data_type().clone()), offsets, array.clone(), None))
     };
-    check(in_lists(&inner), &in_lists(&due));
-    check(in_lists(&in_struct(&inner)), &in_lists(&in_struct(&due)));
+    check(in_lists(&inner), &in_lists(&expected));
+    check(in_lists(&in_struct(&inner)), &in_lists(&in_struct(&expected)));
 }
 
 #[test]
@@ -80,6 +80,7 @@ fn dictionaries_of_lists() {
     let lists = || vec![Some(vec![Some(1), None]), None, Some(vec![])];
     let values: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists()));
     let keys = Int8Array::from(vec![Some(2), None, Some(0), Some(1)]);
-    let due = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![]), None, Some(vec![Some(1), None]), None]);
-    check(Arc::new(DictionaryArray::new(keys, values)), &(Arc::new(due) as ArrayRef));
+    let expected =
+        ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![]), None, Some(vec![Some(1), None]), None]);
+    check(Arc::new(DictionaryArray::new(keys, values)), &(Arc::new(expected) as ArrayRef));
 }

@@ -42,8 +42,9 @@ fn members_of_lists_are_decoded_for_each_slice() {
                     let found = cursor.read_list(row as u64).unwrap();
                     let found: Vec<String> =
                         found.items().map(|item| item.unwrap().as_str().unwrap().unwrap().to_owned()).collect();
-                    let due: Vec<String> = ((first + row) * length..(first + row + 1) * length).map(text).collect();
-                    assert_eq!(found, due, "{name}, row {row}");
+                    let expected: Vec<String> =
+                        ((first + row) * length..(first + row + 1) * length).map(text).collect();
+                    assert_eq!(found, expected, "{name}, row {row}");
                 }
             }
         }
@@ -62,9 +63,9 @@ fn elements_of_tensors_are_decoded_for_each_slice() {
         Arc::new(FixedSizeListArray::new(item(dictionary.data_type().clone()), 2, dictionary.clone(), None));
     for array in [lists_of(2, rows, dictionary), fixed] {
         let file = import(&one(array.slice(1, rows - 1)));
-        let due = |row: usize| Some((vec![2], vec![number(2 * row + 2), number(2 * row + 3)]));
+        let expected = |row: usize| Some((vec![2], vec![number(2 * row + 2), number(2 * row + 3)]));
         let found = tensors::<i32>(&file, "x");
-        assert!((0..rows - 1).all(|row| found[row] == due(row)));
+        assert!((0..rows - 1).all(|row| found[row] == expected(row)));
     }
 }
 

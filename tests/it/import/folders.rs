@@ -142,7 +142,7 @@ fn further_files_may_have_their_columns_in_another_order() {
 }
 
 #[test]
-fn all_differences_of_all_inputs_are_told_at_once() {
+fn all_differences_of_all_inputs_are_reported_at_once() {
     let tree = Tree::new(&[]);
     let int: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let long: ArrayRef = Arc::new(Int64Array::from(vec![1]));

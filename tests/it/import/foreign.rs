@@ -33,9 +33,9 @@ fn timestamps_of_spark_are_what_its_authors_say() {
     let file = import_file("int96_from_spark.parquet", &ConvertOptions::new()).unwrap();
     assert_eq!(column(&file, "a").metadata["arrow.type"], "timestamp[us]");
     // int96_from_spark.md
-    let due = [1_704_141_296_123_456, 1_704_070_800_000_000, 253_402_225_200_000_000, 1_735_599_600_000_000];
-    let due = due.map(Some).into_iter().chain([None, Some(9_089_380_393_200_000_000)]);
-    assert_eq!(scalars::<i64>(&file, "a"), due.collect::<Vec<_>>());
+    let expected = [1_704_141_296_123_456, 1_704_070_800_000_000, 253_402_225_200_000_000, 1_735_599_600_000_000];
+    let expected = expected.map(Some).into_iter().chain([None, Some(9_089_380_393_200_000_000)]);
+    assert_eq!(scalars::<i64>(&file, "a"), expected.collect::<Vec<_>>());
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn a_footer_that_counts_no_rows_is_read_by_its_row_groups() {
 }
 
 #[test]
-fn lengths_that_leave_out_the_heads_of_dictionaries_are_corrected() {
+fn lengths_that_leave_out_the_headers_of_dictionary_pages_are_corrected() {
     let file = import_file("nation.dict-malformed.parquet", &ConvertOptions::new()).unwrap();
     assert_eq!(scalars::<i32>(&file, "nation_key"), (0..25).map(Some).collect::<Vec<_>>());
     assert_eq!(strings(&file, "name")[24].as_deref(), Some(&b"UNITED STATES"[..]));

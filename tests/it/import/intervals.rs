@@ -91,8 +91,8 @@ mod parquet_files {
         let file = convert(&[[1, 2, 3], [0, i32::MAX as u32, u32::MAX]], None).unwrap();
         assert_eq!(column(&file, "x").metadata["arrow.type"], "month_day_nano_interval");
         let parts = tensors::<i64>(&file, "x").into_iter().map(|sample| sample.unwrap().1);
-        let due = [vec![1, 2, 3_000_000], vec![0, i64::from(i32::MAX), i64::from(u32::MAX) * 1_000_000]];
-        assert_eq!(parts.collect::<Vec<_>>(), due);
+        let expected = [vec![1, 2, 3_000_000], vec![0, i64::from(i32::MAX), i64::from(u32::MAX) * 1_000_000]];
+        assert_eq!(parts.collect::<Vec<_>>(), expected);
         let Err(error) = convert(&[[0; 3], [1 << 31, 0, 0]], None) else { panic!("it was not refused") };
         assert_eq!((error.column(), error.samples()), (Some("x"), Some(1..2)), "{error}");
     }

@@ -49,15 +49,15 @@ fn progress_reports_both_passes() {
     let folder = Folder::new();
     let input = folder.path("input");
     fs::write(&input, file_bytes(&batches(), None)).unwrap();
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     let options = ConvertOptions::new();
     convert(&[input], &folder.path("out.tsl"), &options, &mut |progress| {
-        told.push(progress);
+        reported.push(progress);
         GO_ON
     })
     .unwrap();
-    assert!(told.contains(&Progress::Scanning { done: 51, total: Some(51) }));
-    assert_eq!(told.last(), Some(&Progress::Converting { done: 51, total: Some(51) }));
+    assert!(reported.contains(&Progress::Scanning { done: 51, total: Some(51) }));
+    assert_eq!(reported.last(), Some(&Progress::Converting { done: 51, total: Some(51) }));
 }
 
 #[test]

@@ -195,12 +195,13 @@ fn samples(file: &Reader) -> Vec<String> {
 #[test]
 fn every_malformed_file_is_refused_or_read_right() {
     let folder = Folder::new();
-    let due = [numbers(), texts(), lists()].map(|file| samples(&convert_damaged(&folder, &file.to_bytes()).unwrap()));
+    let expected =
+        [numbers(), texts(), lists()].map(|file| samples(&convert_damaged(&folder, &file.to_bytes()).unwrap()));
     let (mut refused, mut right) = (0, Vec::new());
     for (name, bytes) in collection() {
         match convert_damaged(&folder, &bytes) {
             Ok(file) => {
-                assert!(due.contains(&samples(&file)), "{name}: wrong values");
+                assert!(expected.contains(&samples(&file)), "{name}: wrong values");
                 right.push(name);
             }
             Err(error) => {

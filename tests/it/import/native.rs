@@ -9,7 +9,7 @@ use std::sync::Arc;
 use tensilo::facts::FileId;
 use tensilo::import::arrow::array::{ArrayRef, Float64Array, Int32Array, StringArray};
 use tensilo::import::arrow::datatypes::{DataType, Field};
-use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, append, plan_shards};
+use tensilo::import::{AppendOptions, ConvertOptions, InferredShape, append, plan_shards};
 use tensilo::salvage::UNCONFIRMED;
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Error, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
@@ -54,12 +54,13 @@ fn a_file_of_anything_becomes_what_its_samples_would_have_become() {
         fs::write(folder.path("in.tsl"), bytes).unwrap();
         for profile in [Profile::Raw, profile()] {
             let block_bytes = profile.block_bytes();
-            let due =
+            let expected =
                 WritePlan { profile, chunk_bytes: 3000, block_bytes, alignment: 64, threads: 1, steps: Vec::new() };
-            let due = write_to(Stream(Vec::new()), &table, &due, &due.options().file_id(ID)).unwrap().sink.0;
+            let expected =
+                write_to(Stream(Vec::new()), &table, &expected, &expected.options().file_id(ID)).unwrap().sink.0;
             let writer = WriterOptions::new().profile(profile).file_id(ID).chunk_bytes(3000);
             let options = ConvertOptions::new().writer(writer);
-            assert!(folder.convert(&["in.tsl"], "out.tsl", &options).unwrap() == due, "{profile:?} {plan:?}");
+            assert!(folder.convert(&["in.tsl"], "out.tsl", &options).unwrap() == expected, "{profile:?} {plan:?}");
             fs::remove_file(folder.path("out.tsl")).unwrap();
         }
     }
@@ -92,15 +93,15 @@ fn floats(factor: f64) -> tensilo::import::arrow::array::RecordBatch {
 }
 
 #[test]
-fn records_of_casts_are_kept_and_joined() {
+fn cast_facts_are_preserved_and_merged() {
     let folder = Folder::new();
     write_arrow(folder.path("a.arrow"), &[floats(1.0)]);
     write_arrow(folder.path("b.arrow"), &[floats(-0.3)]);
     let cast = |profile| options(profile).casts([("x", DType::F16)]);
     folder.convert(&["a.arrow"], "a.tsl", &cast(Profile::Raw)).unwrap();
     folder.convert(&["b.arrow"], "b.tsl", &cast(Profile::Raw)).unwrap();
-    let due = folder.convert(&["a.arrow", "b.arrow"], "due.tsl", &cast(profile())).unwrap();
-    assert!(folder.convert(&["a.tsl", "b.tsl"], "out.tsl", &options(profile())).unwrap() == due);
+    let expected = folder.convert(&["a.arrow", "b.arrow"], "due.tsl", &cast(profile())).unwrap();
+    assert!(folder.convert(&["a.tsl", "b.tsl"], "out.tsl", &options(profile())).unwrap() == expected);
 
     let bf16 = options(profile()).bf16(true);
     let error = refused(folder.convert(&["a.tsl"], "no.tsl", &bf16));
@@ -120,16 +121,16 @@ fn several_files_follow_each_other_and_columns_are_selected() {
     folder.convert(&["a.arrow"], "a.tsl", &options(Profile::Raw)).unwrap();
     folder.convert(&["b.arrow"], "b.tsl", &options(profile())).unwrap();
     let some = options(profile()).columns(["text", "id"]);
-    let due = folder.convert(&["b.arrow", "a.arrow"], "due.tsl", &some).unwrap();
-    assert!(folder.convert(&["b.tsl", "a.tsl"], "out.tsl", &some).unwrap() == due);
+    let expected = folder.convert(&["b.arrow", "a.arrow"], "due.tsl", &some).unwrap();
+    assert!(folder.convert(&["b.tsl", "a.tsl"], "out.tsl", &some).unwrap() == expected);
 
     let all = folder.convert(&["a.tsl", "b.tsl"], "all.tsl", &options(profile())).unwrap();
     let all = Reader::from_bytes(all).unwrap();
     check_mixed(&all, 80);
     // it was found by looking at the samples of one file
-    assert_eq!(FoundShape::of(column(&all, "embedding")), None);
+    assert_eq!(InferredShape::of(column(&all, "embedding")), None);
     let one = Reader::from_bytes(fs::read(folder.path("a.tsl")).unwrap()).unwrap();
-    assert_eq!(FoundShape::of(column(&one, "embedding")).unwrap().sample_count, 24);
+    assert_eq!(InferredShape::of(column(&one, "embedding")).unwrap().sample_count, 24);
 
     let added = append(
         &[folder.path("b.tsl")],
@@ -156,7 +157,7 @@ fn unconfirmed_samples_that_get_other_numbers_may_be_any() {
     }
     let any = "0..18446744073709551615";
     let ranges = |schema: &Schema| schema.columns[0].metadata.get(UNCONFIRMED).cloned();
-    for (inputs, due) in [
+    for (inputs, expected) in [
         (&["salvaged.tsl"][..], Some("0..1")),
         (&["salvaged.tsl", "good.tsl"], Some("0..1")),
         (&["good.tsl", "salvaged.tsl"], Some(any)),
@@ -164,10 +165,10 @@ fn unconfirmed_samples_that_get_other_numbers_may_be_any() {
         (&["good.tsl"], None),
     ] {
         let bytes = folder.convert(inputs, "out.tsl", &options(Profile::Raw).overwrite(true)).unwrap();
-        assert_eq!(ranges(Reader::from_bytes(bytes).unwrap().schema()).as_deref(), due, "{inputs:?}");
+        assert_eq!(ranges(Reader::from_bytes(bytes).unwrap().schema()).as_deref(), expected, "{inputs:?}");
         let paths: Vec<PathBuf> = inputs.iter().map(|name| folder.path(name)).collect();
         let plan = plan_shards(&paths, u64::MAX, &options(Profile::Raw), &mut |_| GO_ON).unwrap();
-        assert_eq!(ranges(&plan.schema).as_deref(), due.and(Some(any)), "{inputs:?}");
+        assert_eq!(ranges(&plan.schema).as_deref(), expected.and(Some(any)), "{inputs:?}");
     }
 }
 
@@ -287,8 +288,8 @@ fn a_shape_can_be_declared_narrower_if_all_samples_have_it() {
     let declared = options(Profile::Raw).shapes([("x", Shape::fixed(&[3]))]);
     write(&[3, 3]);
     let file = Reader::from_bytes(folder.convert(&["in.tsl"], "out.tsl", &declared).unwrap()).unwrap();
-    let due = [Some((vec![3], vec![1.5_f32; 3])), Some((vec![3], vec![1.5; 3])), None];
-    assert_eq!(tensors::<f32>(&file, "x"), due);
+    let expected = [Some((vec![3], vec![1.5_f32; 3])), Some((vec![3], vec![1.5; 3])), None];
+    assert_eq!(tensors::<f32>(&file, "x"), expected);
     write(&[3, 4]);
     let error = refused(folder.convert(&["in.tsl"], "no.tsl", &declared));
     assert_eq!(error.samples(), Some(1..2));

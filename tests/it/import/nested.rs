@@ -38,8 +38,8 @@ fn lists_of_texts_keep_nulls_and_empty_lists_apart() {
     let file = import_with(&[one(Arc::new(builder.finish()))], &ConvertOptions::new()).unwrap();
     let column = file.columns().next().unwrap();
     assert_eq!(column.schema().type_name(), "list<utf8>");
-    let due = of(&[Some(&[Some("a"), None, Some("")]), None, Some(&[]), Some(&[None])]);
-    assert_eq!(texts(&column), due);
+    let expected = of(&[Some(&[Some("a"), None, Some("")]), None, Some(&[]), Some(&[None])]);
+    assert_eq!(texts(&column), expected);
 }
 
 /// Members that a null list hides, and those before a slice, are not stored.
@@ -77,8 +77,8 @@ fn fields_of_structs_in_lists_are_columns_with_the_same_lists() {
     );
     let file = import_with(&[one(Arc::new(lists))], &ConvertOptions::new()).unwrap();
     let names: Vec<_> = file.schema().columns.iter().map(|column| (column.name.clone(), column.type_name())).collect();
-    let due = [("x", "list<struct nulls>"), ("x.role", "list<utf8>"), ("x.turn", "list<i64>")];
-    assert_eq!(names, due.map(|(name, text)| (name.to_owned(), text.to_owned())));
+    let expected = [("x", "list<struct nulls>"), ("x.role", "list<utf8>"), ("x.turn", "list<i64>")];
+    assert_eq!(names, expected.map(|(name, text)| (name.to_owned(), text.to_owned())));
     assert_eq!(
         texts(&file.column("x.role").unwrap()),
         of(&[Some(&[Some("user"), Some("assistant")]), Some(&[]), Some(&[None])])

@@ -88,9 +88,9 @@ const MARKER: &str = "not UTF-8: marker";
 
 fn with_wrong_texts(bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
-    let places: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(MARKER.as_bytes())).collect();
-    assert!(!places.is_empty());
-    places.into_iter().for_each(|at| bytes[at] = 0xFF);
+    let offsets: Vec<usize> = (0..bytes.len()).filter(|&at| bytes[at..].starts_with(MARKER.as_bytes())).collect();
+    assert!(!offsets.is_empty());
+    offsets.into_iter().for_each(|at| bytes[at] = 0xFF);
     bytes
 }
 
@@ -128,7 +128,7 @@ fn long(values: &[(&str, usize)]) -> RecordBatch {
 }
 
 #[test]
-fn long_metadata_are_kept_as_far_as_the_header_has_room() {
+fn long_metadata_are_preserved_as_far_as_the_header_has_room() {
     let file = import(&long(&[("classes", 3 << 20), ("pandas", 9 << 20)]));
     let bytes = |key: &str| file.schema().metadata.get(key).map(String::len);
     assert_eq!((bytes("classes"), bytes("pandas")), (Some(3 << 20), Some(9 << 20)));
@@ -171,13 +171,13 @@ mod parquet_files {
     }
 
     #[test]
-    fn a_null_struct_with_a_dictionary_is_kept() {
+    fn a_null_struct_with_a_dictionary_is_preserved() {
         let file = converted(&data("null-dictionary-in-struct.parquet"), ConvertOptions::new()).unwrap();
         assert!(file.schema().columns.iter().any(|column| column.is_struct_nulls()), "{:?}", file.schema());
     }
 
     #[test]
-    fn long_metadata_of_parquet_are_kept_or_listed() {
+    fn long_metadata_of_parquet_are_preserved_or_listed() {
         let folder = Folder::new();
         let input = folder.path("x.parquet");
         write_parquet(&input, &[long(&[("classes", 2 << 20), ("huge", 20 << 20)])]);

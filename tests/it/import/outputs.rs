@@ -80,9 +80,9 @@ fn an_input_is_never_converted_onto_itself() {
 }
 
 /// One file that replaces another.
-struct Replaced(PathBuf);
+struct ReplacementFile(PathBuf);
 
-impl ShardFiles for Replaced {
+impl ShardFiles for ReplacementFile {
     type Sink = AtomicFile;
     type Error = Error;
 
@@ -101,7 +101,7 @@ fn no_file_of_several_is_an_input() {
     let before = fs::read(folder.input()).unwrap();
     let schema = Reader::open(folder.file()).unwrap().schema().clone();
     for output in folder.names_of(&folder.input()) {
-        let (inputs, mut files) = ([folder.input()], Replaced(output.clone()));
+        let (inputs, mut files) = ([folder.input()], ReplacementFile(output.clone()));
         let result = convert_shards(&inputs, &mut files, u64::MAX, &ConvertOptions::new(), &mut |_| GO_ON);
         check_refused(result, &output, &folder.input(), &before);
         let (options, table) = (AppendOptions::new(), Path::new("table"));

@@ -137,8 +137,8 @@ fn checksums_of_pages_are_checked() {
     assert_eq!(convert_over(std::slice::from_ref(&input), &output).unwrap(), 8);
     assert_eq!(scalars::<i64>(&read(&output), "id")[7], Some(507));
     fs::remove_file(&output).unwrap();
-    let place = bytes.windows(8).position(|window| window == 503_i64.to_le_bytes()).unwrap();
-    bytes[place] ^= 1;
+    let offset = bytes.windows(8).position(|window| window == 503_i64.to_le_bytes()).unwrap();
+    bytes[offset] ^= 1;
     fs::write(&input, &bytes).unwrap();
     let error = convert_over(std::slice::from_ref(&input), &output).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input.as_path())));
@@ -173,7 +173,7 @@ fn an_empty_file_gives_an_empty_file() {
 }
 
 #[test]
-fn an_error_in_the_second_input_tells_its_row_and_the_sample() {
+fn an_error_in_the_second_input_names_its_row_and_the_sample() {
     use tensilo::import::arrow::array::types::Int32Type;
     let folder = Folder::new();
     let paths = ["a", "b"].map(|name| folder.path(name));

@@ -116,7 +116,7 @@ fn list_of_one(text: &str) -> ArrayRef {
 }
 
 #[test]
-fn a_column_of_the_file_is_kept_if_it_agrees_with_the_folder() {
+fn a_column_of_the_file_is_used_if_it_agrees_with_the_folder() {
     let agreeing: [(&str, ArrayRef, DType); 4] = [
         ("key=07", Arc::new(Int32Array::from(vec![7, 7])), DType::I32),
         ("key=7", Arc::new(StringArray::from(vec!["7"])), DType::Utf8),
@@ -176,7 +176,7 @@ fn the_next_partition_is_appended() {
 }
 
 #[test]
-fn names_of_folders_tell_files_of_equal_inputs_apart() {
+fn folder_names_distinguish_files_of_equal_inputs() {
     let id = |folder: &str| {
         let tree = Tree::new(&[&format!("{folder}/x.parquet")]);
         let skip = vec!["a".to_owned()];

@@ -75,12 +75,12 @@ fn planned_files_are_those_of_one_conversion() {
     let folder = Folder::new();
     for inputs in inputs(&folder) {
         for bytes in [1, 1_000, 5_000, u64::MAX] {
-            let mut due = Memory::default();
+            let mut expected = Memory::default();
             let options = ConvertOptions::new().writer(writer());
-            convert_shards(&inputs, &mut due, bytes, &options, &mut go_on).unwrap();
+            convert_shards(&inputs, &mut expected, bytes, &options, &mut go_on).unwrap();
             let plan = planned(&inputs, bytes);
             assert_eq!(plan.inputs.iter().map(|input| input.rows).sum::<u64>(), 224);
-            assert!(files(&plan) == due.0, "{inputs:?}, {bytes} bytes");
+            assert!(files(&plan) == expected.0, "{inputs:?}, {bytes} bytes");
         }
     }
 }
@@ -91,11 +91,11 @@ fn planned_files_of_a_table_are_those_of_an_append() {
     for inputs in inputs(&folder) {
         let schema: Schema = planned(&inputs, u64::MAX).schema;
         let table = Path::new("table");
-        let mut due = Memory::default();
+        let mut expected = Memory::default();
         let options = AppendOptions::new().writer(writer());
-        append_shards(&inputs, &schema, table, &mut due, 2_000, &options, &mut go_on).unwrap();
+        append_shards(&inputs, &schema, table, &mut expected, 2_000, &options, &mut go_on).unwrap();
         let plan = plan_appended_shards(&inputs, &schema, table, 2_000, &options, &mut go_on).unwrap();
-        assert!(files(&plan) == due.0 && due.0.len() > 3, "{inputs:?}");
+        assert!(files(&plan) == expected.0 && expected.0.len() > 3, "{inputs:?}");
     }
 }
 

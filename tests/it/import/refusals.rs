@@ -91,7 +91,7 @@ fn inputs_that_are_no_inputs_leave_nothing_behind() {
 }
 
 #[test]
-fn a_file_at_the_destination_is_kept_unless_overwriting_is_allowed() {
+fn an_existing_destination_is_not_replaced_unless_overwriting_is_allowed() {
     let folder = Folder::new();
     let output = folder.path("out.tsl");
     std::fs::write(&output, "precious").unwrap();

@@ -56,8 +56,8 @@ fn fields_of_one_name_in_structs_and_lists() {
     let whole = batch(vec![column("s", pair), column("s", lists), column("s", floats)]);
     check(&whole);
     let file = import(&whole);
-    let due = ["s.a", "s.a#2", "s.", "s#2.a", "s#2.a#2", "s#2.", "s#3"];
-    assert_eq!(column_names(&file), due);
+    let expected = ["s.a", "s.a#2", "s.", "s#2.a", "s#2.a#2", "s#2.", "s#3"];
+    assert_eq!(column_names(&file), expected);
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn a_column_has_the_name_of_a_field_of_a_struct() {
     let swapped = dotted().project(&[1, 0]).unwrap();
     check(&swapped);
     assert_eq!(column_names(&import(&dotted())), ["a.b", "a.b#2"]);
-    for (chosen, due) in [("a.b", vec![Some(1), Some(2)]), ("a.b#2", vec![Some(3), Some(4)])] {
+    for (chosen, expected) in [("a.b", vec![Some(1), Some(2)]), ("a.b#2", vec![Some(3), Some(4)])] {
         let file = import_with(&[dotted()], &ConvertOptions::new().columns([chosen])).unwrap();
-        assert_eq!(scalars::<i32>(&file, chosen), due);
+        assert_eq!(scalars::<i32>(&file, chosen), expected);
         let file = import_with(&[dotted()], &ConvertOptions::new().skip([chosen])).unwrap();
         assert_eq!(column_names(&file).len(), 1);
         assert!(!column_names(&file).contains(&chosen));
@@ -132,13 +132,16 @@ fn columns_structs_and_fields_get_other_names() {
     // a column whose name begins like that of another one is not inside it
     let large = |text| column("price.usd", LargeStringArray::from(vec![text, text]));
     let flat = batch(vec![column("price", numbers(1)), large("x")]);
-    for (renames, due) in [
+    for (renames, expected) in [
         (&[("price", "cost")][..], ["cost", "price.usd"]),
         (&[("price", "cost"), ("price.usd", "usd")], ["cost", "usd"]),
         (&[("price", "price.usd"), ("price.usd", "price")], ["price.usd", "price"]),
     ] {
         let file = renamed(&flat, renames).unwrap();
-        assert_eq!((column_names(&file), exported_names(&file)), (due.to_vec(), due.map(str::to_owned).to_vec()));
+        assert_eq!(
+            (column_names(&file), exported_names(&file)),
+            (expected.to_vec(), expected.map(str::to_owned).to_vec())
+        );
         let batch = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
         assert_eq!(batch.column(1), flat.column(1));
     }

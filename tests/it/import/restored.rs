@@ -119,8 +119,8 @@ fn batches_of_an_arrow_file_share_a_dictionary_that_grows() {
     let mut first = 0;
     for batch in batches {
         let batch = batch.unwrap();
-        let due = array.slice(first, batch.num_rows());
-        assert_eq!(batch.column(0).to_data(), due.to_data());
+        let expected = array.slice(first, batch.num_rows());
+        assert_eq!(batch.column(0).to_data(), expected.to_data());
         first += batch.num_rows();
     }
     assert_eq!(first, array.len());
@@ -221,7 +221,7 @@ fn timestamps_with_zones_in_lists() {
 }
 
 #[test]
-fn tensors_come_as_they_came_or_as_asked() {
+fn tensors_are_exported_as_imported_or_as_requested() {
     let lists = FixedSizeListArray::from_iter_primitive::<Float32Type, _, _>([Some([Some(1.0), Some(2.0)])], 2);
     let file = import(&one(Arc::new(lists)));
     let extension = |form| {
@@ -257,7 +257,7 @@ fn casts_come_back_in_the_type_they_were_cast_from() {
 }
 
 #[test]
-fn descriptions_of_fields_are_kept_while_all_fields_are() {
+fn field_descriptions_are_preserved_while_all_fields_are() {
     let pandas = r#"{"columns":[{"name":"a","field_name":"a"},{"name":null,"field_name":"b"}]}"#;
     let huggingface = r#"{"info":{"features":{"a":{}}}}"#;
     let fields = vec![Field::new("a", DataType::LargeUtf8, true), Field::new("b", DataType::Int8, true)];
@@ -337,7 +337,7 @@ pub fn saved(file: &Reader) -> Option<Schema> {
 }
 
 #[test]
-fn the_schema_is_kept_as_parquet_files_have_it() {
+fn the_schema_is_saved_as_parquet_files_have_it() {
     let plain: ArrayRef = Arc::new(StringArray::from_iter(TEXTS));
     let large: ArrayRef = Arc::new(LargeStringArray::from_iter(TEXTS));
     let plain = (Field::new("plain", DataType::Utf8, true).with_metadata([("k", "v")]), plain);
@@ -347,8 +347,8 @@ fn the_schema_is_kept_as_parquet_files_have_it() {
     assert_eq!(saved(&file).as_ref(), Some(whole.schema().as_ref()));
     #[cfg(feature = "parquet")]
     {
-        let due = parquet::arrow::encode_arrow_schema(&whole.schema());
-        assert_eq!(file.schema().metadata["ARROW:schema"], due);
+        let expected = parquet::arrow::encode_arrow_schema(&whole.schema());
+        assert_eq!(file.schema().metadata["ARROW:schema"], expected);
     }
     // with the fields whose columns are in the file
     let skipped = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["plain"])).unwrap();
@@ -384,27 +384,27 @@ fn a_field_is_nullable_if_it_is_in_any_input() {
 #[test]
 fn a_file_whose_columns_imply_the_fields_joins_one_that_keeps_a_schema() {
     let folder = tensilo_testing::Folder::new();
-    let kept: ArrayRef = Arc::new(LargeStringArray::from(vec!["a"]));
-    let kept = batch(vec![(Field::new("x", DataType::LargeUtf8, false), kept)]);
+    let explicit: ArrayRef = Arc::new(LargeStringArray::from(vec!["a"]));
+    let explicit = batch(vec![(Field::new("x", DataType::LargeUtf8, false), explicit)]);
     let implied: ArrayRef = Arc::new(StringArray::from(vec![None, Some("b")]));
     let implied = batch(vec![(Field::new("x", DataType::Utf8, true), implied)]);
-    let files = [("kept", kept, true), ("implied", implied, false)].map(|(name, batch, is_kept)| {
+    let files = [("kept", explicit, true), ("implied", implied, false)].map(|(name, batch, is_saved)| {
         let source = arrow_file(&folder, &format!("{name}.arrow"), &[batch]);
         let file = folder.path(format!("{name}.tsl"));
         convert_with(&[source], &file, &ConvertOptions::new()).unwrap();
-        assert_eq!(saved(&read(&file)).is_some(), is_kept);
+        assert_eq!(saved(&read(&file)).is_some(), is_saved);
         file
     });
-    let [kept, implied] = files;
-    for (inputs, due) in [
-        ([kept.clone(), implied.clone()], [Some("a"), None, Some("b")]),
-        ([implied, kept], [None, Some("b"), Some("a")]),
+    let [explicit, implied] = files;
+    for (inputs, expected) in [
+        ([explicit.clone(), implied.clone()], [Some("a"), None, Some("b")]),
+        ([implied, explicit], [None, Some("b"), Some("a")]),
     ] {
         let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
         let bytes = exported(&file, ExportFormat::Arrow, ExportOptions::new()).unwrap();
         assert_eq!(
             strings(&import(&only_batch(bytes, ExportFormat::Arrow)), "x"),
-            due.map(|x| x.map(|x| x.as_bytes().to_vec()))
+            expected.map(|x| x.map(|x| x.as_bytes().to_vec()))
         );
     }
 }
@@ -432,8 +432,8 @@ fn binaries_of_no_bytes_come_back() {
     for format in formats() {
         let bytes = exported(&file, format, ExportOptions::new()).unwrap();
         let found = only_batch(bytes, format);
-        let due = [DataType::FixedSizeBinary(0), DataType::Binary];
-        assert_eq!(found.schema().field(0).data_type(), &due[usize::from(format != ExportFormat::Arrow)]);
+        let expected = [DataType::FixedSizeBinary(0), DataType::Binary];
+        assert_eq!(found.schema().field(0).data_type(), &expected[usize::from(format != ExportFormat::Arrow)]);
         assert_eq!(strings(&import(&found), "x"), strings(&file, "x"), "{format:?}");
     }
 }

@@ -14,7 +14,7 @@ use tensilo::{Error, Reader};
 use tensilo_testing::Folder;
 
 /// Converts batches, each from a file of its own.
-fn joined(batches: &[RecordBatch]) -> Reader {
+fn convert_all(batches: &[RecordBatch]) -> Reader {
     let folder = Folder::new();
     let input =
         |(i, batch): (usize, &RecordBatch)| arrow_file(&folder, &format!("{i}.arrow"), std::slice::from_ref(batch));
@@ -36,23 +36,23 @@ fn structs(fields: &[(&str, bool, Option<&str>)]) -> RecordBatch {
 }
 
 #[test]
-fn the_fields_of_structs_are_joined_by_name() {
-    let file = joined(&[
+fn struct_fields_are_merged_by_name() {
+    let file = convert_all(&[
         structs(&[("a", false, Some("x")), ("b", false, Some("y"))]),
         structs(&[("b", true, None), ("a", false, Some("x"))]),
     ]);
     let found = arrow(&file).unwrap();
     let large = |name, nullable| Field::new(name, DataType::LargeUtf8, nullable);
-    let due = Fields::from(vec![large("a", false), large("b", true)]);
-    assert_eq!(*found.schema().field(0).data_type(), DataType::Struct(due));
+    let expected = Fields::from(vec![large("a", false), large("b", true)]);
+    assert_eq!(*found.schema().field(0).data_type(), DataType::Struct(expected));
     assert!(found.column(0).as_struct().column(1).is_null(1));
     // the other way round
-    let file = joined(&[
+    let file = convert_all(&[
         structs(&[("b", false, Some("y")), ("a", false, Some("x"))]),
         structs(&[("a", false, Some("x")), ("b", true, None)]),
     ]);
-    let due = Fields::from(vec![large("b", true), large("a", false)]);
-    assert_eq!(*arrow(&file).unwrap().schema().field(0).data_type(), DataType::Struct(due));
+    let expected = Fields::from(vec![large("b", true), large("a", false)]);
+    assert_eq!(*arrow(&file).unwrap().schema().field(0).data_type(), DataType::Struct(expected));
 }
 
 /// A batch with a dictionary of these texts.
@@ -68,7 +68,7 @@ fn texts(prefix: &str, count: usize) -> Vec<String> {
 
 #[test]
 fn dictionaries_of_other_values_get_wider_keys() {
-    let file = joined(&[dictionary(&texts("a", 100), false), dictionary(&texts("b", 100), false)]);
+    let file = convert_all(&[dictionary(&texts("a", 100), false), dictionary(&texts("b", 100), false)]);
     let all = [texts("a", 100), texts("b", 100)].concat();
     for format in formats() {
         let found = only_batch(exported(&file, format, ExportOptions::new()).unwrap(), format);
@@ -77,7 +77,7 @@ fn dictionaries_of_other_values_get_wider_keys() {
         assert_eq!(found, all.iter().map(|text| Some(text.as_str())).collect::<Vec<_>>());
     }
     // the same values need no more keys
-    let file = joined(&[dictionary(&texts("a", 100), true), dictionary(&texts("a", 100), true)]);
+    let file = convert_all(&[dictionary(&texts("a", 100), true), dictionary(&texts("a", 100), true)]);
     let schema = arrow(&file).unwrap().schema();
     assert_eq!(schema, dictionary(&texts("a", 100), true).schema());
 }
@@ -117,9 +117,9 @@ fn ordered_dictionaries_in_structs_and_lists_come_back_ordered() {
     let fields = Fields::from(vec![Field::new("n", DataType::Int8, false), field.clone()]);
     let structs: ArrayRef = Arc::new(StructArray::new(fields, vec![numbers, values.clone()], None));
     let lists: ArrayRef = Arc::new(ListArray::new(Arc::new(field), OffsetBuffer::from_lengths([2]), values, None));
-    for due in [structs, lists].map(one) {
-        let found = arrow(&import(&due)).unwrap();
-        assert_eq!(found, due);
+    for expected in [structs, lists].map(one) {
+        let found = arrow(&import(&expected)).unwrap();
+        assert_eq!(found, expected);
         let is_ordered = |field: &FieldRef| field.dict_is_ordered();
         assert_eq!(members(&found).last().and_then(is_ordered), Some(true));
     }

@@ -13,10 +13,10 @@ use tensilo::import::arrow::buffer::{NullBuffer, OffsetBuffer};
 use tensilo::import::arrow::datatypes::{DataType, Field, FieldRef, Fields};
 
 #[track_caller]
-fn check_comes_as(file: &Reader, due: &RecordBatch) {
+fn check_comes_as(file: &Reader, expected: &RecordBatch) {
     let found = arrow(file, ExportOptions::new());
-    assert_eq!(found.schema(), due.schema());
-    assert_eq!(&found, due);
+    assert_eq!(found.schema(), expected.schema());
+    assert_eq!(&found, expected);
 }
 
 fn arrow(file: &Reader, options: ExportOptions<'_>) -> RecordBatch {
@@ -76,9 +76,9 @@ fn halves_that_were_rounded_leave_the_rest_of_their_field() {
     for make in [around, in_large_lists, in_maps] {
         let file = import_with(&[make(halves.clone())], &ConvertOptions::new().bf16(true)).unwrap();
         let found = arrow(&file, ExportOptions::new());
-        let due = make(singles.clone());
+        let expected = make(singles.clone());
         // their metadata say what the cast did, too
-        assert_eq!(names_and_types(found.column(0).data_type()), names_and_types(due.column(0).data_type()));
+        assert_eq!(names_and_types(found.column(0).data_type()), names_and_types(expected.column(0).data_type()));
     }
 }
 

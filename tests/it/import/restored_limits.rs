@@ -62,8 +62,8 @@ fn a_field_that_is_too_deep_leaves_the_others_as_they_were() {
         ]));
         let found = arrow(&file).schema();
         assert_eq!(*found.field(1).data_type(), DataType::LargeUtf8, "{structs} structs");
-        let due = if structs < 60 { DataType::LargeUtf8 } else { DataType::Utf8 };
-        assert_eq!(*innermost(found.field(0).data_type()), due, "{structs} structs");
+        let expected = if structs < 60 { DataType::LargeUtf8 } else { DataType::Utf8 };
+        assert_eq!(*innermost(found.field(0).data_type()), expected, "{structs} structs");
     }
 }
 
@@ -104,13 +104,13 @@ fn fields_that_are_left_out_are_named() {
     let columns = (0..180).map(|i| (described(format!("x{i}"), DataType::LargeUtf8, 40_000), large("a")));
     let file = import(&batch(columns.collect()));
     let found = arrow(&file).schema();
-    let is_kept = |i: usize| *found.field(i).data_type() == DataType::LargeUtf8;
-    let kept = (0..180).filter(|i| is_kept(*i)).count();
-    assert!((145..165).contains(&kept), "{kept}");
+    let is_restored = |i: usize| *found.field(i).data_type() == DataType::LargeUtf8;
+    let restored = (0..180).filter(|i| is_restored(*i)).count();
+    assert!((145..165).contains(&restored), "{restored}");
     let dropped = tensilo::import::dropped_metadata(file.schema());
-    assert_eq!(dropped.len(), 180 - kept, "{dropped:?}");
+    assert_eq!(dropped.len(), 180 - restored, "{dropped:?}");
     for i in 0..180 {
-        assert_eq!(dropped.contains(&format!("ARROW:schema of x{i}")), !is_kept(i), "x{i}: {dropped:?}");
+        assert_eq!(dropped.contains(&format!("ARROW:schema of x{i}")), !is_restored(i), "x{i}: {dropped:?}");
     }
     assert!(exported(&file, ExportFormat::Arrow, ExportOptions::new().stored_types(true)).is_ok());
 }

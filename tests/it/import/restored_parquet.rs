@@ -31,8 +31,8 @@ fn dictionaries_that_parquet_stores_as_fixed_length_bytes_come_as_values() {
         assert_eq!(found, whole);
         let found =
             only_batch(exported(&file, ExportFormat::Parquet, ExportOptions::new()).unwrap(), ExportFormat::Parquet);
-        let due = if stays { whole.column(0).data_type() } else { values.data_type() };
-        assert_eq!(found.column(0).data_type(), due);
+        let expected = if stays { whole.column(0).data_type() } else { values.data_type() };
+        assert_eq!(found.column(0).data_type(), expected);
         let again = through_parquet(&file);
         assert_eq!(again.sample_count(), 3);
     }

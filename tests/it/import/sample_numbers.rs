@@ -66,7 +66,7 @@ fn a_struct_in_a_null_struct_of_a_tensilo_file_is_no_null_struct() {
         convert_over(&[input], &file).unwrap();
         let native = write_native(&folder, "b.tsl", &data_type, &rows);
         append_with(std::slice::from_ref(&native), &file, &AppendOptions::new()).unwrap();
-        assert_eq!(values(&exported_alone(&read(&file))), [&rows[..], &rows[..]].concat());
+        assert_eq!(values(&exported_column(&read(&file))), [&rows[..], &rows[..]].concat());
 
         let rows = [in_list(full.clone()), in_list(Null), in_list(of([Null, Number(3)]))];
         let native = write_native(&folder, "b.tsl", &data_type, &rows);

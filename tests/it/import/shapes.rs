@@ -8,7 +8,7 @@ use tensilo::export::batches;
 use tensilo::import::arrow::array::*;
 use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, Float32Type, Int32Type};
-use tensilo::import::{AppendOptions, ConvertOptions, FoundShape, NullElements};
+use tensilo::import::{AppendOptions, ConvertOptions, InferredShape, NullElements};
 use tensilo::{Error, Extent, Reader, Shape};
 use tensilo_testing::Folder;
 
@@ -32,7 +32,7 @@ fn tables(extents: &[(usize, usize)]) -> ArrayRef {
 }
 
 fn found(file: &Reader) -> Option<String> {
-    FoundShape::of(column(file, "x")).map(|found| found.to_string())
+    InferredShape::of(column(file, "x")).map(|found| found.to_string())
 }
 
 fn declared(extents: &[Option<u32>]) -> ConvertOptions {
@@ -41,7 +41,7 @@ fn declared(extents: &[Option<u32>]) -> ConvertOptions {
 }
 
 #[test]
-fn a_found_shape_is_told_with_the_number_of_samples_that_told_it() {
+fn a_found_shape_is_reported_with_the_number_of_samples_that_have_it() {
     let file = import(&one(lists(&[Some(2), None, Some(2), Some(2)])));
     assert_eq!(column(&file, "x").shape, Shape::fixed(&[2]));
     assert_eq!(found(&file).as_deref(), Some("[2] in 3 samples"));
@@ -51,8 +51,8 @@ fn a_found_shape_is_told_with_the_number_of_samples_that_told_it() {
         (column(&file, "x").shape.to_string(), found(&file).as_deref()),
         ("[*,80]".to_owned(), Some("[*,80] in 2 samples"))
     );
-    for telling_nothing in [lists(&[Some(1), Some(2)]), lists(&[None]), Arc::new(Int32Array::from(vec![1]))] {
-        assert_eq!(found(&import(&one(telling_nothing))), None);
+    for ambiguous in [lists(&[Some(1), Some(2)]), lists(&[None]), Arc::new(Int32Array::from(vec![1]))] {
+        assert_eq!(found(&import(&one(ambiguous))), None);
     }
     let fixed = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), Some(2)])], 2);
     assert_eq!(found(&import(&one(Arc::new(fixed)))), None, "the type tells");
@@ -68,18 +68,18 @@ fn a_few_odd_samples_are_listed() {
     let file = import(&one(lists(&lengths)));
     assert_eq!(column(&file, "x").shape.to_string(), "[*]");
     assert_eq!(found(&file).as_deref(), Some("[4] in 998 of 1000 samples; [5] in sample 0; [3] in sample 17"));
-    let told = FoundShape::of(column(&file, "x")).unwrap();
-    assert_eq!((told.agreeing_count(), told.odd_count, told.odd.len()), (998, 2, 2));
+    let reported = InferredShape::of(column(&file, "x")).unwrap();
+    assert_eq!((reported.agreeing_count(), reported.odd_count, reported.odd.len()), (998, 2, 2));
 
-    for (odd, is_told) in [(10, true), (11, false)] {
+    for (odd, is_reported) in [(10, true), (11, false)] {
         let lengths: Vec<Option<i32>> = (0..1_000).map(|i| Some(if i < odd { 10 + i } else { 4 })).collect();
-        assert_eq!(found(&import(&one(lists(&lengths)))).is_some(), is_told, "{odd} of 1000");
+        assert_eq!(found(&import(&one(lists(&lengths)))).is_some(), is_reported, "{odd} of 1000");
     }
     // many more, of which the last are the odd ones
     let lengths: Vec<Option<i32>> = (0..5_000).map(|i| Some(if i >= 4_983 { 3 } else { 4 })).collect();
     assert_eq!(found(&import(&one(lists(&lengths)))), None, "17 are more than a few");
-    let told = found(&import(&one(lists(&lengths[1..4_999])))).unwrap();
-    assert!(told.starts_with("[4] in 4982 of 4998 samples; [3] in sample 4982; "), "{told}");
+    let reported = found(&import(&one(lists(&lengths[1..4_999])))).unwrap();
+    assert!(reported.starts_with("[4] in 4982 of 4998 samples; [3] in sample 4982; "), "{reported}");
 
     let mut extents: Vec<(usize, usize)> = (0..200).map(|i| (1 + i % 3, 80)).collect();
     extents[100] = (2, 79);
@@ -189,13 +189,14 @@ fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let inside = StructArray::from(vec![(Arc::new(field), array)]);
     let inside = (Field::new("s", inside.data_type().clone(), true), Arc::new(inside) as ArrayRef);
     let error = refused(&[batch(vec![column("a\nb"), column("s.x"), digits, inside])], &ConvertOptions::new());
-    let due = [r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#, r#""digits" (decimal128[39, 0])"#];
-    assert_eq!(error.message(), format!("these columns cannot be stored: {}", due.join(", ")));
+    let expected =
+        [r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#, r#""digits" (decimal128[39, 0])"#];
+    assert_eq!(error.message(), format!("these columns cannot be stored: {}", expected.join(", ")));
 }
 
 /// Items are not samples.
 #[test]
-fn no_shape_is_told_of_items() {
+fn no_shape_is_reported_for_items() {
     let rows = 100;
     let numbers: ArrayRef = lists(&vec![Some(2); rows * 3]);
     let fields = vec![(Arc::new(Field::new("x", numbers.data_type().clone(), true)), numbers)];
@@ -205,5 +206,5 @@ fn no_shape_is_told_of_items() {
     let file = import_with(&[batch.clone(), batch], &ConvertOptions::new()).unwrap();
     let column = column(&file, "x.x");
     assert_eq!((column.type_name(), column.shape.to_string()), ("list<i32>".to_owned(), "[2]".to_owned()));
-    assert_eq!(FoundShape::of(column), None);
+    assert_eq!(InferredShape::of(column), None);
 }

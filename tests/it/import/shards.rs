@@ -12,12 +12,12 @@ use tensilo_testing::Folder;
 
 /// An error of the library, or of the caller.
 #[derive(Debug)]
-enum Failed {
+enum ShardError {
     Library(Error),
     Caller,
 }
 
-impl From<Error> for Failed {
+impl From<Error> for ShardError {
     fn from(error: Error) -> Self {
         Self::Library(error)
     }
@@ -34,23 +34,23 @@ struct Files {
 
 impl ShardFiles for Files {
     type Sink = Stream<Vec<u8>>;
-    type Error = Failed;
+    type Error = ShardError;
 
-    fn begin(&mut self) -> Result<Self::Sink, Failed> {
+    fn begin(&mut self) -> Result<Self::Sink, ShardError> {
         if self.fails_at == Some(self.begun) {
-            return Err(Failed::Caller);
+            return Err(ShardError::Caller);
         }
         self.begun += 1;
         Ok(Stream(Vec::new()))
     }
 
-    fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), Failed> {
+    fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), ShardError> {
         self.finished.push(file.sink.0);
         Ok(())
     }
 }
 
-fn shards(inputs: &[PathBuf], bytes: u64, options: &ConvertOptions) -> Result<Vec<Vec<u8>>, Failed> {
+fn shards(inputs: &[PathBuf], bytes: u64, options: &ConvertOptions) -> Result<Vec<Vec<u8>>, ShardError> {
     let mut files = Files::default();
     convert_shards(inputs, &mut files, bytes, options, &mut |_| std::ops::ControlFlow::Continue(()))?;
     assert_eq!(files.begun, files.finished.len());
@@ -66,7 +66,7 @@ fn sample_counts(files: &[Vec<u8>]) -> Vec<u64> {
 }
 
 /// Writes the bytes of files, and converts these to one.
-fn joined(folder: &Folder, files: &[Vec<u8>], output: &Path, options: &ConvertOptions) -> Vec<u8> {
+fn merge(folder: &Folder, files: &[Vec<u8>], output: &Path, options: &ConvertOptions) -> Vec<u8> {
     let write =
         |(i, bytes): (usize, &Vec<u8>)| folder.file(format!("{output}-{i:04}.tsl", output = output.display()), bytes);
     let inputs: Vec<PathBuf> = files.iter().enumerate().map(write).collect();
@@ -94,7 +94,7 @@ fn shards_have_the_samples_of_one_file_for_any_number_of_threads() {
         assert_eq!(ids.len(), files.len(), "each file has an id of its own");
         if bytes > 1 {
             let output = folder.path(format!("joined-{bytes}.tsl"));
-            check_mixed(&opened(joined(&folder, &files, &output, &options(1))), 740);
+            check_mixed(&opened(merge(&folder, &files, &output, &options(1))), 740);
         }
     }
 }
@@ -115,10 +115,10 @@ fn a_file_ends_before_the_sample_that_does_not_fit() {
     };
     write_arrow(folder.path("one.arrow"), &[columns(0..9)]);
     write_arrow(folder.path("more.arrow"), &[columns(0..2), columns(2..5), columns(5..9)]);
-    for (bytes, due) in [(11, vec![2, 1, 1, 3, 2]), (18, vec![3, 1, 5]), (7, vec![2, 1, 1, 2, 2, 1])] {
+    for (bytes, expected) in [(11, vec![2, 1, 1, 3, 2]), (18, vec![3, 1, 5]), (7, vec![2, 1, 1, 2, 2, 1])] {
         for name in ["one.arrow", "more.arrow"] {
             let files = shards(&[folder.path(name)], bytes, &options(2)).unwrap();
-            assert_eq!(sample_counts(&files), due, "{name}, {bytes} bytes");
+            assert_eq!(sample_counts(&files), expected, "{name}, {bytes} bytes");
         }
     }
 }
@@ -136,7 +136,7 @@ fn bytes_are_those_after_a_cast() {
     // its cast facts are those of all values
     let path = folder.file("rounded.tsl", &rounded[0]);
     let refused = shards(&[path], 8, &options(1));
-    assert!(matches!(&refused, Err(Failed::Library(error)) if error.kind() == ErrorKind::BadInput), "{refused:?}");
+    assert!(matches!(&refused, Err(ShardError::Library(error)) if error.kind() == ErrorKind::BadInput), "{refused:?}");
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn an_error_of_the_caller_comes_back() {
     let converted = convert_shards(&[folder.path("in.arrow")], &mut files, 1, &options(1), &mut |_| {
         std::ops::ControlFlow::Continue(())
     });
-    assert!(matches!(converted, Err(Failed::Caller)), "{converted:?}");
+    assert!(matches!(converted, Err(ShardError::Caller)), "{converted:?}");
     assert_eq!(files.finished.len(), 2);
     assert!(Reader::from_bytes(files.finished[1].clone()).is_ok(), "those before are complete");
 }

@@ -44,35 +44,35 @@ fn rows() -> Vec<Value> {
 }
 
 #[test]
-fn a_null_struct_that_statistics_deny_is_kept() {
+fn a_null_struct_is_preserved_although_statistics_deny_it() {
     let folder = Folder::new();
     let input = pairs(&folder, "x.parquet", &rows());
     for threads in [1, 3] {
         let options = ConvertOptions::new().writer(tensilo::WriterOptions::new().threads(threads));
         let file = converted(&folder, std::slice::from_ref(&input), &options).unwrap();
-        assert_eq!(values(&exported_alone(&file)), rows());
+        assert_eq!(values(&exported_column(&file)), rows());
         let into = |options| convert_into(std::slice::from_ref(&input), Stream(Vec::new()), options, &mut |_| GO_ON);
         let error = into(&options).map(|_| ()).unwrap_err();
-        assert_eq!(error.advice(), [tensilo::error::Advice::DistrustStatistics]);
-        let file = into(&options.clone().distrust_statistics(true)).unwrap().sink.0;
-        assert_eq!(values(&exported_alone(&opened(file))), rows());
+        assert_eq!(error.advice(), [tensilo::error::Advice::IgnoreStatistics]);
+        let file = into(&options.clone().ignore_statistics(true)).unwrap().sink.0;
+        assert_eq!(values(&exported_column(&opened(file))), rows());
     }
     // beside files that tell the truth
     let full: Vec<Value> = (0..9).map(|i| of([Number(i), Null])).collect();
     let other = folder.path("full.parquet");
     write_parquet(&other, &[batch_of(&pair(), &full)]);
     let file = converted(&folder, &[other, input], &ConvertOptions::new()).unwrap();
-    assert_eq!(values(&exported_alone(&file)), [full, rows()].concat());
+    assert_eq!(values(&exported_column(&file)), [full, rows()].concat());
 }
 
 #[test]
-fn a_null_struct_in_lists_that_statistics_deny_is_kept() {
+fn a_null_struct_in_lists_is_preserved_although_statistics_deny_it() {
     let folder = Folder::new();
     let rows: Vec<Value> = rows().into_iter().map(|row| List(vec![row])).collect();
     let patches = [0, 1].map(|column| (of_column(column, &NULL_COUNT), 0));
     let input = write_patched(&folder, "x.parquet", &batch_of(&list(pair()), &rows), &patches);
     let file = converted(&folder, &[input], &ConvertOptions::new()).unwrap();
-    assert_eq!(values(&exported_alone(&file)), rows);
+    assert_eq!(values(&exported_column(&file)), rows);
 }
 
 #[test]
@@ -86,11 +86,11 @@ fn a_null_struct_that_statistics_deny_is_not_appended_to_a_file_without_nulls() 
     let error = append_with(&[input], &file, &AppendOptions::new()).unwrap_err();
     assert!(error.message().contains("a null struct"), "{error}");
     assert_eq!(error.samples(), Some(26..27));
-    assert_eq!(values(&exported_alone(&read(&file))), [some]);
+    assert_eq!(values(&exported_column(&read(&file))), [some]);
 }
 
 #[test]
-fn null_elements_that_statistics_deny_are_kept() {
+fn null_elements_are_preserved_although_statistics_deny_them() {
     let folder = Folder::new();
     let lists = (0..60).map(|i| Some((0..i % 5).map(|j| (i != 59 || j != 2).then_some(j)).collect::<Vec<_>>()));
     let array: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(lists));
@@ -100,8 +100,8 @@ fn null_elements_that_statistics_deny_are_kept() {
     let input = write_patched(&folder, "x.parquet", &one(array.clone()), &patches);
     let file = converted(&folder, &[input], &ConvertOptions::new()).unwrap();
     assert_eq!(column(&file, "x").type_name(), "list<i32>");
-    assert_eq!(values(&exported_alone(&file)), values(&array));
-    assert_eq!(exported_alone(&file).data_type(), &list(DataType::Int32));
+    assert_eq!(values(&exported_column(&file)), values(&array));
+    assert_eq!(exported_column(&file).data_type(), &list(DataType::Int32));
 }
 
 /// Lists of different lengths in lists, which no statistics deny.
@@ -111,7 +111,7 @@ fn jagged(count: i32) -> Vec<Value> {
 }
 
 #[test]
-fn a_null_struct_that_statistics_deny_is_kept_beside_jagged_lists() {
+fn a_null_struct_beside_jagged_lists_is_preserved_although_statistics_deny_it() {
     let folder = Folder::new();
     let (numbers, pairs) = (list(list(DataType::Int32)), rows());
     let table = batch(vec![

@@ -21,7 +21,7 @@ struct Store {
 
 #[derive(Default)]
 struct Notes {
-    announced: Mutex<Vec<Range<u64>>>,
+    prefetched: Mutex<Vec<Range<u64>>>,
     read: Mutex<Vec<Range<u64>>>,
 }
 
@@ -42,16 +42,16 @@ impl Source for Object {
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        self.1.announced.lock().unwrap().extend_from_slice(ranges);
+        self.1.prefetched.lock().unwrap().extend_from_slice(ranges);
     }
 }
 
 impl InputStore for Store {
-    fn has(&self, input: &Path) -> bool {
+    fn contains(&self, input: &Path) -> bool {
         input.to_str().is_some_and(|input| input.starts_with("mem://"))
     }
 
-    fn below(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
+    fn list_prefix(&self, prefix: &Path) -> Result<Vec<PathBuf>> {
         Ok(self.files.iter().map(|(name, _)| PathBuf::from(name)).filter(|name| name.starts_with(prefix)).collect())
     }
 
@@ -99,10 +99,10 @@ fn a_conversion_from_a_store_is_that_of_local_files() {
         assert_eq!(convert(&[input], &output, &options, &mut go_on).unwrap(), 10_000);
         std::fs::read(output).unwrap()
     };
-    let due = convert(folder.root().to_path_buf(), "local.tsl");
+    let expected = convert(folder.root().to_path_buf(), "local.tsl");
     assert!(store.notes.read.lock().unwrap().is_empty());
     for (input, output) in [("mem://bucket", "prefix.tsl"), ("mem://bucket/year=*/*.parquet", "pattern.tsl")] {
-        assert!(convert(input.into(), output) == due, "{input}");
+        assert!(convert(input.into(), output) == expected, "{input}");
     }
     let target = folder.path("prefix.tsl");
     let options = AppendOptions::new().store(Arc::new(store));
@@ -110,16 +110,17 @@ fn a_conversion_from_a_store_is_that_of_local_files() {
 }
 
 #[test]
-fn pages_are_announced_before_they_are_read() {
+fn pages_are_prefetched_before_they_are_read() {
     let folder = Folder::new();
     let store = stored(&folder, &years(&folder)[..1]);
     let options = ConvertOptions::new().store(Arc::new(store.clone())).columns(["id"]);
     let input = PathBuf::from("mem://bucket/year=2024/a.parquet");
     convert(&[input], &folder.path("out.tsl"), &options, &mut go_on).unwrap();
-    let (announced, read) = (store.notes.announced.lock().unwrap(), store.notes.read.lock().unwrap());
-    let is_announced = |read: &&Range<u64>| announced.iter().any(|all| all.start <= read.start && read.end <= all.end);
-    let (pages, others): (Vec<_>, Vec<_>) = read.iter().partition(is_announced);
-    assert!(pages.len() >= announced.len() && !announced.is_empty());
+    let (prefetched, read) = (store.notes.prefetched.lock().unwrap(), store.notes.read.lock().unwrap());
+    let is_prefetched =
+        |read: &&Range<u64>| prefetched.iter().any(|all| all.start <= read.start && read.end <= all.end);
+    let (pages, others): (Vec<_>, Vec<_>) = read.iter().partition(is_prefetched);
+    assert!(pages.len() >= prefetched.len() && !prefetched.is_empty());
     // beside pages, the footer is read
     let beside: u64 = others.iter().map(|range| range.end - range.start).sum();
     assert!(beside < 80_000, "{beside} bytes: {others:?}");
@@ -156,9 +157,9 @@ fn errors_name_the_object() {
 }
 
 /// An object of which reads behind some offset fail.
-struct Failing(InMemory<Vec<u8>>, u64);
+struct FailingSource(InMemory<Vec<u8>>, u64);
 
-impl Source for Failing {
+impl Source for FailingSource {
     fn byte_count(&self) -> u64 {
         self.0.byte_count()
     }
@@ -176,16 +177,16 @@ impl Source for Failing {
 struct FailingStore(Vec<u8>, u64);
 
 impl InputStore for FailingStore {
-    fn has(&self, input: &Path) -> bool {
+    fn contains(&self, input: &Path) -> bool {
         input.starts_with("mem://")
     }
 
-    fn below(&self, _: &Path) -> Result<Vec<PathBuf>> {
+    fn list_prefix(&self, _: &Path) -> Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
     fn open(&self, _: &Path) -> Result<Arc<dyn Source>> {
-        Ok(Arc::new(Failing(InMemory(self.0.clone()), self.1)))
+        Ok(Arc::new(FailingSource(InMemory(self.0.clone()), self.1)))
     }
 }
 

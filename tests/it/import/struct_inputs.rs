@@ -60,11 +60,11 @@ fn only_the_second_of_two_inputs_has_null_structs() {
             let options = ConvertOptions::new().writer(tensilo::WriterOptions::new().threads(threads));
             let file = converted(&folder, &inputs, &options).unwrap();
             assert_eq!(names(&file).iter().filter(|(_, name)| name.contains("struct")).count(), 4, "{format}");
-            assert_eq!(&exported_alone(&file), &array(&deep(), &all), "{format}");
+            assert_eq!(&exported_column(&file), &array(&deep(), &all), "{format}");
         }
         let file = converted(&folder, &inputs[..1], &ConvertOptions::new()).unwrap();
         assert!(names(&file).iter().all(|(_, name)| !name.contains("struct")), "{format}");
-        assert_eq!(&exported_alone(&file), &array(&deep(), &first), "{format}");
+        assert_eq!(&exported_column(&file), &array(&deep(), &first), "{format}");
     }
 }
 
@@ -77,7 +77,7 @@ fn a_struct_that_one_input_declares_without_nulls_may_be_null_in_another() {
         let tables = [required(std::slice::from_ref(&first)), batch_of(&pair(), std::slice::from_ref(&second))];
         let inputs = files(&folder, format, &tables);
         let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
-        assert_eq!(values(&exported_alone(&file)), [first.clone(), second.clone()], "{format}");
+        assert_eq!(values(&exported_column(&file)), [first.clone(), second.clone()], "{format}");
     }
 }
 
@@ -89,7 +89,7 @@ fn a_field_in_one_input_may_be_a_column_in_another() {
     let flat = batch(vec![(Field::new("x.a", DataType::Int32, true), array(&DataType::Int32, &[Number(2)]))]);
     let inputs = files(&folder, "arrow", &[batch_of(&only_a, &[of([Number(1)]), Null]), flat]);
     let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
-    assert_eq!(values(&exported_alone(&file)), [Number(1), Null, Number(2)]);
+    assert_eq!(values(&exported_column(&file)), [Number(1), Null, Number(2)]);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn tensilo_files_with_and_without_null_structs_become_one() {
             let inputs = order.map(|i: usize| native[i].clone());
             let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
             let all: Vec<Value> = order.iter().flat_map(|&i| parts[i].clone()).collect();
-            assert_eq!(&exported_alone(&file), &array(&data_type, &all));
+            assert_eq!(&exported_column(&file), &array(&data_type, &all));
         }
     }
 }
@@ -132,7 +132,7 @@ fn null_structs_are_appended_to_a_file_that_has_them() {
         convert_over(&inputs[..1], &with).unwrap();
         append_with(&inputs, &with, &AppendOptions::new()).unwrap();
         let all = [some.clone(), null.clone(), some.clone(), null.clone(), some.clone()];
-        assert_eq!(values(&exported_alone(&read(&with))), all, "{format}");
+        assert_eq!(values(&exported_column(&read(&with))), all, "{format}");
 
         convert_over(&inputs[1..], &without).unwrap();
         append_with(&inputs[1..], &without, &AppendOptions::new()).unwrap();
@@ -140,7 +140,7 @@ fn null_structs_are_appended_to_a_file_that_has_them() {
         assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, Some("x")), "{error}");
         assert!(error.to_string().contains("sample 3") && error.to_string().contains("new file"), "{error}");
         assert_eq!(error.path(), Some(inputs[0].as_path()));
-        assert_eq!(values(&exported_alone(&read(&without))), [some.clone(), some.clone()], "{format}");
+        assert_eq!(values(&exported_column(&read(&without))), [some.clone(), some.clone()], "{format}");
         // as a tensilo file
         let native = folder.path("native.tsl");
         convert_over(&inputs[..1], &native).unwrap();
@@ -217,7 +217,7 @@ fn a_null_in_a_dictionary_is_a_null_element() {
     for format in ["arrow", "stream"] {
         let input = files(&folder, format, std::slice::from_ref(&table)).remove(0);
         assert!(scanned(&folder, &input) > 0, "{format}");
-        let exported = exported_alone(&read(&folder.path("scanned.tsl")));
+        let exported = exported_column(&read(&folder.path("scanned.tsl")));
         let elements = exported.as_list::<i32>().values().as_dictionary::<Int8Type>().clone();
         let elements = elements.downcast_dict::<Int32Array>().unwrap();
         assert!(elements.into_iter().eq([Some(7), None, Some(7)]), "{format}");
@@ -225,18 +225,18 @@ fn a_null_in_a_dictionary_is_a_null_element() {
 }
 
 #[test]
-fn counts_of_nulls_tell_of_structs_at_any_depth() {
+fn null_counts_reveal_null_structs_at_any_depth() {
     let folder = Folder::new();
     let outer = structs(vec![("n", DataType::Int32), ("lists", list(structs(vec![("p", pair())])))]);
     let row = |p: Value| of([Null, List(vec![of([p])])]);
     let full = row(of([Null, Number(2)]));
-    for (rows, due) in [(vec![full.clone()], false), (vec![full, row(Null)], true)] {
+    for (rows, expected) in [(vec![full.clone()], false), (vec![full, row(Null)], true)] {
         // a column before, so that leaves are counted
         let first = (Field::new("first", pair(), true), array(&pair(), &vec![of([Number(1), Null]); rows.len()]));
         let table = batch(vec![first, (Field::new("x", outer.clone(), true), array(&outer, &rows))]);
         for format in FORMATS {
             let input = files(&folder, format, std::slice::from_ref(&table)).remove(0);
-            assert_eq!(scanned(&folder, &input) > 0, due, "{format}");
+            assert_eq!(scanned(&folder, &input) > 0, expected, "{format}");
             let file = read(&folder.path("scanned.tsl"));
             let columns = ["x".to_owned()];
             let mut batches = export::batches(&file, Some(&columns)).unwrap();

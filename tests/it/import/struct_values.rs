@@ -104,7 +104,7 @@ pub fn batch_of(data_type: &DataType, values: &[Value]) -> RecordBatch {
 }
 
 /// The only column of a file, exported. Checks that an export of all its batches is one array.
-pub fn exported_alone(file: &Reader) -> ArrayRef {
+pub fn exported_column(file: &Reader) -> ArrayRef {
     let mut batches: Vec<RecordBatch> = export::batches(file, None).unwrap().map(Result::unwrap).collect();
     assert_eq!((batches.len(), batches[0].num_columns()), (1, 1), "{:?}", batches[0].schema());
     batches.remove(0).column(0).clone()
@@ -118,7 +118,7 @@ pub fn names(file: &Reader) -> Vec<(&str, String)> {
 #[track_caller]
 pub fn round_trip(data_type: &DataType, all: &[Value]) -> Reader {
     let file = import(&batch_of(data_type, all));
-    assert_eq!(&exported_alone(&file), &array(data_type, all));
-    assert_eq!(values(&exported_alone(&file)), all);
+    assert_eq!(&exported_column(&file), &array(data_type, all));
+    assert_eq!(values(&exported_column(&file)), all);
     file
 }

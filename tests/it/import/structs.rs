@@ -29,12 +29,12 @@ fn a_column_with_a_dot_in_its_name_is_no_struct() {
     let x = batch(vec![(Field::new("a.b", DataType::Int32, true), array(&DataType::Int32, &[Number(1), Null]))]);
     let file = import(&x);
     assert!(file.schema().columns[0].metadata.is_empty());
-    assert_eq!(exported_alone(&file).data_type(), &DataType::Int32);
+    assert_eq!(exported_column(&file).data_type(), &DataType::Int32);
 }
 
 /// What a struct adds to the header is the bit *paths* (3.4); the field is at offset 40.
 #[test]
-fn the_paths_of_structs_are_announced() {
+fn a_flag_states_that_columns_have_paths() {
     let compat = |file: &Reader| {
         let mut flags = [0; 4];
         file.source().read_exact_at(40, &mut flags).unwrap();
@@ -49,7 +49,7 @@ fn metadata_of_an_input_say_nothing_about_paths() {
     let field = Field::new("x", DataType::Int32, true);
     let field = field.with_metadata(HashMap::from([("tensilo.path".to_owned(), "s.x".to_owned())]));
     let file = import(&batch(vec![(field, array(&DataType::Int32, &[Number(1)]))]));
-    assert_eq!(exported_alone(&file).data_type(), &DataType::Int32);
+    assert_eq!(exported_column(&file).data_type(), &DataType::Int32);
 }
 
 #[test]
@@ -91,8 +91,8 @@ fn structs_in_structs_in_lists_come_back() {
     ];
     let file = round_trip(&lists, &rows);
     let paths = file.schema().columns.iter().map(|column| column.metadata["tensilo.path"].as_str());
-    let due = ["x[][]", "x[][].in", "x[][].in.words[]", "x[][].in.p", "x[][].in.p.a", "x[][].in.p.b", "x[][].n"];
-    assert_eq!(paths.collect::<Vec<_>>(), due);
+    let expected = ["x[][]", "x[][].in", "x[][].in.words[]", "x[][].in.p", "x[][].in.p.a", "x[][].in.p.b", "x[][].n"];
+    assert_eq!(paths.collect::<Vec<_>>(), expected);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn empty_lists_of_bools_are_no_structs() {
     let fields: Fields = vec![Field::new("flags", lists.data_type().clone(), true)].into();
     let file = import(&one(Arc::new(StructArray::new(fields, vec![Arc::new(lists)], None))));
     assert_eq!(column(&file, "x.flags").shape.to_string(), "[*]");
-    assert!(matches!(exported_alone(&file).data_type(), DataType::Struct(_)));
+    assert!(matches!(exported_column(&file).data_type(), DataType::Struct(_)));
     let fixed = FixedSizeListArray::try_new_with_length(
         item(DataType::Boolean),
         0,
@@ -134,7 +134,7 @@ fn empty_lists_of_bools_are_no_structs() {
     let fields: Fields = vec![Field::new("flags", fixed.data_type().clone(), true)].into();
     let file = import(&one(Arc::new(StructArray::new(fields, vec![Arc::new(fixed)], None))));
     assert_eq!(column(&file, "x.flags").type_name(), "bool");
-    assert!(matches!(exported_alone(&file).data_type(), DataType::Struct(_)));
+    assert!(matches!(exported_column(&file).data_type(), DataType::Struct(_)));
 }
 
 #[test]
@@ -157,10 +157,10 @@ fn structs_in_more_structs_than_a_path_names_are_refused() {
     let row = |structs: usize| (0..structs).fold(Number(7), |inner, _| of([inner]));
     let deep = |depth: usize| (0..depth).fold(DataType::Int32, |inner, _| structs(vec![("s", inner)]));
     // the name of the field is one more
-    let most = limits::PATH_NAMES - 1;
-    let file = round_trip(&deep(most), &[row(most)]);
+    let max_depth = limits::PATH_NAMES - 1;
+    let file = round_trip(&deep(max_depth), &[row(max_depth)]);
     assert_eq!(file.schema().columns.len(), 1);
-    let table = batch_of(&deep(most + 1), &[row(most + 1)]);
+    let table = batch_of(&deep(max_depth + 1), &[row(max_depth + 1)]);
     let error = refused(&[table], &ConvertOptions::new());
     assert!(error.to_string().contains("a path of 129 names, of which the format allows 128"), "{error}");
 }
@@ -195,7 +195,7 @@ fn what_is_read_once_has_nulls_of_all_structs_that_may_be_null() {
         let written = write_reader(batches(rows, nullable), Stream(Vec::new()), &ConvertOptions::new());
         opened(written.unwrap().sink.0)
     };
-    assert_eq!(values(&exported_alone(&write(&all, true))), all);
+    assert_eq!(values(&exported_column(&write(&all, true))), all);
     assert_eq!(write(&all[..1], true).schema().columns.len(), 3);
     assert_eq!(write(&all[..1], false).schema().columns.len(), 2);
 }
@@ -295,9 +295,9 @@ proptest! {
         let (first, second) = rows.split_at(cut.min(rows.len()));
         let tables = [table(&data_type, nullable, first), table(&data_type, nullable, second)];
         let file = import_with(&tables, &ConvertOptions::new()).unwrap();
-        prop_assert_eq!(&values(&exported_alone(&file)), &rows);
+        prop_assert_eq!(&values(&exported_column(&file)), &rows);
         let data_type = all_nullable(&data_type);
         let file = import(&table(&data_type, true, &rows));
-        prop_assert_eq!(&exported_alone(&file), &array(&data_type, &rows));
+        prop_assert_eq!(&exported_column(&file), &array(&data_type, &rows));
     }
 }

@@ -57,8 +57,8 @@ fn a_null_list_an_empty_list_and_a_null_element_differ() {
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(2..3)));
     assert!(error.message().contains("null element"), "{error}");
 
-    for (wanted, bits) in [(NullElements::Zero, 0), (NullElements::Nan, f32::NAN.to_bits())] {
-        let file = import_with(&batches, &ConvertOptions::new().null_elements(wanted)).unwrap();
+    for (requested, bits) in [(NullElements::Zero, 0), (NullElements::Nan, f32::NAN.to_bits())] {
+        let file = import_with(&batches, &ConvertOptions::new().null_elements(requested)).unwrap();
         let (extents, values) = tensors::<f32>(&file, "x")[2].clone().unwrap();
         assert_eq!((extents, values[0], values[1].to_bits()), (vec![2], 1.0, bits));
     }
@@ -282,8 +282,8 @@ fn casts_round_to_nearest_even_and_are_recorded() {
     for (name, dtype) in [("n", DType::Bool), ("a", DType::Utf8), ("z", DType::Bf16)] {
         let options = ConvertOptions::new().casts([(name, dtype)]);
         let error = refused(std::slice::from_ref(&whole), &options);
-        let due = if name == "z" { ErrorKind::UnknownColumn } else { ErrorKind::BadArgument };
-        assert_eq!(error.kind(), due, "{error}");
+        let expected = if name == "z" { ErrorKind::UnknownColumn } else { ErrorKind::BadArgument };
+        assert_eq!(error.kind(), expected, "{error}");
     }
 }
 

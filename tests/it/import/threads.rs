@@ -36,9 +36,9 @@ fn bytes_on(threads: usize, inputs: &[PathBuf], folder: &Path) -> Result<Vec<u8>
 fn the_bytes_do_not_depend_on_threads() {
     let folder = Folder::new();
     let inputs = inputs(folder.root());
-    let due = bytes_on(1, &inputs, folder.root()).unwrap();
+    let expected = bytes_on(1, &inputs, folder.root()).unwrap();
     for threads in THREADS {
-        assert!(bytes_on(threads, &inputs, folder.root()).unwrap() == due, "{threads} threads");
+        assert!(bytes_on(threads, &inputs, folder.root()).unwrap() == expected, "{threads} threads");
     }
 }
 
@@ -52,12 +52,12 @@ fn the_error_does_not_depend_on_threads() {
         let mut bytes = good.clone();
         bytes[at..][..8.min(good.len() - at)].fill(0xA5);
         write_old(&inputs[0], &bytes);
-        let due = bytes_on(1, &inputs, folder.root()).map_err(|error| error.to_string());
+        let expected = bytes_on(1, &inputs, folder.root()).map_err(|error| error.to_string());
         for threads in THREADS {
             let found = bytes_on(threads, &inputs, folder.root()).map_err(|error| error.to_string());
-            assert!(found == due, "{threads} threads, byte {at}: {:?} and {:?}", found.err(), due.err());
+            assert!(found == expected, "{threads} threads, byte {at}: {:?} and {:?}", found.err(), expected.err());
         }
-        refused += usize::from(due.is_err());
+        refused += usize::from(expected.is_err());
     }
     assert!(refused > 5, "{refused}");
     assert_eq!(folder.names(), ["a.parquet", "b.parquet", "c.arrow"]);

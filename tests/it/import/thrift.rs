@@ -22,7 +22,7 @@ pub fn integers(bytes: &[u8], start: usize) -> (Vec<Integer>, usize) {
 pub fn set(bytes: &mut Vec<u8>, start: usize, path: &[i64], value: i64) {
     let (found, _) = integers(bytes, start);
     let integer = found.iter().find(|integer| integer.path == path);
-    let place = integer.unwrap_or_else(|| panic!("no integer at {path:?} of {found:?}")).bytes.clone();
+    let range = integer.unwrap_or_else(|| panic!("no integer at {path:?} of {found:?}")).bytes.clone();
     let mut zigzag = (value << 1 ^ value >> 63) as u64;
     let mut varint = Vec::new();
     while zigzag >= 0x80 {
@@ -30,7 +30,7 @@ pub fn set(bytes: &mut Vec<u8>, start: usize, path: &[i64], value: i64) {
         zigzag >>= 7;
     }
     varint.push(zigzag as u8);
-    bytes.splice(place, varint);
+    bytes.splice(range, varint);
 }
 
 struct Reader<'a> {
@@ -61,16 +61,16 @@ impl Reader<'_> {
     fn structure(&mut self) {
         let mut id = 0;
         loop {
-            let head = self.byte();
-            if head == 0 {
+            let header = self.byte();
+            if header == 0 {
                 return;
             }
-            id = match head >> 4 {
+            id = match header >> 4 {
                 0 => (self.varint() >> 1) as i64,
                 delta => id + i64::from(delta),
             };
             self.path.push(id);
-            self.value(head & 0x0F);
+            self.value(header & 0x0F);
             self.path.pop();
         }
     }
@@ -96,11 +96,11 @@ impl Reader<'_> {
     }
 
     fn list(&mut self) {
-        let head = self.byte();
-        let count = if head >> 4 == 15 { self.varint() as i64 } else { i64::from(head >> 4) };
+        let header = self.byte();
+        let count = if header >> 4 == 15 { self.varint() as i64 } else { i64::from(header >> 4) };
         for i in 0..count {
             self.path.push(i);
-            match head & 0x0F {
+            match header & 0x0F {
                 1 | 2 => self.at += 1,
                 kind => self.value(kind),
             }

@@ -106,8 +106,8 @@ fn null_elements_are_items_unless_the_caller_replaces_them() {
     let (file, text) = stored(&samples, 1, &ConvertOptions::new());
     assert_eq!((text.as_str(), exported(&file)), ("list<i32> []", samples.to_vec()));
     let (file, text) = stored(&samples, 1, &ConvertOptions::new().null_elements(NullElements::Zero));
-    let due = [numbers(&[1, 0]), list([]), None, numbers(&[3])];
-    assert_eq!((text.as_str(), exported(&file)), ("i32 [*]", due.to_vec()));
+    let expected = [numbers(&[1, 0]), list([]), None, numbers(&[3])];
+    assert_eq!((text.as_str(), exported(&file)), ("i32 [*]", expected.to_vec()));
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn lists_of_numbers_in_structs_in_lists_are_tensors() {
 }
 
 #[test]
-fn fields_of_a_struct_that_are_no_tensors_are_joined_again() {
+fn fields_of_a_struct_that_are_not_tensors_are_reassembled() {
     let jagged = array(&[list([numbers(&[1]), numbers(&[2, 3])]), None, list([])], 2);
     let field = |array: &ArrayRef| Arc::new(Field::new("a", array.data_type().clone(), true));
     let structs: ArrayRef = Arc::new(StructArray::from(vec![(field(&jagged), jagged)]));
@@ -191,7 +191,7 @@ fn the_last_sample_of_the_last_input_decides() {
 
 /// Where nulls may be is known of each input.
 #[test]
-fn the_order_of_inputs_does_not_decide_whether_null_elements_are_kept() {
+fn the_order_of_inputs_does_not_decide_whether_null_elements_are_preserved() {
     let folder = Folder::new();
     let samples = [[numbers(&[1]), numbers(&[2])], [list([number(1), None]), numbers(&[3])]];
     let paths = ["a", "b"].map(|name| folder.path(name));
@@ -209,13 +209,13 @@ fn the_order_of_inputs_does_not_decide_whether_null_elements_are_kept() {
 fn a_declared_shape_of_fewer_dimensions_makes_lists_of_the_outer_ones() {
     let samples = [list([numbers(&[1, 2]), numbers(&[3, 4])]), list([numbers(&[5, 6])])];
     let shape = |extents: &[Extent]| ConvertOptions::new().shapes([("x", Shape::new(extents.to_vec()))]);
-    for (options, due) in [
+    for (options, expected) in [
         (shape(&[Extent::Varying, Extent::Fixed(2)]), "i32 [*,2]"),
         (shape(&[Extent::Varying]), "list<i32> [*]"),
         (shape(&[Extent::Fixed(2)]), "list<i32> [2]"),
         (shape(&[]), "list<list<i32>> []"),
     ] {
-        assert_eq!(stored(&samples, 2, &options).1, due);
+        assert_eq!(stored(&samples, 2, &options).1, expected);
     }
 }
 

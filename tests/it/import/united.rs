@@ -80,13 +80,14 @@ fn sparse() -> RecordBatch {
 /// sample `sparse` on.
 fn check(file: &tensilo::Reader, full: usize, sparse: usize) {
     assert_eq!(file.sample_count(), 4);
-    let due = |values: [&str; 2]| {
-        let mut due = vec![None; 4];
-        (due[full], due[full + 1]) = (Some(values[0].as_bytes().to_vec()), Some(values[1].as_bytes().to_vec()));
-        due
+    let expected = |values: [&str; 2]| {
+        let mut expected = vec![None; 4];
+        (expected[full], expected[full + 1]) =
+            (Some(values[0].as_bytes().to_vec()), Some(values[1].as_bytes().to_vec()));
+        expected
     };
-    assert_eq!(strings(file, "text"), due(["p", "q"]));
-    assert_eq!(strings(file, "struct.t"), due(["p", "q"]));
+    assert_eq!(strings(file, "text"), expected(["p", "q"]));
+    assert_eq!(strings(file, "struct.t"), expected(["p", "q"]));
     for name in ["float", "struct.f"] {
         let found = scalars::<f64>(file, name);
         assert_eq!((&found[full..full + 2], &found[sparse..sparse + 2]), (&[Some(0.5), Some(1.5)][..], &[None; 2][..]));
@@ -281,6 +282,6 @@ fn lists_of_nulls_get_the_members_of_the_others() {
         &[batch(vec![nullable("a", Arc::new(empty.finish()))]), batch(vec![nullable("a", Arc::new(values))])],
     );
     let file = converted(&folder, &inputs, &ConvertOptions::new()).unwrap();
-    let due = [Some((vec![0], vec![])), None, Some((vec![1], vec![0.5]))];
-    assert_eq!(tensors::<f64>(&file, "a"), due);
+    let expected = [Some((vec![0], vec![])), None, Some((vec![1], vec![0.5]))];
+    assert_eq!(tensors::<f64>(&file, "a"), expected);
 }

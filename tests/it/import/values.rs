@@ -155,13 +155,13 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
     let folder = Inputs::new();
     let [near, far, odd] =
         [("near", 3_000), ("far", FAR[0]), ("odd", 3)].map(|(name, at)| folder.instants(name, &[at]));
-    for (first, fitting, other, due) in [(&far, &near, &odd, 3), (&near, &odd, &far, 3)] {
+    for (first, fitting, other, expected) in [(&far, &near, &odd, 3), (&near, &odd, &far, 3)] {
         folder.convert(std::slice::from_ref(first)).unwrap();
         let add =
             |input: &PathBuf| append(std::slice::from_ref(input), &folder.out(), &AppendOptions::new(), &mut |_| GO_ON);
         assert_eq!(add(fitting).unwrap(), 1);
         let before = fs::read(folder.out()).unwrap();
-        assert_eq!(scalars::<i64>(&read(&folder.out()), "x")[1], Some(due));
+        assert_eq!(scalars::<i64>(&read(&folder.out()), "x")[1], Some(expected));
         let error = add(other).unwrap_err();
         assert_eq!(
             (error.kind(), error.column(), error.samples()),
@@ -177,11 +177,11 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
 fn the_unit_of_a_cast_int96_is_that_of_appends_and_shards() {
     let folder = Inputs::new();
     let inputs = [folder.instants("far", &[FAR[0]]), folder.instants("near", &[3_000])];
-    let due = [Some(i64::try_from(FAR[0] / 1_000).unwrap()), Some(3)];
+    let expected = [Some(i64::try_from(FAR[0] / 1_000).unwrap()), Some(3)];
     let options = ConvertOptions::new().casts([("x", DType::I64)]);
     let check = |file: &Reader| {
         assert_eq!(column(file, "x").metadata["import.cast"], "timestamp[us]");
-        assert_eq!(scalars::<i64>(file, "x"), due);
+        assert_eq!(scalars::<i64>(file, "x"), expected);
     };
     convert_with(&inputs[..1], &folder.out(), &options).unwrap();
     append(&inputs[1..], &folder.out(), &AppendOptions::new(), &mut |_| GO_ON).unwrap();
@@ -237,9 +237,9 @@ fn an_int96_of_a_struct_in_a_list_is_named_by_its_sample() {
 }
 
 #[test]
-fn a_claimed_unit_is_kept_only_if_it_is_exact() {
+fn a_claimed_unit_is_used_only_if_it_is_exact() {
     let folder = Inputs::new();
-    for (nanoseconds, claimed, due) in [
+    for (nanoseconds, claimed, expected) in [
         (2_000_000_000, TimeUnit::Second, "timestamp[s, UTC]"),
         (2_000_000_001, TimeUnit::Second, "timestamp[ns, UTC]"),
         (2_000, TimeUnit::Millisecond, "timestamp[ns, UTC]"),
@@ -250,7 +250,7 @@ fn a_claimed_unit_is_kept_only_if_it_is_exact() {
         let mut column = Column::<Int96Type>::new("required int96 x;", &values);
         column.claim = Some(DataType::Timestamp(claimed, Some("UTC".into())));
         let file = folder.convert(&[folder.file("a", &column.bytes())]).unwrap();
-        assert_eq!(unit(&file), due);
+        assert_eq!(unit(&file), expected);
     }
     let values = [int96(FAR[0])];
     let mut column = Column::<Int96Type>::new("required int96 x;", &values);
@@ -268,7 +268,7 @@ fn a_claimed_unit_is_kept_only_if_it_is_exact() {
 fn the_digits_of_a_decimal_are_those_of_parquet() {
     let folder = Inputs::new();
     // the decoder would take ten-thousandths for hundredths
-    for (claim, due) in [
+    for (claim, expected) in [
         (DataType::Decimal64(18, 2), "decimal64[18, 4]"),
         (DataType::Decimal256(50, 2), "decimal256[18, 4]"),
         (DataType::Int8, "decimal128[18, 4]"),
@@ -276,7 +276,7 @@ fn the_digits_of_a_decimal_are_those_of_parquet() {
         let mut column = Column::<Int64Type>::new("required int64 x (DECIMAL(18,4));", &[15_000, i64::MIN]);
         column.claim = Some(claim);
         let file = folder.convert(&[folder.file("a", &column.bytes())]).unwrap();
-        assert_eq!((unit(&file), scalars::<i64>(&file, "x")), (due, vec![Some(15_000), Some(i64::MIN)]));
+        assert_eq!((unit(&file), scalars::<i64>(&file, "x")), (expected, vec![Some(15_000), Some(i64::MIN)]));
     }
 }
 

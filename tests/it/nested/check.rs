@@ -31,15 +31,15 @@ pub fn check(plan: &Plan, column: &Column, samples: &[Entry]) {
         cursor.range_into(range.start as u64..range.end as u64, &mut out).unwrap();
         assert_eq!(entries_of(plan, &out), samples[range.clone()], "samples {range:?}");
         let indices = request(samples, random);
-        let due: Vec<Entry> = indices.iter().map(|&i| samples[i as usize].clone()).collect();
+        let expected: Vec<Entry> = indices.iter().map(|&i| samples[i as usize].clone()).collect();
         cursor.gather_into(&indices, &mut out).unwrap();
-        assert_eq!(entries_of(plan, &out), due, "samples {indices:?}");
+        assert_eq!(entries_of(plan, &out), expected, "samples {indices:?}");
         #[cfg(feature = "rayon")]
         {
             parallel.gather_into(&indices, &mut out).unwrap();
-            assert_eq!(entries_of(plan, &out), due, "samples {indices:?}, by several threads");
+            assert_eq!(entries_of(plan, &out), expected, "samples {indices:?}, by several threads");
         }
-        check_stages(plan, column, &indices, &due);
+        check_stages(plan, column, &indices, &expected);
         let mut too_many = indices.clone();
         too_many.push(samples.len() as u64);
         assert_eq!(cursor.gather_into(&too_many, &mut out).unwrap_err().kind(), ErrorKind::BadArgument);
@@ -50,10 +50,10 @@ fn check_single_lists(plan: &Plan, column: &Column, samples: &[Entry], random: &
     let mut cursor = column.cursor();
     for _ in 0..if samples.is_empty() { 0 } else { 20 } {
         let i = random.below(samples.len() as u64);
-        let due = with_all_extents(plan, &samples[i as usize]);
-        assert_eq!(entry_of(cursor.read_list(i).unwrap()), due, "sample {i}");
+        let expected = with_all_extents(plan, &samples[i as usize]);
+        assert_eq!(entry_of(cursor.read_list(i).unwrap()), expected, "sample {i}");
         if let Some(list) = column.view_list(i).unwrap() {
-            assert_eq!(entry_of(list), due, "view of sample {i}");
+            assert_eq!(entry_of(list), expected, "view of sample {i}");
         }
         assert!(cursor.read(i).is_err() && column.view(i).is_err());
         assert!(cursor.read_bytes(i, &mut [0; 1000]).is_err());
@@ -65,20 +65,20 @@ fn check_single_lists(plan: &Plan, column: &Column, samples: &[Entry], random: &
 }
 
 /// Plan, fetch and decode, in parts and in reverse order.
-fn check_stages(plan: &Plan, column: &Column, indices: &[u64], due: &[Entry]) {
+fn check_stages(plan: &Plan, column: &Column, indices: &[u64], expected: &[Entry]) {
     let (mut read, mut fetched, mut buffers) = (ReadPlan::new(), FetchedBytes::new(), [ColumnBuffer::new()]);
     read.select(std::slice::from_ref(column), indices).unwrap();
     read.fetch(&mut fetched).unwrap();
-    read.decode_by(3, &mut buffers, |parts| {
+    read.decode_segments(3, &mut buffers, |parts| {
         parts.into_iter().rev().try_for_each(|part| part.decode(&mut Decoder::new(), &fetched))
     })
     .unwrap();
-    assert_eq!(entries_of(plan, &buffers[0]), due, "samples {indices:?}, in stages");
+    assert_eq!(entries_of(plan, &buffers[0]), expected, "samples {indices:?}, in stages");
     let mut joined = ColumnBuffer::new();
-    let samples = (0..due.len()).rev().map(|i| Some((&buffers[0], i)));
+    let samples = (0..expected.len()).rev().map(|i| Some((&buffers[0], i)));
     joined.join(column.schema(), samples).unwrap();
-    assert!(entries_of(plan, &joined).iter().eq(due.iter().rev()), "samples {indices:?}, joined");
-    joined.join(column.schema(), [None, Some((&buffers[0], due.len()))]).expect_err("there is no such sample");
+    assert!(entries_of(plan, &joined).iter().eq(expected.iter().rev()), "samples {indices:?}, joined");
+    joined.join(column.schema(), [None, Some((&buffers[0], expected.len()))]).expect_err("there is no such sample");
     joined.join(column.schema(), [None, None]).unwrap();
     assert_eq!(entries_of(plan, &joined), [Entry::Null, Entry::Null]);
 }
@@ -90,8 +90,8 @@ fn check_rows(reader: &Reader, columns: &[(&Plan, &[Entry])]) {
     let indices = request(samples, &mut Random(plan.seed ^ 2));
     rows.gather_into(&indices, &mut out).unwrap();
     for ((plan, samples), buffer) in columns.iter().zip(&out) {
-        let due: Vec<Entry> = indices.iter().map(|&i| samples[i as usize].clone()).collect();
-        assert_eq!(entries_of(plan, buffer), due, "rows {indices:?}");
+        let expected: Vec<Entry> = indices.iter().map(|&i| samples[i as usize].clone()).collect();
+        assert_eq!(entries_of(plan, buffer), expected, "rows {indices:?}");
     }
 }
 

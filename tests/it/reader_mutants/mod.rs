@@ -20,18 +20,18 @@ use tensilo::nested::List;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Reader};
-use tensilo_testing::{Random, asked, python};
+use tensilo_testing::{Random, env_or, python};
 
 /// Mutants, unless the environment asks for more.
 const MUTANTS: usize = 400;
 /// Files from the generator.
 const FILES: u32 = 40;
 /// Mutants of longer files say no more, and take longer.
-const MOST_BYTES: usize = 64 << 10;
+const MAX_BYTES: usize = 64 << 10;
 /// Mutants for each start of Python.
 const BATCH: usize = 2_000;
 /// Values of files with more samples are not compared.
-const MOST_SAMPLES: u64 = 20_000;
+const MAX_SAMPLES: u64 = 20_000;
 
 /// For each file of the standard input, which its length precedes, prints the rule that it breaks,
 /// or the CRC of its samples.
@@ -67,23 +67,23 @@ while head := files.read(8):
         if violation:
             print(violation.rule)
             continue
-        found = reader.read(data, wanted=[])
+        found = reader.read(data, requested=[])
         print('ok', crc_of(reader.read(data)) if found['sample_count'] <= int(sys.argv[2]) else 'many')
     except MemoryError:
         print('memory')
 ";
 
 /// Returns the verdict of the second reader on each file.
-fn second_opinions(files: &[Vec<u8>]) -> Vec<String> {
+fn second_verdicts(files: &[Vec<u8>]) -> Vec<String> {
     let mut command = python().expect("python3 was there before");
-    command.arg("-c").arg(SCRIPT).arg(spec_folder()).arg(MOST_SAMPLES.to_string());
+    command.arg("-c").arg(SCRIPT).arg(spec_folder()).arg(MAX_SAMPLES.to_string());
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("python3 starts");
     let mut stdin = child.stdin.take().expect("a pipe");
     let output = std::thread::scope(|scope| {
         scope.spawn(move || {
             for file in files {
-                let head = (file.len() as u64).to_le_bytes();
-                stdin.write_all(&head).and_then(|()| stdin.write_all(file)).expect("Python reads");
+                let prefix = (file.len() as u64).to_le_bytes();
+                stdin.write_all(&prefix).and_then(|()| stdin.write_all(file)).expect("Python reads");
             }
         });
         child.wait_with_output().expect("Python ends")
@@ -95,7 +95,7 @@ fn second_opinions(files: &[Vec<u8>]) -> Vec<String> {
 }
 
 /// Returns the verdict of the crate on a file, in the words of the script.
-fn opinion(file: &[u8]) -> String {
+fn verdict(file: &[u8]) -> String {
     let refused = match verify(&InMemory(file), VerifyOptions::new().decode(true)) {
         Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
         Err(error) => Some(error),
@@ -109,7 +109,7 @@ fn opinion(file: &[u8]) -> String {
 /// The CRC of all samples.
 fn contents(file: &[u8]) -> String {
     let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
-    if reader.sample_count() > MOST_SAMPLES {
+    if reader.sample_count() > MAX_SAMPLES {
         return "many".to_owned();
     }
     let mut crc = crc32fast::Hasher::new();
@@ -166,7 +166,7 @@ fn intact_files() -> Vec<Vec<u8>> {
         let (table, plan): (crate::common::Table, WritePlan) = tree.current();
         files.push(write(&table, &plan));
     }
-    files.retain(|file| file.len() <= MOST_BYTES);
+    files.retain(|file| file.len() <= MAX_BYTES);
     files
 }
 
@@ -177,8 +177,8 @@ fn both_readers_accept_the_same_mutants() {
     }
     let files = intact_files();
     let chunks: Vec<Sample> = files.iter().flat_map(|file| samples(file)).collect();
-    let mut random = Random(asked("TENSILO_READER_SEED", 13));
-    let mut left = asked("TENSILO_READER_MUTANTS", MUTANTS);
+    let mut random = Random(env_or("TENSILO_READER_SEED", 13));
+    let mut left = env_or("TENSILO_READER_MUTANTS", MUTANTS);
     let (mut said, mut differing) = (BTreeMap::<String, u64>::new(), Vec::new());
     while left > 0 {
         let count = left.min(BATCH);
@@ -192,14 +192,15 @@ fn both_readers_accept_the_same_mutants() {
                 }
             })
             .collect();
-        for (mutant, second) in mutants.iter().zip(second_opinions(&mutants)) {
-            let first = opinion(mutant);
-            let kind = |opinion: &str| opinion.split(' ').next().unwrap_or("").to_owned();
+        for (mutant, second) in mutants.iter().zip(second_verdicts(&mutants)) {
+            let first = verdict(mutant);
+            let kind = |verdict: &str| verdict.split(' ').next().unwrap_or("").to_owned();
             *said.entry(kind(&first)).or_default() += 1;
             *said.entry(if first == second { "same" } else { "other rule" }.to_owned()).or_default() += 1;
-            let is_accepted = |opinion: &str| opinion.starts_with("ok");
+            let is_accepted = |verdict: &str| verdict.starts_with("ok");
             if second != "memory" && (is_accepted(&first) || is_accepted(&second)) && first != second {
-                differing.push(format!("the crate: {first}; reader.py: {second}; {}", kept(mutant, differing.len())));
+                differing
+                    .push(format!("the crate: {first}; reader.py: {second}; {}", save_mutant(mutant, differing.len())));
             }
         }
     }
@@ -209,7 +210,7 @@ fn both_readers_accept_the_same_mutants() {
 }
 
 /// Writes a mutant to a file for inspection; returns its path.
-fn kept(mutant: &[u8], number: usize) -> String {
+fn save_mutant(mutant: &[u8], number: usize) -> String {
     let path = std::env::temp_dir().join(format!("tensilo-mutant-{number}.tsl"));
     std::fs::write(&path, mutant).expect("disk space");
     path.display().to_string()

@@ -48,14 +48,14 @@ fn change_region(file: &mut [u8], all: &[Region], random: &mut Random) {
         0 if !chunks.is_empty() => chunks[random.below(chunks.len() as u64) as usize],
         _ => &all[random.below(all.len() as u64) as usize],
     };
-    let body = region.head + 64..region.end;
+    let body = region.header + 64..region.end;
     match random.below(12) {
         0 => {
             let other = &all[random.below(all.len() as u64) as usize];
-            let count = (other.end - other.head).min(file.len() - region.head);
-            file.copy_within(other.head..other.head + count, region.head);
+            let count = (other.end - other.header).min(file.len() - region.header);
+            file.copy_within(other.header..other.header + count, region.header);
         }
-        1 => file[region.head + random.below(56) as usize] ^= 1 << random.below(8),
+        1 => file[region.header + random.below(56) as usize] ^= 1 << random.below(8),
         2..4 => {
             let padding = region.end..region.end.next_multiple_of(64).min(file.len());
             if !padding.is_empty() && random.one_in(4) {
@@ -64,7 +64,7 @@ fn change_region(file: &mut [u8], all: &[Region], random: &mut Random) {
         }
         4..7 => {
             let (field, length) = FIELDS[random.below(FIELDS.len() as u64) as usize];
-            change_number(file, region.head + field..region.head + field + length, random);
+            change_number(file, region.header + field..region.header + field + length, random);
         }
         _ if body.is_empty() => {}
         _ => {
@@ -108,9 +108,9 @@ fn change_number(bytes: &mut [u8], at: Range<usize>, random: &mut Random) {
 
 /// The entries of index pages that point to a chunk repeat its head.
 fn repeat_chunk(file: &mut [u8], all: &[Region], chunk: &Region) {
-    for entry in entries(file, all).filter(|&entry| u64_at(file, entry) == chunk.head as u64).collect::<Vec<_>>() {
+    for entry in entries(file, all).filter(|&entry| u64_at(file, entry) == chunk.header as u64).collect::<Vec<_>>() {
         for (from, to, bytes) in [(32, 8, 8), (44, 16, 4), (40, 20, 4), (52, 28, 4)] {
-            file.copy_within(chunk.head + from..chunk.head + from + bytes, entry + to);
+            file.copy_within(chunk.header + from..chunk.header + from + bytes, entry + to);
         }
     }
 }
@@ -118,14 +118,14 @@ fn repeat_chunk(file: &mut [u8], all: &[Region], chunk: &Region) {
 /// Returns the offsets of all entries of the index.
 fn entries(file: &[u8], all: &[Region]) -> impl Iterator<Item = usize> {
     let pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage && region.end <= file.len());
-    pages.flat_map(|page| (page.head + 64..page.end - 31).step_by(32))
+    pages.flat_map(|page| (page.header + 64..page.end - 31).step_by(32))
 }
 
 /// Footers repeat the schema.
 fn repeat_schema(file: &mut [u8], all: &[Region]) {
-    let schema = all[0].head + 64..all[0].end;
+    let schema = all[0].header + 64..all[0].end;
     for footer in all.iter().filter(|region| region.kind == RegionKind::Footer) {
-        let to = footer.head + FOOTER_SCHEMA;
+        let to = footer.header + FOOTER_SCHEMA_OFFSET;
         if to + schema.len() <= footer.end {
             file.copy_within(schema.clone(), to);
         }
@@ -133,30 +133,30 @@ fn repeat_schema(file: &mut [u8], all: &[Region]) {
 }
 
 /// Where the schema of a footer begins, counted from its head.
-const FOOTER_SCHEMA: usize = 64 + CONTENT_ID + 4;
+const FOOTER_SCHEMA_OFFSET: usize = 64 + CONTENT_ID_BYTES + 4;
 
 /// Bytes of the content id, with which the body of a footer begins.
-const CONTENT_ID: usize = 16;
+const CONTENT_ID_BYTES: usize = 16;
 
 /// Corrects the checksums of bodies and heads, what repeats them, and the content ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
-    let mut content = vec![0; CONTENT_ID];
+    let mut content = vec![0; CONTENT_ID_BYTES];
     let mut previous = 0;
     for region in all {
-        let body = region.head + 64..region.end.min(file.len());
+        let body = region.header + 64..region.end.min(file.len());
         match region.kind {
             RegionKind::IndexPage => {
                 repeat_checksums(file, region);
                 content.extend(&file[body]);
             }
             RegionKind::Footer => {
-                content.extend(&file[body.start + CONTENT_ID..body.end]);
-                content = Sha256::digest(&content)[..CONTENT_ID].to_vec();
-                file[body.start..body.start + CONTENT_ID].copy_from_slice(&content);
+                content.extend(&file[body.start + CONTENT_ID_BYTES..body.end]);
+                content = Sha256::digest(&content)[..CONTENT_ID_BYTES].to_vec();
+                file[body.start..body.start + CONTENT_ID_BYTES].copy_from_slice(&content);
             }
             _ => {}
         }
-        previous = seal_after(file, region.head, previous);
+        previous = seal_after(file, region.header, previous);
     }
 }
 
@@ -164,7 +164,7 @@ fn reseal(file: &mut [u8], all: &[Region]) {
 fn repeat_checksums(file: &mut [u8], page: &Region) {
     for entry in entries(file, std::slice::from_ref(page)).collect::<Vec<_>>() {
         let chunk = usize::try_from(u64_at(file, entry)).unwrap_or(usize::MAX);
-        if file.get(chunk..chunk.saturating_add(64)).is_some_and(|head| head.starts_with(b"TSLC")) {
+        if file.get(chunk..chunk.saturating_add(64)).is_some_and(|header| header.starts_with(b"TSLC")) {
             file.copy_within(chunk + 56..chunk + 60, entry + 24);
         }
     }
@@ -188,7 +188,7 @@ pub fn samples(file: &[u8]) -> Vec<Sample> {
     let chunks = all.iter().filter(|region| region.kind == RegionKind::Chunk);
     let chunks = chunks.filter(|region| DType::ALL.contains(&columns[region.column].schema().dtype));
     let sample = |region: &Region| {
-        let (head, column) = (&file[region.head..region.head + 64], &columns[region.column]);
+        let (header, column) = (&file[region.header..region.header + 64], &columns[region.column]);
         let mut cursor = column.cursor();
         let is_nested = !column.schema().levels.is_empty();
         let mut is_null = |i: &u64| match is_nested {
@@ -206,11 +206,11 @@ pub fn samples(file: &[u8]) -> Vec<Sample> {
             nulls: region.samples.clone().filter(&mut is_null).count() as u64,
             chunk: Chunk {
                 column: 0,
-                samples: u32_at(head, 40),
-                raw_bytes: u32_at(head, 48),
-                encoding: u32_at(head, 52) as u16,
-                parts: head[54] != 0,
-                body: file[region.head + 64..region.end].to_vec(),
+                samples: u32_at(header, 40),
+                raw_bytes: u32_at(header, 48),
+                encoding: u32_at(header, 52) as u16,
+                parts: header[54] != 0,
+                body: file[region.header + 64..region.end].to_vec(),
             },
         }
     };

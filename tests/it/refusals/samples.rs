@@ -115,8 +115,8 @@ fn wrong_batches_are_refused_by_column_and_nothing_of_them_is_written() {
     for (number, (column, batches)) in wrong.into_iter().enumerate() {
         let mut writer = create(schema.clone()).expect("a valid schema");
         let Err(error) = writer.push_batch(&batches) else { panic!("wrong batch {number} was taken") };
-        let due = if number == 1 { WrongType } else { BadArgument }; // u16 for i16
-        assert_eq!((error.kind(), error.column()), (due, Some(column)), "wrong batch {number}: {error}");
+        let expected = if number == 1 { WrongType } else { BadArgument }; // u16 for i16
+        assert_eq!((error.kind(), error.column()), (expected, Some(column)), "wrong batch {number}: {error}");
         assert_eq!(writer.sample_count(), 0);
         writer.push_batch(&[fixed, ragged, text]).expect("a writer that refused a batch goes on");
         assert!(finish(writer) == whole, "wrong batch {number} left something behind");

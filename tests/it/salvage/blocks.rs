@@ -34,7 +34,7 @@ fn numbers(profile: Profile) -> (Vec<u8>, BlockedChunk) {
     let values: Vec<u32> = (0..128 * 256).map(number).collect();
     let column = ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]));
     let (file, chunk) = file_of(profile, column, ColumnBatch::fixed(128, &values));
-    assert_eq!((chunk.place.samples.clone(), chunk.blocks.len()), (0..64, 8));
+    assert_eq!((chunk.location.samples.clone(), chunk.blocks.len()), (0..64, 8));
     (file, chunk)
 }
 
@@ -86,9 +86,9 @@ fn lost_samples_of_a_chunk_that_is_held_are_refused() {
 
 /// If the front is damaged, or every block, nothing of the chunk is left.
 #[test]
-fn a_chunk_without_its_front_is_lost() {
+fn a_chunk_without_its_block_index_is_lost() {
     let (file, chunk) = numbers(Profile::Balanced);
-    for at in [chunk.place.bytes.start + 64, chunk.blocks[0].bytes.start - 1] {
+    for at in [chunk.location.bytes.start + 64, chunk.blocks[0].bytes.start - 1] {
         let mut damaged = file.clone();
         damaged[at] ^= 1;
         assert_eq!(lost(&damaged, false), [(0, 63)]);
@@ -98,10 +98,10 @@ fn a_chunk_without_its_front_is_lost() {
     assert_eq!(lost(&damaged, false), [(0, 63)]);
     // the checksum of the chunk is wrong, and those of front and blocks are right
     let mut damaged = file;
-    let head = chunk.place.bytes.start;
-    damaged[head + 56] ^= 1;
-    let crc = crc32fast::hash(&damaged[head..head + 60]);
-    damaged[head + 60..head + 64].copy_from_slice(&crc.to_le_bytes());
+    let header = chunk.location.bytes.start;
+    damaged[header + 56] ^= 1;
+    let crc = crc32fast::hash(&damaged[header..header + 60]);
+    damaged[header + 60..header + 64].copy_from_slice(&crc.to_le_bytes());
     assert_eq!(lost(&damaged, false), [(0, 63)]);
 }
 
@@ -137,7 +137,7 @@ fn blocks_that_do_not_decode_are_lost_if_salvage_decodes() {
     let (mut file, chunk) = numbers(Profile::Fast);
     file[chunk.blocks[5].bytes.start..][..2].fill(0xFF); // codes in tier 2
     chunk.seal_block(&mut file, 5);
-    seal_chunk(&mut file, chunk.place.bytes.start);
+    seal_chunk(&mut file, chunk.location.bytes.start);
     let sealed = file.clone();
     file[chunk.blocks[1].bytes.start + 9] ^= 1;
     assert_eq!(lost(&file, false), [(8, 15)]);
@@ -167,7 +167,7 @@ fn what_is_left_of_a_chunk_means_something_if_salvage_decodes() {
     assert_eq!(lost(&damaged, true), [lost_samples]);
     file[chunk.blocks[1].bytes.start] = 2;
     chunk.seal_block(&mut file, 1);
-    seal_chunk(&mut file, chunk.place.bytes.start);
+    seal_chunk(&mut file, chunk.location.bytes.start);
     damage(&mut file);
     assert_eq!(lost(&file, false), [lost_samples]);
     assert_eq!(lost(&file, true), [(0, 399)]);

@@ -3,7 +3,7 @@
 use super::check_values;
 use crate::common::Table;
 use crate::common::blocked::{BlockedChunk, blocked_chunks};
-use crate::common::damage::{ChunkPlace, Damage, chunks, regions};
+use crate::common::damage::{ChunkLocation, Damage, chunks, regions};
 use crate::common::files::FilePlan;
 use crate::support::intact::assert_intact;
 use std::io;
@@ -13,11 +13,11 @@ use tensilo::salvage::{LostSamples, RewriteOptions, SalvageOptions, Salvaged, UN
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
 use tensilo::{Reader, WriterOptions};
-use tensilo_testing::{Random, asked};
+use tensilo_testing::{Random, env_or};
 
 /// Returns how many damaged files the long test makes; for a release some thousands.
 fn file_count() -> u64 {
-    asked("TENSILO_SALVAGE_FILES", 300)
+    env_or("TENSILO_SALVAGE_FILES", 300)
 }
 
 /// Checks a salvaged file against the intact one.
@@ -25,15 +25,15 @@ fn check_salvaged(salvaged: &Salvaged, intact: &[u8], damaged: &[u8], table: &Ta
     let reader = &salvaged.reader;
     assert_eq!(reader.schema(), &table.schema);
     assert!(reader.sample_count() <= table.sample_count as u64);
-    let is_left = |chunk: &&ChunkPlace| damaged.get(chunk.bytes.clone()) == Some(&intact[chunk.bytes.clone()]);
-    let places = chunks(intact);
-    let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    let is_left = |chunk: &&ChunkLocation| damaged.get(chunk.bytes.clone()) == Some(&intact[chunk.bytes.clone()]);
+    let locations = chunks(intact);
+    let left: Vec<&ChunkLocation> = locations.iter().filter(is_left).collect();
     let in_blocks = blocked_chunks(intact);
-    let damaged_chunks: Vec<&BlockedChunk> = in_blocks.iter().filter(|chunk| !is_left(&&chunk.place)).collect();
+    let damaged_chunks: Vec<&BlockedChunk> = in_blocks.iter().filter(|chunk| !is_left(&&chunk.location)).collect();
     for (column, (name, lost)) in salvaged.losses.columns.iter().enumerate() {
         assert_eq!(*name, table.schema.columns[column].name);
         let chunks = left.iter().filter(|c| c.column == column).map(|c| c.samples.clone());
-        let damaged_chunks = damaged_chunks.iter().filter(|chunk| chunk.place.column == column);
+        let damaged_chunks = damaged_chunks.iter().filter(|chunk| chunk.location.column == column);
         let samples = damaged_chunks.flat_map(|chunk| chunk.samples_left(intact, damaged));
         let left: Vec<Range<u64>> = chunks.chain(samples.map(|i| i..i + 1)).collect();
         check_losses(lost, &left, reader.sample_count());
@@ -59,38 +59,38 @@ fn check_rewritten(salvaged: &Salvaged, table: &Table) {
         let summary = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory");
         summary.sink.0
     };
-    let mut due = table.head(salvaged.reader.sample_count() as usize);
+    let mut expected = table.head(salvaged.reader.sample_count() as usize);
     for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
-        due.schema.columns[column].nullable |= !lost.is_empty();
-        let of_lost = (0..).zip(&mut due.columns[column]).filter(|(i, _)| lost.contains(*i));
+        expected.schema.columns[column].nullable |= !lost.is_empty();
+        let of_lost = (0..).zip(&mut expected.columns[column]).filter(|(i, _)| lost.contains(*i));
         of_lost.for_each(|(_, sample)| *sample = None);
     }
-    check_file(&written(RewriteOptions::new()), &due, salvaged.reader.file_id());
+    check_file(&written(RewriteOptions::new()), &expected, salvaged.reader.file_id());
     let lost = salvaged.losses.of_all();
-    let mut due = Table { schema: table.schema.clone(), sample_count: lost.intact_count() as usize, ..due };
-    for samples in &mut due.columns {
+    let mut expected = Table { schema: table.schema.clone(), sample_count: lost.intact_count() as usize, ..expected };
+    for samples in &mut expected.columns {
         let left = (0..).zip(samples.drain(..)).filter(|(i, _)| !lost.contains(*i));
         *samples = left.map(|(_, sample)| sample).collect();
     }
-    check_file(&written(RewriteOptions::new().leave_out(true)), &due, salvaged.reader.file_id());
+    check_file(&written(RewriteOptions::new().drop_lost(true)), &expected, salvaged.reader.file_id());
 }
 
-fn check_file(file: &[u8], due: &Table, old_id: FileId) {
+fn check_file(file: &[u8], expected: &Table, old_id: FileId) {
     assert_intact(&InMemory(file));
     let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
     assert_ne!(reader.file_id(), old_id);
     let mut schema = reader.schema().clone();
     schema.columns.iter_mut().for_each(|column| drop(column.metadata.remove(UNCONFIRMED)));
-    assert_eq!((&schema, reader.sample_count()), (&due.schema, due.sample_count as u64));
-    for column in 0..due.columns.len() {
-        check_values(&reader, column, &LostSamples::default(), due);
+    assert_eq!((&schema, reader.sample_count()), (&expected.schema, expected.sample_count as u64));
+    for column in 0..expected.columns.len() {
+        check_values(&reader, column, &LostSamples::default(), expected);
     }
 }
 
 /// Whether anything that tells the schema is as it was.
-fn tells_its_schema(intact: &[u8], damaged: &[u8]) -> bool {
-    let places = regions(intact, &[b"\x89TSL", b"TSLF"]);
-    places.iter().any(|place| damaged.get(place.clone()) == Some(&intact[place.clone()]))
+fn has_intact_schema(intact: &[u8], damaged: &[u8]) -> bool {
+    let locations = regions(intact, &[b"\x89TSL", b"TSLF"]);
+    locations.iter().any(|location| damaged.get(location.clone()) == Some(&intact[location.clone()]))
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
                 check_rewritten(&salvaged, &table);
             }
             Err(error) => {
-                assert!(!tells_its_schema(&intact, &damaged), "file {seed}: {error}");
+                assert!(!has_intact_schema(&intact, &damaged), "file {seed}: {error}");
                 counts[1] += 1;
             }
         }
@@ -166,7 +166,8 @@ fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
         let mut garbage = intact.clone();
         bad.iter().for_each(|bad| garbage[bad.clone()].fill(0xA5));
         for chunk in blocked_chunks(&intact) {
-            let is_bad = |bad: &Range<usize>| bad.start < chunk.place.bytes.end && chunk.place.bytes.start < bad.end;
+            let is_bad =
+                |bad: &Range<usize>| bad.start < chunk.location.bytes.end && chunk.location.bytes.start < bad.end;
             if bad.iter().any(is_bad) {
                 garbage[chunk.blocks[0].bytes.start - 1] ^= 0xFF; // of the checksum of the front
             }

@@ -44,7 +44,7 @@ fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
 #[test]
 fn a_page_of_the_index_counts_samples_that_nothing_else_counts() {
     let mut file = numbers(50, u64::MAX, 1);
-    regions(&file, &[b"TSLF", b"TSLE"]).into_iter().for_each(|place| file[place].fill(0));
+    regions(&file, &[b"TSLF", b"TSLE"]).into_iter().for_each(|location| file[location].fill(0));
     let chunks = regions(&file, &[b"TSLC"]);
     file[chunks[49].clone()].fill(0);
     let of = |file: &[u8]| {
@@ -54,7 +54,7 @@ fn a_page_of_the_index_counts_samples_that_nothing_else_counts() {
         (salvaged.reader.sample_count(), lost.ranges().iter().map(|range| (range.start, range.end)).collect::<Vec<_>>())
     };
     assert_eq!(of(&file), (50, vec![(49, 50)]));
-    regions(&file, &[b"TSLI"]).into_iter().for_each(|place| file[place].fill(0));
+    regions(&file, &[b"TSLI"]).into_iter().for_each(|location| file[location].fill(0));
     assert_eq!(of(&file), (49, vec![]));
 }
 
@@ -62,10 +62,10 @@ fn a_page_of_the_index_counts_samples_that_nothing_else_counts() {
 fn the_end_of_a_file_that_was_not_finished_is_not_known() {
     let file = numbers(10, 5, 1);
     let trailers = regions(&file, &[b"TSLE"]);
-    for (trailer, due) in [(0, 5), (1, 10)] {
+    for (trailer, expected) in [(0, 5), (1, 10)] {
         let committed = &file[..trailers[trailer].end];
         let salvaged = salvage_file(committed);
-        assert_eq!((salvaged.reader.sample_count(), salvaged.committed_samples), (due, Some(due)));
+        assert_eq!((salvaged.reader.sample_count(), salvaged.committed_samples), (expected, Some(expected)));
         assert!(salvaged.losses.is_empty() && !salvaged.end_is_known && !salvaged.reader.is_finished());
     }
     assert!(salvage_file(&file).end_is_known);

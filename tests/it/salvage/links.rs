@@ -120,12 +120,12 @@ fn check_all_sets(common: usize) {
     let twin: Vec<u32> = (0..CHUNKS).map(|chunk| if chunk < common { 1 } else { 2 }).collect();
     let (file, other) = (file_of(&own, &[]), file_of(&twin, &[]));
     assert_eq!(file.len(), other.len());
-    let places = chunks(&file);
+    let locations = chunks(&file);
     for set in 1..1_u32 << (CHUNKS - common) {
         let is_foreign: Vec<bool> = (0..CHUNKS).map(|i| i >= common && set >> (i - common) & 1 == 1).collect();
         let mut mixed = file.clone();
-        for (place, _) in places.iter().zip(&is_foreign).filter(|(_, foreign)| **foreign) {
-            mixed[place.bytes.clone()].copy_from_slice(&other[place.bytes.clone()]);
+        for (location, _) in locations.iter().zip(&is_foreign).filter(|(_, foreign)| **foreign) {
+            mixed[location.bytes.clone()].copy_from_slice(&other[location.bytes.clone()]);
         }
         let salts: Vec<u32> = is_foreign.iter().map(|foreign| if *foreign { 2 } else { 1 }).collect();
         for index in Index::ALL {
@@ -152,8 +152,8 @@ fn check(file: &[u8], index: Index, is_foreign: &[bool], salts: &[u32], common: 
     }
     let fates = fates(&salvage_file(file), salts, &context);
     if index == Index::Intact {
-        let due = is_foreign.iter().map(|foreign| if *foreign { Fate::Lost } else { Fate::Confirmed });
-        assert!(due.eq(fates), "{context}");
+        let expected = is_foreign.iter().map(|foreign| if *foreign { Fate::Lost } else { Fate::Confirmed });
+        assert!(expected.eq(fates), "{context}");
         return;
     }
     assert!(!fates.contains(&Fate::Confirmed), "{context}: nothing confirms them");
@@ -201,13 +201,13 @@ fn nor_of_one_with_a_common_beginning() {
 
 /// One chunk in the middle, of which the header, the index and the end say nothing.
 #[test]
-fn a_chunk_that_both_neighbours_contradict_is_lost_alone() {
+fn only_the_chunk_that_both_neighbours_contradict_is_lost() {
     let (mut file, twin) = (file_of(&[1; CHUNKS], &[]), file_of(&[2; CHUNKS], &[]));
-    let places = chunks(&file);
-    let place = places[2].bytes.clone();
-    file[place.clone()].copy_from_slice(&twin[place]);
+    let locations = chunks(&file);
+    let location = locations[2].bytes.clone();
+    file[location.clone()].copy_from_slice(&twin[location]);
     let end = regions(&file, &[b"TSLI"])[0].start;
-    let without_header = [vec![0; places[0].bytes.start], file[places[0].bytes.start..].to_vec()].concat();
+    let without_header = [vec![0; locations[0].bytes.start], file[locations[0].bytes.start..].to_vec()].concat();
     for (damaged, has_index) in [(file[..end].to_vec(), false), (without_header, true)] {
         let salvaged = salvage_file(&damaged);
         let fates = fates(&salvaged, &[1, 1, 2, 1, 1, 1], "one chunk");
@@ -224,8 +224,8 @@ fn a_commit_of_an_older_file_after_the_end_is_not_an_append() {
     let end = regions(&new, &[b"TSLE"])[1].end;
     let mixed = [&new[..end], &old[end..]].concat();
     let salvaged = salvage_file(&mixed);
-    let due = [[Fate::Confirmed; 4].as_slice(), &[Fate::Lost; 2]].concat();
-    assert_eq!(fates(&salvaged, &[1; CHUNKS], "an old commit"), due);
+    let expected = [[Fate::Confirmed; 4].as_slice(), &[Fate::Lost; 2]].concat();
+    assert_eq!(fates(&salvaged, &[1; CHUNKS], "an old commit"), expected);
     assert_eq!((salvaged.committed_samples, salvaged.end_is_known), (Some(4 * SAMPLES), false));
     assert_eq!(salvaged.reader.sample_count(), 4 * SAMPLES);
     // its trailer is lost, too: this looks like an append that has not committed, but does not

@@ -13,8 +13,8 @@ use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, Writer
 /// returns the losses.
 fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
     let mut file = numbers(sample_count, u64::MAX, 0);
-    let places = chunks(&file);
-    lost.iter().for_each(|&i| file[places[i as usize].bytes.end - 1] ^= 1);
+    let locations = chunks(&file);
+    lost.iter().for_each(|&i| file[locations[i as usize].bytes.end - 1] ^= 1);
     let salvaged = salvage_file(&file);
     salvaged.losses.of(&["x"]).expect("a column")
 }
@@ -27,11 +27,11 @@ proptest! {
     fn losses_and_policies_agree_with_a_set_of_lost_samples(
         sample_count in 1..60_u64,
         flips in prop::collection::vec(0..60_u64, 0..60),
-        asked in prop::collection::vec(0..60_u64, 0..40),
+        requested in prop::collection::vec(0..60_u64, 0..40),
     ) {
         let lost: BTreeSet<u64> = flips.into_iter().filter(|&i| i < sample_count).collect();
         let intact: Vec<u64> = (0..sample_count).filter(|i| !lost.contains(i)).collect();
-        let asked: Vec<u64> = asked.into_iter().filter(|&i| i < sample_count).collect();
+        let requested: Vec<u64> = requested.into_iter().filter(|&i| i < sample_count).collect();
         let found = lost_samples(sample_count, &lost);
         prop_assert_eq!(found.ranges().iter().flat_map(Clone::clone).collect::<BTreeSet<_>>(), lost.clone());
         prop_assert!(found.ranges().windows(2).all(|pair| pair[0].end < pair[1].start));
@@ -45,21 +45,21 @@ proptest! {
             prop_assert_eq!(found.intact(n as u64), intact.get(n).copied());
         }
         let mut out = vec![7];
-        let first_lost = asked.iter().find(|i| lost.contains(i));
-        match found.resolve(&asked, OnLoss::Error, &mut out) {
-            Ok(()) => prop_assert!(first_lost.is_none() && out == asked),
+        let first_lost = requested.iter().find(|i| lost.contains(i));
+        match found.resolve(&requested, OnLoss::Error, &mut out) {
+            Ok(()) => prop_assert!(first_lost.is_none() && out == requested),
             Err(error) => {
                 prop_assert!(error.samples().is_some_and(|samples| samples.contains(first_lost.expect("a lost one"))));
                 prop_assert_eq!(&out, &[7]);
             }
         }
-        found.resolve(&asked, OnLoss::Skip, &mut out).expect("skipping never fails");
-        prop_assert_eq!(&out, &asked.iter().copied().filter(|i| !lost.contains(i)).collect::<Vec<_>>());
-        let substituted = found.resolve(&asked, OnLoss::Substitute, &mut out);
+        found.resolve(&requested, OnLoss::Skip, &mut out).expect("skipping never fails");
+        prop_assert_eq!(&out, &requested.iter().copied().filter(|i| !lost.contains(i)).collect::<Vec<_>>());
+        let substituted = found.resolve(&requested, OnLoss::Substitute, &mut out);
         prop_assert_eq!(substituted.is_ok(), first_lost.is_none() || !intact.is_empty());
         if substituted.is_ok() {
-            prop_assert_eq!(out.len(), asked.len());
-            for (&i, &read) in asked.iter().zip(&out) {
+            prop_assert_eq!(out.len(), requested.len());
+            for (&i, &read) in requested.iter().zip(&out) {
                 let is_right = if lost.contains(&i) { intact.contains(&read) } else { read == i };
                 prop_assert!(is_right, "{} for {}", read, i);
             }
@@ -82,11 +82,11 @@ fn losses_of_several_columns_add_up() {
     (0..50_u64)
         .for_each(|i| writer.push(&[Value::tensor(&[i]), Value::tensor(&[i]), Value::tensor(&[i])]).expect("a sample"));
     let mut file = writer.into_bytes().expect("a file");
-    for place in chunks(&file)
+    for location in chunks(&file)
         .into_iter()
-        .filter(|place| [(0, 10), (1, 20), (1, 40)].contains(&(place.column, place.samples.start)))
+        .filter(|location| [(0, 10), (1, 20), (1, 40)].contains(&(location.column, location.samples.start)))
     {
-        file[place.bytes.start + 64] ^= 0x80;
+        file[location.bytes.start + 64] ^= 0x80;
     }
     let salvaged = salvage_file(&file);
     let of = |columns: &[&str]| salvaged.losses.of(columns).map(|lost| lost.ranges().to_vec());

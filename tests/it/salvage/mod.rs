@@ -26,12 +26,12 @@ fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Tabl
     let schema = &table.schema.columns[column];
     let mut cursor = reader.column_at(column).expect("a column").cursor();
     for i in 0..reader.sample_count() {
-        let due = &table.columns[column][i as usize];
+        let expected = &table.columns[column][i as usize];
         match cursor.read(i) {
             Ok(sample) => {
-                assert_eq!(sample.is_null(), due.is_none(), "sample {i}");
-                assert_eq!(sample.shape(), full_shape(schema, due), "sample {i}");
-                assert_eq!(sample.bytes(), stored_bytes(schema, due), "sample {i}");
+                assert_eq!(sample.is_null(), expected.is_none(), "sample {i}");
+                assert_eq!(sample.shape(), full_shape(schema, expected), "sample {i}");
+                assert_eq!(sample.bytes(), stored_bytes(schema, expected), "sample {i}");
                 assert!(!lost.contains(i), "sample {i} was read and is lost");
             }
             Err(error) => {

@@ -3,7 +3,7 @@
 use super::salvage_file;
 use crate::common::blocked::blocked_chunks;
 use crate::common::config;
-use crate::common::damage::{ChunkPlace, Damage, chunks, seal_chunk};
+use crate::common::damage::{ChunkLocation, Damage, chunks, seal_chunk};
 use crate::common::plan::options;
 use crate::nested::check::check_file;
 use crate::nested::model::{Entry, Plan, arbitrary_plan, entries_of, entry_of, push_all, with_all_extents};
@@ -71,16 +71,18 @@ impl std::fmt::Debug for Lists {
 /// Checks that exactly the samples of damaged chunks and blocks are lost, and that all others read
 /// right.
 fn check_salvaged(salvaged: &Salvaged, lists: &Lists, intact: &[u8], damaged: &[u8]) {
-    let places = chunks(intact);
-    let is_left = |place: &&ChunkPlace| damaged.get(place.bytes.clone()) == Some(&intact[place.bytes.clone()]);
-    let left: Vec<&ChunkPlace> = places.iter().filter(is_left).collect();
+    let locations = chunks(intact);
+    let is_left =
+        |location: &&ChunkLocation| damaged.get(location.bytes.clone()) == Some(&intact[location.bytes.clone()]);
+    let left: Vec<&ChunkLocation> = locations.iter().filter(is_left).collect();
     let in_blocks = blocked_chunks(intact);
     for (number, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
-        let of_column: Vec<_> = left.iter().filter(|place| place.column == number).collect();
-        let damaged_chunks = in_blocks.iter().filter(|chunk| chunk.place.column == number && !is_left(&&chunk.place));
+        let of_column: Vec<_> = left.iter().filter(|location| location.column == number).collect();
+        let damaged_chunks =
+            in_blocks.iter().filter(|chunk| chunk.location.column == number && !is_left(&&chunk.location));
         let in_blocks: Vec<u64> = damaged_chunks.flat_map(|chunk| chunk.samples_left(intact, damaged)).collect();
         for i in 0..salvaged.reader.sample_count() {
-            let is_left = of_column.iter().any(|place| place.samples.contains(&i)) || in_blocks.contains(&i);
+            let is_left = of_column.iter().any(|location| location.samples.contains(&i)) || in_blocks.contains(&i);
             assert_eq!(lost.contains(i), !is_left, "sample {i}");
         }
         check_column(&salvaged.reader, number, lost, &lists.plans[number], &lists.samples[number]);
@@ -99,27 +101,28 @@ fn check_column(reader: &Reader, number: usize, lost: &LostSamples, plan: &Plan,
     let (mut left, mut buffer) = (Vec::new(), ColumnBuffer::new());
     lost.resolve(&all, OnLoss::Skip, &mut left).expect("skipping never fails");
     cursor.gather_into(&left, &mut buffer).expect("what is not lost");
-    let due: Vec<Entry> = left.iter().map(|&i| samples[i as usize].clone()).collect();
-    assert_eq!(entries_of(plan, &buffer), due);
+    let expected: Vec<Entry> = left.iter().map(|&i| samples[i as usize].clone()).collect();
+    assert_eq!(entries_of(plan, &buffer), expected);
 }
 
 /// Writes the remaining samples to new files: with nulls for the lost samples, and without them.
 fn check_rewritten(salvaged: &Salvaged, lists: &Lists) {
     let count = salvaged.reader.sample_count();
     let all_lost = salvaged.losses.of_all();
-    for leave_out in [false, true] {
-        let options = RewriteOptions::new().leave_out(leave_out);
+    for drop_lost in [false, true] {
+        let options = RewriteOptions::new().drop_lost(drop_lost);
         let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
         assert_intact(&InMemory(&written));
-        let (mut plans, mut due) = (lists.plans.clone(), Vec::new());
+        let (mut plans, mut expected) = (lists.plans.clone(), Vec::new());
         for ((plan, samples), (_, lost)) in plans.iter_mut().zip(&lists.samples).zip(&salvaged.losses.columns) {
             let sample = |i: u64| if lost.contains(i) { Entry::Null } else { samples[i as usize].clone() };
-            let is_left = |i: &u64| !leave_out || !all_lost.contains(*i);
-            due.push((0..count).filter(is_left).map(sample).collect::<Vec<Entry>>());
-            plan.nullable[0] |= !leave_out && !lost.is_empty();
+            let is_left = |i: &u64| !drop_lost || !all_lost.contains(*i);
+            expected.push((0..count).filter(is_left).map(sample).collect::<Vec<Entry>>());
+            plan.nullable[0] |= !drop_lost && !lost.is_empty();
         }
         let reader = Reader::from_bytes(written).expect("a whole file");
-        let columns: Vec<(&Plan, &[Entry])> = plans.iter().zip(&due).map(|(plan, due)| (plan, &due[..])).collect();
+        let columns: Vec<(&Plan, &[Entry])> =
+            plans.iter().zip(&expected).map(|(plan, expected)| (plan, &expected[..])).collect();
         check_file(&reader, &columns);
     }
 }
@@ -168,14 +171,14 @@ fn each_byte_of_a_chunk_costs_its_samples_and_no_others() {
     let lists = struct_of_two();
     let intact = lists.write(&options().chunk_bytes(100));
     for number in 0..lists.plans.len() {
-        let place = chunks(&intact).into_iter().filter(|place| place.column == number).nth(1).expect("chunks");
-        for at in place.bytes.clone() {
+        let location = chunks(&intact).into_iter().filter(|location| location.column == number).nth(1).expect("chunks");
+        for at in location.bytes.clone() {
             let mut damaged = intact.clone();
             damaged[at] ^= 0x10;
             let salvaged = salvage_file(&damaged);
             for (column, (_, lost)) in salvaged.losses.columns.iter().enumerate() {
-                let due = if column == number { vec![place.samples.clone()] } else { Vec::new() };
-                assert_eq!(lost.ranges(), due, "column {column}, byte {at} of {:?}", place.bytes);
+                let expected = if column == number { vec![location.samples.clone()] } else { Vec::new() };
+                assert_eq!(lost.ranges(), expected, "column {column}, byte {at} of {:?}", location.bytes);
             }
             if at % 16 == 0 {
                 check_salvaged(&salvaged, &lists, &intact, &damaged);
@@ -192,24 +195,24 @@ fn chunks_that_do_not_decode_are_lost_if_salvage_decodes() {
     let intact = lists.write(&WriterOptions::new().profile(tensilo::Profile::Raw).chunk_bytes(100));
     let mut lost_count = 0;
     for number in 0..lists.plans.len() {
-        let place = chunks(&intact).into_iter().find(|place| place.column == number).expect("a chunk");
-        for at in place.bytes.start + 64..place.bytes.end {
+        let location = chunks(&intact).into_iter().find(|location| location.column == number).expect("a chunk");
+        for at in location.bytes.start + 64..location.bytes.end {
             let mut damaged = intact.clone();
             damaged[at] ^= 0x81;
-            seal_chunk(&mut damaged, place.bytes.start);
+            seal_chunk(&mut damaged, location.bytes.start);
             let Ok(salvaged) = salvage(InMemory(damaged), SalvageOptions::new().decode(true)) else {
                 continue; // an encoding of a newer release
             };
             let lost = &salvaged.losses.columns[number].1;
-            assert!(lost.is_empty() || lost.ranges() == [place.samples.clone()], "byte {at}: {lost:?}");
+            assert!(lost.is_empty() || lost.ranges() == [location.samples.clone()], "byte {at}: {lost:?}");
             assert!(salvaged.losses.columns[1 - number].1.is_empty());
             lost_count += lost.count();
             // what is not lost can be read and written again, whatever it is
             let mut buffer = ColumnBuffer::new();
             let left: Vec<u64> = (0..40).filter(|i| !lost.contains(*i)).collect();
             salvaged.reader.column_at(number).unwrap().cursor().gather_into(&left, &mut buffer).expect("intact");
-            for leave_out in [false, true] {
-                let options = RewriteOptions::new().leave_out(leave_out);
+            for drop_lost in [false, true] {
+                let options = RewriteOptions::new().drop_lost(drop_lost);
                 let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory");
                 assert_intact(&InMemory(&written.sink.0));
             }

@@ -33,8 +33,8 @@ fn samples_of_two_varying_dimensions_are_left_out() {
     file[damaged.expect("a chunk").bytes.start + 64] ^= 1;
     let salvaged = salvage_file(&file);
     assert_eq!(salvaged.losses.of_all().ranges().first(), Some(&(4..6)));
-    let leave_out = RewriteOptions::new().leave_out(true);
-    let written = salvaged.write_to(Stream(Vec::new()), &options, leave_out).expect("a copy");
+    let drop_lost = RewriteOptions::new().drop_lost(true);
+    let written = salvaged.write_to(Stream(Vec::new()), &options, drop_lost).expect("a copy");
     let reader = Reader::from_bytes(written.sink.0).expect("a file");
     let mut cursor = reader.column("ragged").expect("a column").cursor();
     for (at, i) in (0..4).chain(6..12).enumerate() {
@@ -56,18 +56,18 @@ fn casts_are_neither_done_again_nor_forgotten() {
     let mut file = writer.into_bytes().expect("a file");
     let facts =
         |file: &[u8]| Reader::from_bytes(file.to_vec()).expect("a file").column("x").expect("a column").facts().cast;
-    let due = facts(&file);
-    assert!(due.expect("a cast").max_rel_error > 0.0);
-    let place = chunks(&file)[2].clone();
-    file[place.bytes.start] ^= 1;
+    let expected = facts(&file);
+    assert!(expected.expect("a cast").max_rel_error > 0.0);
+    let location = chunks(&file)[2].clone();
+    file[location.bytes.start] ^= 1;
     let salvaged = salvage_file(&file);
-    for leave_out in [false, true] {
-        let options = RewriteOptions::new().leave_out(leave_out);
+    for drop_lost in [false, true] {
+        let options = RewriteOptions::new().drop_lost(drop_lost);
         let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
-        assert_eq!(facts(&written), due);
+        assert_eq!(facts(&written), expected);
         let reader = Reader::from_bytes(written.to_vec()).expect("a file");
         let bits = |reader: &Reader, i: u64| reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
-        let skipped = if leave_out { 10 } else { 0 };
+        let skipped = if drop_lost { 10 } else { 0 };
         for i in (0..20).chain(30..40) {
             let there = if i < 20 { i } else { i - skipped };
             let of_old = salvaged.reader.column("x").unwrap().cursor().read(i).unwrap().bytes().to_vec();
@@ -94,7 +94,7 @@ fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
     let entries = |count: usize| (0..count).map(|i| (i.to_string(), String::new())).collect::<Vec<_>>();
     // an entry has two lengths of 4 bytes
     let entry = 8 + UNCONFIRMED.len();
-    for (what, metadata, due) in [
+    for (what, metadata, expected) in [
         ("room for both ranges", room(entry + 10), Some("0..2, 3..5")),
         ("a byte less", room(entry + 9), Some("0..5")),
         ("room for one range", room(entry + 4), Some("0..5")),
@@ -113,7 +113,7 @@ fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
         let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new());
         let reader = Reader::from_bytes(written.expect(what).sink.0).expect("a file");
         let note = reader.schema().columns[0].metadata.get(UNCONFIRMED).cloned();
-        assert_eq!(note.as_deref(), due, "{what}");
+        assert_eq!(note.as_deref(), expected, "{what}");
     }
 }
 
@@ -147,8 +147,8 @@ fn bytes_that_change_after_they_were_checked_are_not_written_again() {
         let noticed = salvaged.reader.column("a").expect("a column").cursor().read(1).err();
         let is_checked = noticed.is_some_and(|error| error.rule() == Some("R-2.6"));
         assert_eq!(is_checked, verification == Verification::Always, "{verification:?}");
-        for leave_out in [false, true] {
-            let options = RewriteOptions::new().leave_out(leave_out);
+        for drop_lost in [false, true] {
+            let options = RewriteOptions::new().drop_lost(drop_lost);
             let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options);
             let error = written.expect_err("decayed");
             assert_eq!((error.rule(), error.samples()), (Some("R-2.6"), Some(0..20)), "{error}");

@@ -112,12 +112,12 @@ impl Twins {
     fn check(&self, mixed: &[u8], decode: bool) {
         let Ok(salvaged) = salvage(InMemory(mixed.to_vec()), SalvageOptions::new().decode(decode)) else { return };
         let found = checked_samples(&salvaged);
-        let differs = |due: &Samples| {
-            let columns = found.iter().zip(due).zip(&salvaged.unconfirmed.columns);
-            columns.into_iter().any(|((found, due), (_, unconfirmed))| {
+        let differs = |expected: &Samples| {
+            let columns = found.iter().zip(expected).zip(&salvaged.unconfirmed.columns);
+            columns.into_iter().any(|((found, expected), (_, unconfirmed))| {
                 (0..).zip(found).any(|(i, found): (usize, _)| {
                     let is_confirmed = !unconfirmed.contains(i as u64);
-                    is_confirmed && found.is_some() && found.as_ref() != due.get(i).and_then(Option::as_ref)
+                    is_confirmed && found.is_some() && found.as_ref() != expected.get(i).and_then(Option::as_ref)
                 })
             })
         };
@@ -145,12 +145,12 @@ fn checked_samples(salvaged: &Salvaged) -> Samples {
 
 /// Writes what is left, and checks that the metadata name what is not confirmed.
 fn check_rewritten(salvaged: &Salvaged, found: &Samples) {
-    for leave_out in [false, true] {
-        let options = RewriteOptions::new().leave_out(leave_out);
+    for drop_lost in [false, true] {
+        let options = RewriteOptions::new().drop_lost(drop_lost);
         let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).expect("memory").sink.0;
         assert_intact(&InMemory(&written));
         let reader = Reader::from_bytes(written).expect("a whole file");
-        let lost = if leave_out { salvaged.losses.of_all() } else { LostSamples::default() };
+        let lost = if drop_lost { salvaged.losses.of_all() } else { LostSamples::default() };
         let left: Vec<u64> = (0..salvaged.reader.sample_count()).filter(|i| !lost.contains(*i)).collect();
         assert_eq!(reader.sample_count(), left.len() as u64);
         let columns = samples_of(&reader).into_iter().zip(found).zip(&salvaged.unconfirmed.columns);
@@ -182,8 +182,8 @@ fn reordered(table: &Table) -> Table {
             }
         }
         let before = samples.clone();
-        for places in of_shape.into_values() {
-            places.iter().zip(places.iter().rev()).for_each(|(&to, &from)| samples[to] = before[from].clone());
+        for positions in of_shape.into_values() {
+            positions.iter().zip(positions.iter().rev()).for_each(|(&to, &from)| samples[to] = before[from].clone());
         }
     }
     other
@@ -248,16 +248,16 @@ proptest! {
         let salvaged = salvage(InMemory(mixed.clone()), SalvageOptions::new().decode(decode)).expect("a schema");
         let found = checked_samples(&salvaged);
         prop_assert!(salvaged.unconfirmed.is_empty() && salvaged.end_is_known);
-        for (found, due) in found.iter().zip(&twins.new_samples) {
-            prop_assert_eq!(found.len(), due.len());
-            for (found, due) in found.iter().zip(due) {
-                prop_assert!(found.is_none() || found == due);
+        for (found, expected) in found.iter().zip(&twins.new_samples) {
+            prop_assert_eq!(found.len(), expected.len());
+            for (found, expected) in found.iter().zip(expected) {
+                prop_assert!(found.is_none() || found == expected);
             }
         }
         if !mixed.windows(4).any(|bytes| bytes == b"TSLT") {
-            for place in chunks(&twins.new) {
-                if mixed[place.bytes.clone()] == twins.new[place.bytes.clone()] {
-                    prop_assert!(!salvaged.losses.columns[place.column].1.touches(&place.samples));
+            for location in chunks(&twins.new) {
+                if mixed[location.bytes.clone()] == twins.new[location.bytes.clone()] {
+                    prop_assert!(!salvaged.losses.columns[location.column].1.touches(&location.samples));
                 }
             }
         }
@@ -311,8 +311,8 @@ fn multiples(k: f32) -> Vec<u8> {
 /// The new file with the second chunk of the old one.
 fn with_stale_chunk() -> Vec<u8> {
     let (old, mut new) = (multiples(1.0), multiples(2.0));
-    let place = chunks(&new)[1].bytes.clone();
-    new[place.clone()].copy_from_slice(&old[place]);
+    let location = chunks(&new)[1].bytes.clone();
+    new[location.clone()].copy_from_slice(&old[location]);
     new
 }
 
@@ -395,11 +395,11 @@ fn the_facts_of_a_salvaged_file_are_those_of_its_confirmed_footer() {
     };
     let (new, old) = (file(100, 0.1), file(150, 0.7));
     let salvaged = salvage_file(&[&new[..], &old[new.len()..]].concat());
-    let due = Reader::from_bytes(new).expect("a file");
+    let expected = Reader::from_bytes(new).expect("a file");
     let cast = |reader: &Reader| reader.column("x").expect("a column").facts().cast.expect("a cast");
-    assert_ne!(cast(&due), cast(&Reader::from_bytes(old).expect("a file")));
-    assert_eq!(cast(&salvaged.reader), cast(&due));
-    assert_eq!(salvaged.reader.content_id(), due.content_id());
+    assert_ne!(cast(&expected), cast(&Reader::from_bytes(old).expect("a file")));
+    assert_eq!(cast(&salvaged.reader), cast(&expected));
+    assert_eq!(salvaged.reader.content_id(), expected.content_id());
     assert_eq!(salvaged.committed_samples, Some(150), "the stale footer is met");
 }
 
@@ -449,7 +449,7 @@ fn a_known_content_id_decides_what_is_confirmed() {
 
 /// The head is new, and front and some blocks are old. The checksums of the blocks are right.
 #[test]
-fn a_front_of_another_chunk_tells_nothing() {
+fn a_block_index_of_another_chunk_proves_nothing() {
     let file = |salt: u64| {
         let values: Vec<u32> = (0..64 * 256).map(|i| tensilo_testing::mix(salt, i) as u32).collect();
         let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
@@ -459,8 +459,8 @@ fn a_front_of_another_chunk_tells_nothing() {
         writer.into_bytes().expect("a file")
     };
     let (old, mut new) = (file(1), file(2));
-    let place = chunks(&new)[0].bytes.clone();
-    let stale = place.start + 64..place.start + 30_000;
+    let location = chunks(&new)[0].bytes.clone();
+    let stale = location.start + 64..location.start + 30_000;
     new[stale.clone()].copy_from_slice(&old[stale]);
     for decode in [false, true] {
         let salvaged = salvage(InMemory(new.clone()), SalvageOptions::new().decode(decode)).expect("a schema");
@@ -493,9 +493,11 @@ fn chunks_of_a_stale_table_are_lost() {
         let found = checked_samples(&salvaged);
         assert!(salvaged.losses.of_all().count() > 0 && salvaged.unconfirmed.is_empty());
         for (i, sample) in (0..).zip(&found[0]) {
-            let due = text(i);
+            let expected = text(i);
             assert!(
-                sample.as_ref().is_none_or(|found| *found == format!("false {:?} {:?}", [due.len()], due.as_bytes()))
+                sample
+                    .as_ref()
+                    .is_none_or(|found| *found == format!("false {:?} {:?}", [expected.len()], expected.as_bytes()))
             );
         }
     }

@@ -7,18 +7,18 @@
 mod files;
 
 use crate::support::positional::Positional;
-use files::{Refused, Row};
+use files::{Refusal, Row};
 use std::time::{Duration, Instant};
 use tensilo::nested::List;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::{InMemory, Source};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnBuffer, Error, ErrorKind, OpenOptions, Verification};
-use tensilo_testing::{Alone, alone};
+use tensilo_testing::{ExclusiveTest, exclusive_test};
 
-const MOST_TIME: Duration = Duration::from_millis(10);
-const TOO_LONG: Duration = Duration::from_millis(100);
-const MOST_BYTES: usize = 16 << 20;
+const EXPECTED_TIME: Duration = Duration::from_millis(10);
+const MAX_TIME: Duration = Duration::from_millis(100);
+const MAX_PEAK_BYTES: usize = 16 << 20;
 
 fn rule(error: &Error) -> &'static str {
     match error.kind() {
@@ -37,7 +37,7 @@ fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
 
 /// Asks everything of a file; returns the rule that opening names, or the first that reading does.
 fn walk<S: Source + 'static>(source: S, verification: Verification) -> (Option<&'static str>, Option<&'static str>) {
-    let options = OpenOptions::new().verification(verification).max_chunk_bytes(MOST_BYTES as u32 / 16);
+    let options = OpenOptions::new().verification(verification).max_chunk_bytes(MAX_PEAK_BYTES as u32 / 16);
     let reader = match options.open(source) {
         Ok(reader) => reader,
         Err(error) => return (Some(rule(&error)), None),
@@ -98,7 +98,7 @@ fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
     let columns = salvaged.reader.columns().zip(&salvaged.losses.columns);
     columns.take(4).find_map(|(column, (_, lost))| {
         let mut cursor = column.cursor();
-        let is_small = |i: &u64| column.chunk_of(*i).is_ok_and(|chunk| chunk.raw_bytes <= MOST_BYTES as u64 / 16);
+        let is_small = |i: &u64| column.chunk_of(*i).is_ok_and(|chunk| chunk.raw_bytes <= MAX_PEAK_BYTES as u64 / 16);
         let left = (0..column.sample_count().min(100)).filter(|i| !lost.contains(*i));
         let is_nested = !column.schema().levels.is_empty();
         let mut read = |i| if is_nested { cursor.read_list(i).err() } else { cursor.read(i).err() };
@@ -107,15 +107,15 @@ fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
 }
 
 /// The least time and the peak memory of some runs of `work`.
-fn cost<T>(alone: &Alone, work: impl Fn() -> T) -> (T, Duration, usize) {
+fn cost<T>(exclusive_test: &ExclusiveTest, work: impl Fn() -> T) -> (T, Duration, usize) {
     let run = || {
         let start = Instant::now();
-        let (result, peak) = alone.peak_bytes(&work);
+        let (result, peak) = exclusive_test.peak_bytes(&work);
         (result, start.elapsed(), peak)
     };
     let (mut result, mut time, mut peak) = run();
     for _ in 0..20 {
-        if time < MOST_TIME / 2 {
+        if time < EXPECTED_TIME / 2 {
             break;
         }
         let (again, elapsed, bytes) = run();
@@ -125,39 +125,39 @@ fn cost<T>(alone: &Alone, work: impl Fn() -> T) -> (T, Duration, usize) {
 }
 
 /// Returns the problems with a row.
-fn check(alone: &Alone, row: &Row) -> Vec<String> {
+fn check(exclusive_test: &ExclusiveTest, row: &Row) -> Vec<String> {
     let Row { name, file, refused } = row;
     let mut problems = Vec::new();
     let mut slowest = (Duration::ZERO, 0);
     let mut measured = |what: &str, time: Duration, peak: usize| {
         slowest = (slowest.0.max(time), slowest.1.max(peak));
-        if time > TOO_LONG || peak > MOST_BYTES {
+        if time > MAX_TIME || peak > MAX_PEAK_BYTES {
             problems.push(format!("{name}: {what} takes {time:?} and {peak} bytes"));
         }
     };
     let shared = Shared::from(file.as_slice()); // which the reader keeps
-    let (in_memory, time, peak) = cost(alone, || walk(InMemory(shared.clone()), Verification::FirstTouch));
+    let (in_memory, time, peak) = cost(exclusive_test, || walk(InMemory(shared.clone()), Verification::FirstTouch));
     measured("reading", time, peak);
-    let (by_position, time, peak) = cost(alone, || walk(Positional(shared.clone()), Verification::Always));
+    let (by_position, time, peak) = cost(exclusive_test, || walk(Positional(shared.clone()), Verification::Always));
     measured("reading by position", time, peak);
-    let (_, time, peak) = cost(alone, || walk(Positional(shared.clone()), Verification::Never));
+    let (_, time, peak) = cost(exclusive_test, || walk(Positional(shared.clone()), Verification::Never));
     measured("reading without checks", time, peak);
-    let (shallow, time, peak) = cost(alone, || verify_rule(&Positional(file), false));
+    let (shallow, time, peak) = cost(exclusive_test, || verify_rule(&Positional(file), false));
     measured("verifying by position", time, peak);
-    let (deep, time, peak) = cost(alone, || verify_rule(&InMemory(file), true));
+    let (deep, time, peak) = cost(exclusive_test, || verify_rule(&InMemory(file), true));
     measured("decoding", time, peak);
-    let (wrong, peak) = alone.peak_bytes(|| salvage_and_read(&shared, true));
+    let (wrong, peak) = exclusive_test.peak_bytes(|| salvage_and_read(&shared, true));
     // salvage refuses nothing, but looks through the whole file: it may take its time
     measured("salvaging", Duration::ZERO, peak);
     let (opening, reading) = in_memory;
     print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
     let found = match *refused {
-        Refused::Opening(_) => Refused::Opening(opening.unwrap_or("nothing")),
-        Refused::Verifying(_) => Refused::Verifying(shallow.unwrap_or("nothing")),
-        Refused::Decoding(_) => Refused::Decoding(deep.unwrap_or("nothing")),
-        Refused::Reading(..) => Refused::Reading(deep.unwrap_or("nothing"), reading.unwrap_or("nothing")),
+        Refusal::Opening(_) => Refusal::Opening(opening.unwrap_or("nothing")),
+        Refusal::Verifying(_) => Refusal::Verifying(shallow.unwrap_or("nothing")),
+        Refusal::Decoding(_) => Refusal::Decoding(deep.unwrap_or("nothing")),
+        Refusal::Reading(..) => Refusal::Reading(deep.unwrap_or("nothing"), reading.unwrap_or("nothing")),
     };
-    if found != *refused || by_position != in_memory || opening.is_some() != matches!(refused, Refused::Opening(_)) {
+    if found != *refused || by_position != in_memory || opening.is_some() != matches!(refused, Refusal::Opening(_)) {
         problems.push(format!("{name}: {refused} is due, found is {found}, by position {by_position:?}"));
     }
     if opening.is_some() && (shallow.is_none() || deep.is_none()) {
@@ -169,10 +169,10 @@ fn check(alone: &Alone, row: &Row) -> Vec<String> {
 
 /// Checks the builder: a file that it builds without a fault is intact. Some of these files are
 /// much larger when decoded.
-fn check_intact(alone: &Alone, (name, file): &(&str, Vec<u8>)) -> Vec<String> {
-    let (rule, time, peak) = cost(alone, || verify_rule(&InMemory(file.as_slice()), true));
+fn check_intact(exclusive_test: &ExclusiveTest, (name, file): &(&str, Vec<u8>)) -> Vec<String> {
+    let (rule, time, peak) = cost(exclusive_test, || verify_rule(&InMemory(file.as_slice()), true));
     print_row(name, file, "nothing: it is intact", time, peak);
-    let is_right = rule.is_none() && time < TOO_LONG && peak < MOST_BYTES;
+    let is_right = rule.is_none() && time < MAX_TIME && peak < MAX_PEAK_BYTES;
     (!is_right).then(|| format!("{name}: {rule:?}, {time:?}, {peak} bytes")).into_iter().collect()
 }
 
@@ -184,10 +184,10 @@ fn print_row(name: &str, file: &[u8], refused: &str, time: Duration, peak: usize
 /// One test, so that nothing else is at work while time and memory are measured.
 #[test]
 fn small_files_that_are_built_to_hurt_are_refused_at_once() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     println!("{:<58} {:>9} {:<46} {:>9} {:>9}", "file", "bytes", "refused by", "ms", "MiB");
-    let mut problems: Vec<String> = files::all().iter().flat_map(|row| check(&alone, row)).collect();
-    problems.extend(files::intact().iter().flat_map(|file| check_intact(&alone, file)));
+    let mut problems: Vec<String> = files::all().iter().flat_map(|row| check(&exclusive_test, row)).collect();
+    problems.extend(files::intact().iter().flat_map(|file| check_intact(&exclusive_test, file)));
     if !files::all().iter().any(|row| salvage_and_read(&Shared::from(row.file.as_slice()), false).is_some()) {
         problems.push("decoding finds nothing that checksums do not: add a file where it does".to_owned());
     }
@@ -197,10 +197,10 @@ fn small_files_that_are_built_to_hurt_are_refused_at_once() {
 /// Salvage takes memory for the chunks that it finds, not for those that a footer counts.
 #[test]
 fn a_footer_does_not_decide_the_memory_of_a_salvage() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let file = Shared::from(files::chunks_of_zeros());
-    let (salvaged, peak) = alone.peak_bytes(|| salvage(InMemory(file.clone()), SalvageOptions::new()));
+    let (salvaged, peak) = exclusive_test.peak_bytes(|| salvage(InMemory(file.clone()), SalvageOptions::new()));
     let salvaged = salvaged.expect("a schema");
     assert_eq!((salvaged.committed_samples, salvaged.unconfirmed.of_all().count()), (Some(1_000_000), 2));
-    assert!(peak < MOST_BYTES, "{peak} bytes");
+    assert!(peak < MAX_PEAK_BYTES, "{peak} bytes");
 }

@@ -12,7 +12,7 @@ use tensilo::import::arrow::error::ArrowError;
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Error, ErrorKind, Reader, Schema, Shape, Value};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 fn of_type(mut column: ColumnSchema, data_type: &str) -> Schema {
     column.metadata.insert("arrow.type".to_owned(), data_type.to_owned());
@@ -41,28 +41,30 @@ fn nulls(schema: Schema, samples: u32, length: u32) -> Reader {
 
 /// Reads all batches, and returns the bytes of the largest.
 fn largest(reader: &Reader) -> Result<usize, Error> {
-    let mut most = 0;
+    let mut max_bytes = 0;
     for batch in batches(reader, None)? {
         match batch {
-            Ok(batch) => most = most.max(batch.columns().iter().map(|column| column.get_buffer_memory_size()).sum()),
+            Ok(batch) => {
+                max_bytes = max_bytes.max(batch.columns().iter().map(|column| column.get_buffer_memory_size()).sum())
+            }
             Err(ArrowError::ExternalError(error)) => return Err(*error.downcast().expect("an error of the crate")),
             Err(error) => panic!("{error}"),
         }
     }
-    Ok(most)
+    Ok(max_bytes)
 }
 
 #[test]
 fn null_items_of_a_fixed_width_are_counted() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let column = || ColumnSchema::bytes("x").nullable().list();
     let reader = nulls(of_type(column(), "fixed_size_binary[4096]"), 60, 1000);
-    let (most, peak) = alone.peak_bytes(|| largest(&reader));
-    let most = most.expect("batches of nulls");
-    assert!((4 * MIB..=40 * MIB).contains(&most) && peak < 80 * MIB, "{most} bytes, {} MiB", peak / MIB);
+    let (max_bytes, peak) = exclusive_test.peak_bytes(|| largest(&reader));
+    let max_bytes = max_bytes.expect("batches of nulls");
+    assert!((4 * MIB..=40 * MIB).contains(&max_bytes) && peak < 80 * MIB, "{max_bytes} bytes, {} MiB", peak / MIB);
     // more than all that a sample may have
     let reader = nulls(of_type(column(), "fixed_size_binary[65536]"), 1, 4000);
-    let (error, peak) = alone.peak_bytes(|| largest(&reader).expect_err("260 MB of nulls"));
+    let (error, peak) = exclusive_test.peak_bytes(|| largest(&reader).expect_err("260 MB of nulls"));
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::OverLimit, Some("x"), Some(0..1)));
     assert!(error.message().contains("null items"), "{error}");
     assert!(peak < MIB, "{} MiB", peak / MIB);
@@ -70,7 +72,7 @@ fn null_items_of_a_fixed_width_are_counted() {
 
 #[test]
 fn null_lists_of_one_length_are_counted_in_bytes() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let column = ColumnSchema::bytes("x").nullable().list().nullable();
     let mut schema = of_type(column, "fixed_size_binary[16384]");
     let item = Field::new_list_field(DataType::FixedSizeBinary(16_384), true);
@@ -81,14 +83,14 @@ fn null_lists_of_one_length_are_counted_in_bytes() {
     let items = ColumnBatch::from_bytes(DType::Bytes, 0, &[], b"");
     writer.push_batch(&[items.in_lists(&levels)]).expect("null lists");
     let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
-    let (error, peak) = alone.peak_bytes(|| largest(&reader).expect_err("160 MB of nulls"));
+    let (error, peak) = exclusive_test.peak_bytes(|| largest(&reader).expect_err("160 MB of nulls"));
     assert!(error.message().contains("null lists of 100 members"), "{error}");
     assert!(peak < 20 * MIB, "{} MiB", peak / MIB);
 }
 
 #[test]
 fn offsets_of_nested_lists_are_counted() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let count = 20_000_u32;
     let texts = Schema::new([ColumnSchema::utf8("x").list()]);
     let lists = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::scalar()).list().list()]);
@@ -106,14 +108,14 @@ fn offsets_of_nested_lists_are_counted() {
         let mut writer = in_memory(schema, ENCODED);
         (0..1000).for_each(|_| writer.push_batch(std::slice::from_ref(&batch)).expect("empty lists"));
         let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
-        let (most, peak) = alone.peak_bytes(|| largest(&reader).expect("batches of empty lists"));
-        assert!((4 * MIB..=40 * MIB).contains(&most) && peak < 120 * MIB, "{most} bytes, {} MiB", peak / MIB);
+        let (max_bytes, peak) = exclusive_test.peak_bytes(|| largest(&reader).expect("batches of empty lists"));
+        assert!((4 * MIB..=40 * MIB).contains(&max_bytes) && peak < 120 * MIB, "{max_bytes} bytes, {} MiB", peak / MIB);
     }
 }
 
 #[test]
 fn a_dictionary_takes_a_limited_number_of_bytes() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let mut schema = Schema::new([ColumnSchema::bytes("x")]);
     let keyed = DataType::Dictionary(DataType::Int32.into(), DataType::LargeBinary.into());
     save(&mut schema, Field::new("x", keyed, false));
@@ -128,11 +130,11 @@ fn a_dictionary_takes_a_limited_number_of_bytes() {
         let options = ExportOptions::new().stored_types(stored);
         export_into(&reader, Stream(std::io::sink()), ExportFormat::Arrow, options).map(|_| ())
     };
-    let (error, peak) = alone.peak_bytes(|| export(false).expect_err("a dictionary of 288 MiB"));
+    let (error, peak) = exclusive_test.peak_bytes(|| export(false).expect_err("a dictionary of 288 MiB"));
     assert_eq!(error.column(), Some("x"));
     assert!(error.message().contains("a dictionary of more than 256 MiB"), "{error}");
     assert!(peak < 720 * MIB, "{} MiB", peak / MIB);
-    let (done, peak) = alone.peak_bytes(|| export(true));
+    let (done, peak) = exclusive_test.peak_bytes(|| export(true));
     done.expect("an export of the types that the file states");
     assert!(peak < 120 * MIB, "{} MiB", peak / MIB);
 }
@@ -145,7 +147,7 @@ fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
     use tensilo::import::arrow::array::{Float64Array, Int64Array, RecordBatch, StringArray};
     use tensilo::import::{ConvertOptions, convert};
 
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let names: Vec<String> = (0..3_000).map(|number| format!("column {number}")).collect();
     let array = |number: usize| -> Arc<dyn Array> {
         match number % 3 {
@@ -160,7 +162,7 @@ fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
     let mut writer = parquet::arrow::ArrowWriter::try_new(Vec::new(), table.schema(), None).expect("a writer");
     writer.write(&table).expect("a batch");
     let (input, file) = (folder.file("in.parquet", writer.into_inner().expect("a file")), folder.path("a.tsl"));
-    let (written, converting) = alone.peak_bytes(|| {
+    let (written, converting) = exclusive_test.peak_bytes(|| {
         let go_on = &mut |_| std::ops::ControlFlow::Continue(());
         convert(&[input], &file, &ConvertOptions::new(), go_on)
     });
@@ -169,7 +171,7 @@ fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
     let reader = Reader::open(&file).expect("an intact file");
     for format in [ExportFormat::Parquet, ExportFormat::Arrow, ExportFormat::ArrowStream] {
         let export = || export_into(&reader, Stream(std::io::sink()), format, ExportOptions::new()).map(|_| ());
-        let (done, exporting) = alone.peak_bytes(export);
+        let (done, exporting) = exclusive_test.peak_bytes(export);
         done.expect("an export");
         let kib = (exporting >> 10, converting >> 10);
         assert!(exporting * 5 <= converting * 6, "{format:?}: exported in {} KiB, converted in {} KiB", kib.0, kib.1);

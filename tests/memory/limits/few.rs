@@ -4,13 +4,13 @@ use super::{ENCODED, finish, in_memory};
 use crate::support::intact::assert_intact;
 use tensilo::ErrorKind::BadArgument;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 const PROFILES: &[Profile] = if cfg!(feature = "zstd") { &Profile::ALL } else { &[Profile::Raw] };
 
 #[test]
 fn a_file_without_samples_is_a_file() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     for &profile in PROFILES {
         let columns = DType::ALL.map(|dtype| {
             let shape = if dtype.is_string() { Shape::ragged() } else { Shape::fixed(&[2]) };
@@ -33,7 +33,7 @@ fn a_file_without_samples_is_a_file() {
 
 #[test]
 fn a_file_of_one_sample_of_each_type_is_read_as_it_was_written() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     for &profile in PROFILES {
         for dtype in DType::ALL {
             let shape =
@@ -52,7 +52,7 @@ fn a_file_of_one_sample_of_each_type_is_read_as_it_was_written() {
 
 #[test]
 fn a_file_without_columns_has_no_samples_whatever_is_pushed() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let mut writer = in_memory(Schema::default(), ENCODED);
     let one = ColumnBatch::fixed(1, &[1_u8]);
     assert_eq!(writer.push(&[Value::NULL]).expect_err("there is no column").kind(), BadArgument);

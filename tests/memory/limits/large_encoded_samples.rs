@@ -5,11 +5,11 @@ use crate::support::build::{ABSENT, Build, Chunk, column};
 use crate::support::intact::assert_intact;
 use crate::support::on_disk::OnDisk;
 use tensilo::{ColumnBuffer, ColumnSchema, DType, Reader, Schema, Shape, Value, WriterOptions};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 #[test]
 fn an_encoded_sample_larger_than_any_chunk_of_several_is_written_and_read() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let elements = 17 << 20; // of 4 bytes: 68 MiB
     let shape = Shape::fixed(&[elements]);
     let disk = OnDisk::absent();
@@ -75,7 +75,7 @@ fn one_sample(is_ragged: bool) -> Vec<u8> {
 
 #[test]
 fn no_memory_is_taken_for_samples_that_cannot_have_their_length() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     for (name, file, gathers) in [
         ("blocks", frames_in_blocks(), true),
         ("a fixed sample", one_sample(false), false), // its column says how long it is
@@ -84,12 +84,13 @@ fn no_memory_is_taken_for_samples_that_cannot_have_their_length() {
         let reader = Reader::from_bytes(file).expect(name);
         let column = reader.column("x").expect(name);
         // samples of blocks have 1 MiB, and the others 1 GiB
-        let (error, peak) = alone.peak_bytes(|| column.cursor().read(0).map(|_| ()).expect_err(name));
+        let (error, peak) = exclusive_test.peak_bytes(|| column.cursor().read(0).map(|_| ()).expect_err(name));
         assert_eq!(error.rule(), Some("R-5.5"), "{name}: {error}");
         assert!(peak < 2 * MIB, "{name}: reading takes {peak} bytes");
         if gathers {
             let mut out = ColumnBuffer::new();
-            let (error, peak) = alone.peak_bytes(|| column.cursor().gather_into(&[0], &mut out).expect_err(name));
+            let (error, peak) =
+                exclusive_test.peak_bytes(|| column.cursor().gather_into(&[0], &mut out).expect_err(name));
             assert_eq!(error.rule(), Some("R-5.5"), "{name}: {error}");
             assert!(peak < 2 * MIB, "{name}: gathering takes {peak} bytes");
         }

@@ -7,17 +7,17 @@ use tensilo::ErrorKind::OverLimit;
 use tensilo::sink::Stream;
 use tensilo::verify::{FileState, VerifyOptions, verify};
 use tensilo::{Extent, Profile, Reader, Shape, Value, Writer, WriterOptions, limits};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let size = (1 << 30) + 12_345;
     let disk = OnDisk::absent();
     let options = WriterOptions::new().profile(Profile::Raw);
     let large: Vec<u8> = (0..size).map(noise).collect();
-    let ((), peak) = alone.peak_bytes(|| {
+    let ((), peak) = exclusive_test.peak_bytes(|| {
         let mut writer = large_file(&disk, u8_column(Shape::ragged()), &options);
         writer.push(&[Value::tensor(&[1_u8, 2])]).expect("a small sample");
         writer.push(&[Value::tensor(&large)]).expect("a large sample");
@@ -39,13 +39,13 @@ fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
 
 #[test]
 fn a_chunk_that_is_verified_is_in_memory_once() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let size = 64 * MIB;
     let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
     writer.push(&[Value::tensor(&(0..size).map(noise).collect::<Vec<u8>>())]).expect("a large sample");
     let file = Positional(finish(writer));
     for decode in [false, true] {
-        let (report, peak) = alone.peak_bytes(|| verify(&file, VerifyOptions::new().decode(decode)));
+        let (report, peak) = exclusive_test.peak_bytes(|| verify(&file, VerifyOptions::new().decode(decode)));
         let damages = report.expect("a readable file").damages;
         assert!(damages.is_empty(), "{damages:?}");
         let limit = 7 * MIB + if decode { size } else { 0 };
@@ -55,7 +55,7 @@ fn a_chunk_that_is_verified_is_in_memory_once() {
 
 #[test]
 fn a_chunk_that_is_not_committed_is_verified_in_little_memory() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let size = 64 * MIB;
     let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
     writer.push(&[Value::tensor(&[1_u8])]).expect("a small sample");
@@ -64,7 +64,7 @@ fn a_chunk_that_is_not_committed_is_verified_in_little_memory() {
     let mut file = finish(writer);
     file.truncate(file.len() - 64); // the trailer
     let file = Positional(file);
-    let (report, peak) = alone.peak_bytes(|| verify(&file, VerifyOptions::new()));
+    let (report, peak) = exclusive_test.peak_bytes(|| verify(&file, VerifyOptions::new()));
     assert_eq!(report.expect("a readable file").state(), FileState::Unfinished);
     assert!(peak < 7 * MIB, "{} MiB to verify a chunk of {} MiB", peak / MIB, size / MIB);
 }
@@ -72,11 +72,12 @@ fn a_chunk_that_is_not_committed_is_verified_in_little_memory() {
 #[test]
 #[cfg(target_pointer_width = "64")]
 fn a_sample_over_the_limit_of_the_format_is_refused_before_it_is_copied() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     // zeroed memory that nobody touches is never taken from the machine
     let too_large = vec![0_u8; limits::CHUNK_BYTES as usize + 1];
     let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
-    let (error, peak) = alone.peak_bytes(|| writer.push(&[Value::tensor(&too_large)]).expect_err("over the limit"));
+    let (error, peak) =
+        exclusive_test.peak_bytes(|| writer.push(&[Value::tensor(&too_large)]).expect_err("over the limit"));
     assert_eq!((error.kind(), error.column()), (OverLimit, Some("x")));
     assert!(error.to_string().contains("4294901760"), "it does not name the limit: {error}");
     assert!(peak < MIB, "{peak} bytes were allocated");
@@ -84,7 +85,7 @@ fn a_sample_over_the_limit_of_the_format_is_refused_before_it_is_copied() {
     for shape in shapes {
         let create =
             || Writer::new(Stream(Vec::new()), u8_column(shape), &WriterOptions::new().profile(ENCODED)).map(|_| ());
-        let (error, peak) = alone.peak_bytes(|| create().expect_err("over the limit"));
+        let (error, peak) = exclusive_test.peak_bytes(|| create().expect_err("over the limit"));
         assert_eq!(error.kind(), OverLimit, "{error}");
         assert!(error.to_string().contains("4294901760"), "it does not name the limit: {error}");
         assert!(peak < MIB, "{peak} bytes were allocated");

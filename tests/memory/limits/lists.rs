@@ -13,7 +13,7 @@ use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Profile, Reader, Schema, Shape, Writer, WriterOptions,
     limits,
 };
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 const U8: u8 = 9;
 const VARYING: u32 = u32::MAX;
@@ -48,17 +48,17 @@ fn files() -> [(&'static str, Vec<u8>, usize); 3] {
 
 #[test]
 fn the_longest_lists_take_no_more_memory_than_some_times_their_limit() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     for (name, file, items) in files() {
         let size = file.len();
         let side = SIDE as usize;
         let reader = Reader::from_bytes(file.clone()).expect(name);
         let column = reader.column("x").expect(name);
-        let measured = |what: &str, most: usize, work: &dyn Fn()| {
+        let measured = |what: &str, max: usize, work: &dyn Fn()| {
             let start = Instant::now();
-            let ((), peak) = alone.peak_bytes(work);
+            let ((), peak) = exclusive_test.peak_bytes(work);
             println!("{name}, {size} bytes: {what}: {} MiB, {:?}", peak / MIB, start.elapsed());
-            assert!(peak <= most + MIB, "{name}: {what}: {} MiB, at most {} are due", peak / MIB, most / MIB);
+            assert!(peak <= max + MIB, "{name}: {what}: {} MiB, at most {} are due", peak / MIB, max / MIB);
         };
         measured("verify", side, &|| {
             let report = reader.verify(VerifyOptions::new().decode(true)).expect(name);
@@ -90,7 +90,7 @@ fn the_longest_lists_take_no_more_memory_than_some_times_their_limit() {
 /// Nulls are staged as bits, and not as words.
 #[test]
 fn gathering_many_nulls_takes_their_values_and_bits() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let items = (1_u32 << 24) - 7;
     let nulls =
         Chunk::of_parts(1, [(CONSTANT, 1 + (1 << 21), &[1]), (0, 4, &items.to_le_bytes()), (CONSTANT, items, &[0])]);
@@ -98,7 +98,7 @@ fn gathering_many_nulls_takes_their_values_and_bits() {
     build.chunk(&nulls);
     let reader = Reader::from_bytes(build.finish(0, &[(0, 0), (CONSTANT, 1)])).expect("an intact file");
     let column = reader.column("x").expect("the column");
-    let (buffer, peak) = alone.peak_bytes(|| {
+    let (buffer, peak) = exclusive_test.peak_bytes(|| {
         let mut buffer = ColumnBuffer::new();
         column.cursor().gather_into(&[0], &mut buffer).expect("a list");
         buffer
@@ -121,14 +121,14 @@ fn push_empty(writer: &mut Writer<tensilo::sink::Stream<Vec<u8>>>, lengths: &[u3
 /// Items without elements take nothing, so that only their number fills a chunk.
 #[test]
 fn chunks_of_items_without_elements_are_cut_at_their_limit() {
-    let _alone = alone();
-    let most = limits::EMPTY_ITEMS;
+    let _exclusive_test = exclusive_test();
+    let max = limits::EMPTY_ITEMS;
     let schema = Schema::new([ColumnSchema::tensor("x", DType::Bool, Shape::fixed(&[0])).list()]);
     let mut writer = in_memory(schema, Profile::Raw);
-    let lengths = [most, 0, 1, most - 1, 0, 5, most];
+    let lengths = [max, 0, 1, max - 1, 0, 5, max];
     push_empty(&mut writer, &lengths[..3]).expect("lists of items without elements");
     push_empty(&mut writer, &lengths[3..]).expect("lists of items without elements");
-    for too_long in [most + 1, u32::MAX] {
+    for too_long in [max + 1, u32::MAX] {
         let error = push_empty(&mut writer, &[1, too_long]).expect_err("a list that is too long");
         assert_eq!(error.kind(), OverLimit);
         assert!(error.to_string().contains("16777216 items"), "{error}");
@@ -150,11 +150,11 @@ fn chunks_of_items_without_elements_are_cut_at_their_limit() {
 /// The validity of many nulls in few lists is longer than shape and values.
 #[test]
 fn chunks_of_null_items_without_elements_are_as_long_as_a_chunk_may_be() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let mut writer = in_memory(lists(DType::Bool, Shape::fixed(&[0]), 1), ENCODED);
     let (length, batches) = (1_u32 << 20, 520); // more than 64 MiB of bits
     let nulls = vec![0; length as usize / 8];
-    let ((), peak) = alone.peak_bytes(|| {
+    let ((), peak) = exclusive_test.peak_bytes(|| {
         for _ in 0..batches {
             let lengths = [length];
             let levels = [ListBatch::new(&lengths)];
@@ -173,7 +173,7 @@ fn chunks_of_null_items_without_elements_are_as_long_as_a_chunk_may_be() {
 /// Lists without items, in one sample.
 #[test]
 fn a_sample_of_more_lists_than_the_format_allows_is_refused() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let schema = lists(DType::U8, Shape::scalar(), 2);
     let options = WriterOptions::new().profile(Profile::Raw).check_chunks(false);
     let mut writer = Writer::new(tensilo::sink::Stream(Vec::new()), schema, &options).expect("a valid schema");
@@ -187,12 +187,12 @@ fn a_sample_of_more_lists_than_the_format_allows_is_refused() {
     assert_eq!(error.kind(), OverLimit);
     assert!(error.to_string().contains("67108864 bytes"), "{error}");
     // four bytes for each list and for the sample: none is null
-    let most = inner.len() - 1;
-    push(&mut writer, most).expect("64 MiB of lists");
+    let max = inner.len() - 1;
+    push(&mut writer, max).expect("64 MiB of lists");
     push(&mut writer, 3).expect("three lists");
     let reader = Reader::from_bytes(finish(writer)).expect("an intact file");
     assert_intact(reader.source());
     let column = reader.column("x").expect("the column");
-    assert_eq!(column.cursor().read_list(0).expect("a list").len(), most);
+    assert_eq!(column.cursor().read_list(0).expect("a list").len(), max);
     assert_eq!(column.cursor().read_list(1).expect("a list").len(), 3);
 }

@@ -8,18 +8,18 @@ use tensilo::verify::VerifyOptions;
 use tensilo::{
     ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, WriterOptions, limits,
 };
-use tensilo_testing::{Alone, alone};
+use tensilo_testing::{ExclusiveTest, exclusive_test};
 
 /// The value of sample `i`: long runs, and now and then a stretch of noise.
 fn tiny(i: usize) -> u8 {
     if (i >> 16).is_multiple_of(16) { noise(i) } else { (i >> 16) as u8 }
 }
 
-fn check_hundred_million(alone: &Alone, profile: Profile) {
+fn check_hundred_million(exclusive_test: &ExclusiveTest, profile: Profile) {
     const SAMPLES: usize = 100_000_000;
     const BATCH: usize = 1_000_000;
     let disk = OnDisk::absent();
-    let ((), peak) = alone.peak_bytes(|| {
+    let ((), peak) = exclusive_test.peak_bytes(|| {
         let mut writer =
             large_file(&disk, u8_column(Shape::scalar()), &WriterOptions::new().profile(profile).threads(2));
         let mut batch = vec![0_u8; BATCH];
@@ -30,7 +30,7 @@ fn check_hundred_million(alone: &Alone, profile: Profile) {
         writer.finish().expect("disk space");
     });
     assert!(peak < 16 * MIB, "{} MiB to write 100 MB in batches of 1 MB", peak / MIB);
-    let (reader, peak) = alone.peak_bytes(|| Reader::open(disk.path()).expect("an intact file"));
+    let (reader, peak) = exclusive_test.peak_bytes(|| Reader::open(disk.path()).expect("an intact file"));
     assert!(peak < MIB / 4, "{peak} bytes to open a file");
     assert_eq!(reader.sample_count(), SAMPLES as u64);
     let column = reader.column("x").expect("the column");
@@ -51,30 +51,30 @@ fn check_hundred_million(alone: &Alone, profile: Profile) {
     cursor.range_into(99_000_000..SAMPLES as u64, &mut buffer).expect("samples of the file");
     assert!(buffer.bytes().iter().zip(99_000_000..).all(|(found, i)| *found == tiny(i)));
     let (report, peak) =
-        alone.peak_bytes(|| reader.verify(VerifyOptions::new().decode(true)).expect("a readable file"));
+        exclusive_test.peak_bytes(|| reader.verify(VerifyOptions::new().decode(true)).expect("a readable file"));
     assert!(report.damages.is_empty(), "{:?}", report.damages);
     assert!(peak < 16 * MIB, "{} MiB to verify a file", peak / MIB);
 }
 
 #[test]
 fn a_hundred_million_tiny_samples_in_raw_chunks() {
-    let alone = alone();
-    check_hundred_million(&alone, Profile::Raw);
+    let exclusive_test = exclusive_test();
+    check_hundred_million(&exclusive_test, Profile::Raw);
 }
 
 #[test]
 #[cfg(feature = "zstd")]
 fn a_hundred_million_tiny_samples_in_encoded_chunks() {
-    let alone = alone();
-    check_hundred_million(&alone, ENCODED);
+    let exclusive_test = exclusive_test();
+    check_hundred_million(&exclusive_test, ENCODED);
 }
 
 #[test]
 fn samples_without_bytes_are_counted_and_chunks_of_them_are_bounded() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let samples = limits::CHUNK_SAMPLES as usize + 3_000_000;
     let mut writer = in_memory(u8_column(Shape::fixed(&[3, 0])), ENCODED);
-    let ((), peak) = alone
+    let ((), peak) = exclusive_test
         .peak_bytes(|| writer.push_batch(&[ColumnBatch::fixed::<u8>(samples, &[])]).expect("samples without bytes"));
     assert!(peak < MIB, "{peak} bytes for samples without bytes");
     let bytes = finish(writer);
@@ -98,7 +98,7 @@ fn samples_without_bytes_are_counted_and_chunks_of_them_are_bounded() {
 
 #[test]
 fn ten_million_empty_ragged_and_null_samples_are_read_right() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     const SAMPLES: usize = 10_000_000;
     let schema = Schema::new([
         ColumnSchema::utf8("empty"),
@@ -138,7 +138,7 @@ fn ten_million_empty_ragged_and_null_samples_are_read_right() {
 
 #[test]
 fn more_commits_than_the_format_allows_are_refused_and_the_file_can_still_be_finished() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let mut writer = in_memory(u8_column(Shape::scalar()), Profile::Raw);
     writer.push(&[Value::tensor(&[1_u8])]).expect("a good sample");
     for commit in 1..limits::RUNS {
@@ -157,9 +157,9 @@ fn more_commits_than_the_format_allows_are_refused_and_the_file_can_still_be_fin
 
 #[test]
 fn columns_without_texts_do_not_wait_for_a_dictionary() {
-    let alone = alone();
+    let exclusive_test = exclusive_test();
     let disk = OnDisk::absent();
-    let ((), peak) = alone.peak_bytes(|| {
+    let ((), peak) = exclusive_test.peak_bytes(|| {
         let mut writer = large_file(&disk, Schema::new([ColumnSchema::utf8("x").nullable()]), &WriterOptions::new());
         let (lengths, validity) = (vec![0; 100_000], vec![0; 12_500]);
         for _ in 0..100 {

@@ -7,16 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 /// Counts how often it is read, and how many bytes.
-struct Counted {
+struct CountingSource {
     bytes: Vec<u8>,
     reads: AtomicUsize,
     bytes_read: AtomicUsize,
 }
 
-impl Source for Counted {
+impl Source for CountingSource {
     fn byte_count(&self) -> u64 {
         self.bytes.len() as u64
     }
@@ -29,7 +29,7 @@ impl Source for Counted {
 }
 
 fn counted(bytes: Vec<u8>) -> (Reader, usize, usize) {
-    let source = Arc::new(Counted { bytes, reads: AtomicUsize::new(0), bytes_read: AtomicUsize::new(0) });
+    let source = Arc::new(CountingSource { bytes, reads: AtomicUsize::new(0), bytes_read: AtomicUsize::new(0) });
     let reader = tensilo::OpenOptions::new().open(source.clone()).expect("an intact file");
     let (reads, bytes) = (source.reads.load(Ordering::Relaxed), source.bytes_read.load(Ordering::Relaxed));
     (reader, reads, bytes)
@@ -37,7 +37,7 @@ fn counted(bytes: Vec<u8>) -> (Reader, usize, usize) {
 
 #[test]
 fn ten_thousand_columns_are_opened_with_a_few_reads_and_read_right() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     const COLUMNS: u32 = 10_000;
     let columns = (0..COLUMNS).map(|i| ColumnSchema::tensor(format!("column {i}"), DType::U32, Shape::scalar()));
     let mut writer = in_memory(Schema::new(columns), ENCODED);
@@ -62,7 +62,7 @@ fn ten_thousand_columns_are_opened_with_a_few_reads_and_read_right() {
 
 #[test]
 fn opening_costs_the_same_for_any_number_of_samples() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let file = |samples: u32| {
         let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(64);
         let mut writer = Writer::new(Stream(Vec::new()), u8_column(Shape::scalar()), &options).expect("a valid schema");

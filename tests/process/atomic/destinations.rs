@@ -39,7 +39,7 @@ fn only_a_regular_file_is_replaced() {
             assert!(error.to_string().contains(what), "{error}");
         }
         assert_eq!(kind(), before, "{what}");
-        destination.assert_alone();
+        destination.assert_no_other_files();
     }
     let error = begin(Path::new("/dev/null"), true).map(|_| ()).expect_err("a device");
     assert!(
@@ -56,11 +56,11 @@ fn a_folder_that_appears_while_a_file_is_written_is_not_replaced() {
     fs::create_dir(destination.path()).expect("a folder");
     assert_eq!(writer.finish().expect_err("a folder at the destination").kind(), ErrorKind::Io);
     assert!(destination.path().is_dir());
-    destination.assert_alone();
+    destination.assert_no_other_files();
 }
 
 #[test]
-fn temporary_files_of_killed_writers_are_listed_and_kept() {
+fn temporary_files_of_killed_writers_are_listed_and_not_removed() {
     let destination = Destination::new();
     let left = |destination: &Path| AtomicFile::left_behind(destination).expect("a folder");
     assert_eq!(left(&destination.path()), Vec::<PathBuf>::new());
@@ -74,17 +74,17 @@ fn temporary_files_of_killed_writers_are_listed_and_kept() {
     for name in names {
         fs::write(destination.0.path(name), "old").expect("disk space");
     }
-    let due = destination.0.path(names[0]);
-    assert_eq!(left(&destination.path()), std::slice::from_ref(&due));
+    let expected = destination.0.path(names[0]);
+    assert_eq!(left(&destination.path()), std::slice::from_ref(&expected));
     // those of a symbolic link are the target's
     let elsewhere = Folder::new();
     symlink(destination.path(), elsewhere.path("link")).expect("a link");
-    assert_eq!(left(&elsewhere.path("link")), std::slice::from_ref(&due));
+    assert_eq!(left(&elsewhere.path("link")), std::slice::from_ref(&expected));
     // the file of a writer at work is not listed
-    let file = fs::File::open(&due).expect("a file");
+    let file = fs::File::open(&expected).expect("a file");
     file.lock().expect("a lock");
     assert_eq!(left(&destination.path()), Vec::<PathBuf>::new());
     drop(file);
     assert_eq!(left(&destination.path()).len(), 1);
-    assert!(due.exists(), "it is never removed");
+    assert!(expected.exists(), "it is never removed");
 }

@@ -22,7 +22,7 @@ fn a_writer_that_is_dropped_leaves_the_old_file_or_none() {
             destination.others()
         );
         drop(writer);
-        destination.assert_alone();
+        destination.assert_no_other_files();
         assert_eq!(fs::read_to_string(&path).ok().as_deref(), old);
     }
 }
@@ -40,7 +40,7 @@ fn a_writer_that_is_dropped_after_a_commit_leaves_that_commit() {
     let reader = Reader::open(destination.path()).expect("a commit");
     assert_eq!(check_samples(&reader, 1), 30);
     assert!(!reader.is_finished());
-    destination.assert_alone();
+    destination.assert_no_other_files();
     let report = reader.verify(VerifyOptions::new()).expect("a readable file");
     assert!(!report.damages.is_empty(), "an unfinished file with a tail is reported");
 }

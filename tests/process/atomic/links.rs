@@ -7,7 +7,7 @@ use std::{fs, io};
 use tensilo_testing::Folder;
 
 #[test]
-fn a_symbolic_link_is_kept_and_its_target_is_replaced() {
+fn a_symbolic_link_is_preserved_and_its_target_is_replaced() {
     for old in [None, Some("the old file")] {
         let destination = Destination::new();
         let elsewhere = Folder::new();

@@ -46,7 +46,7 @@ impl Destination {
     }
 
     #[track_caller]
-    fn assert_alone(&self) {
+    fn assert_no_other_files(&self) {
         assert_eq!(self.others(), [""; 0]);
     }
 }

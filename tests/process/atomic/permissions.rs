@@ -22,7 +22,7 @@ fn permissions_are_those_of_other_new_files() {
 /// The umask of this process may be one that makes private files; the children have others.
 #[test]
 fn permissions_follow_the_umask() {
-    for (umask, due) in [("000", 0o666), ("022", 0o644), ("027", 0o640), ("077", 0o600)] {
+    for (umask, expected) in [("000", 0o666), ("022", 0o644), ("027", 0o640), ("077", 0o600)] {
         let destination = Destination::new();
         let command = format!("umask {umask}; exec \"$0\" \"$@\"");
         let status = Command::new("sh")
@@ -35,7 +35,7 @@ fn permissions_follow_the_umask() {
         assert!(status.expect("a shell").success());
         assert_eq!(check_whole(&destination.path(), 7), 20);
         let mode = fs::metadata(destination.path()).expect("a file").permissions().mode();
-        assert_eq!(mode & 0o777, due, "umask {umask}");
+        assert_eq!(mode & 0o777, expected, "umask {umask}");
     }
 }
 

@@ -18,11 +18,11 @@ fn of_two_writers_that_must_not_overwrite_exactly_one_wins() {
     assert_eq!((error.kind(), io_kind(&error)), (ErrorKind::Io, Some(io::ErrorKind::AlreadyExists)), "{error}");
     assert_eq!(error.path(), Some(path.as_path()));
     assert_eq!(check_whole(&path, 2), 50);
-    destination.assert_alone();
+    destination.assert_no_other_files();
     // a third need not even begin
     let error = begin(&path, false).map(|_| ()).expect_err("a file at the destination");
     assert_eq!(io_kind(&error), Some(io::ErrorKind::AlreadyExists), "{error}");
-    destination.assert_alone();
+    destination.assert_no_other_files();
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn of_many_threads_that_finish_at_once_exactly_one_wins() {
             assert_eq!(io_kind(error), Some(io::ErrorKind::AlreadyExists), "{error}");
         }
         assert_eq!(check_whole(&path, winners[0] as u32), 5 + winners[0] as u64);
-        destination.assert_alone();
+        destination.assert_no_other_files();
     }
 }
 
@@ -70,5 +70,5 @@ fn of_two_writers_that_may_overwrite_the_last_wins_and_its_file_is_whole() {
     first.finish().expect("overwriting is allowed");
     assert_eq!(check_whole(&path, 1), 100);
     assert_eq!(check_samples(&old, 2), 50, "a reader keeps the file that it has opened");
-    destination.assert_alone();
+    destination.assert_no_other_files();
 }

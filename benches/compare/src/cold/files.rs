@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
-use tensilo_data::RunsAndWindows;
+use tensilo_data::WindowSizes;
 
 /// The files of one size of samples.
 pub struct Files {
@@ -17,7 +17,7 @@ pub struct Files {
     pub samples: usize,
     pub sample_bytes: usize,
     /// The default order of such samples.
-    pub order: RunsAndWindows,
+    pub order: WindowSizes,
 }
 
 /// Values from which samples are cut, at random places: no encoding looks further than a chunk.
@@ -42,7 +42,7 @@ impl Files {
         }
         writer.finish()?;
         plain.flush()?;
-        let order = RunsAndWindows::for_samples_of(sample_bytes as u64);
+        let order = WindowSizes::for_sample_bytes(sample_bytes as u64);
         Ok(Self { raw, encoded, samples, sample_bytes, order })
     }
 }

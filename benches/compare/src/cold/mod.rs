@@ -15,7 +15,7 @@ use rustix::fs::{Advice as CacheAdvice, fadvise};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
-use tensilo_data::{DatasetOptions, LoaderOptions, Mode, View};
+use tensilo_data::{DatasetOptions, LoaderOptions, Order, View};
 
 /// Measures samples that are in no cache: the loader of tensilo, plain reads by position, and maps
 /// with the default advice and with that for random access.
@@ -82,7 +82,7 @@ fn random<'a>(arguments: &Arguments, files: &'a Files) -> Result<Vec<Contender<'
     let shuffled = |name: &str, options: fn() -> DatasetOptions, io_depth: usize| Contender {
         name: format!("tensilo, shuffled, {name}, I/O depth {io_depth}"),
         file: &files.encoded,
-        measure: Box::new(move || loader(files, options(), io_depth, Mode::Shuffled, time)),
+        measure: Box::new(move || loader(files, options(), io_depth, Order::Shuffled, time)),
     };
     Ok(vec![
         plain("plain reads", None),
@@ -96,7 +96,7 @@ fn random<'a>(arguments: &Arguments, files: &'a Files) -> Result<Vec<Contender<'
 
 fn in_order<'a>(arguments: &Arguments, files: &'a Files) -> Vec<Contender<'a>> {
     let time = Duration::from_millis(arguments.ms);
-    let ordered = |name: &str, mode: fn(&Files) -> Mode| Contender {
+    let ordered = |name: &str, mode: fn(&Files) -> Order| Contender {
         name: format!("tensilo, {name}, I/O depth 2"),
         file: &files.encoded,
         measure: Box::new(move || loader(files, DatasetOptions::new(), 2, mode(files), time)),
@@ -108,8 +108,8 @@ fn in_order<'a>(arguments: &Arguments, files: &'a Files) -> Vec<Contender<'a>> {
             file: &files.raw,
             measure: Box::new(move || plain.sequential()),
         },
-        ordered("sequential", |_| Mode::Sequential),
-        ordered("windowed", |files| Mode::Windowed(files.order)),
+        ordered("sequential", |_| Order::Sequential),
+        ordered("windowed", |files| Order::Windowed(files.order)),
     ]
 }
 
@@ -139,9 +139,9 @@ fn drop_from_cache(file: &Path) -> Result<()> {
 }
 
 /// The loader, whose batches are dropped at once. Reads no sample twice.
-fn loader(files: &Files, options: DatasetOptions, io_depth: usize, mode: Mode, time: Duration) -> Result<f64> {
+fn loader(files: &Files, options: DatasetOptions, io_depth: usize, mode: Order, time: Duration) -> Result<f64> {
     let dataset = options.open(&files.encoded)?;
-    let options = LoaderOptions::new(BATCH).mode(mode).seed(1).decode_threads(2).io_depth(io_depth);
+    let options = LoaderOptions::new(BATCH).order(mode).seed(1).decode_threads(2).io_depth(io_depth);
     let loader = options.loader(&View::all(&dataset))?;
     let (mut samples, begun) = (0, Instant::now());
     for batch in loader.epoch(0) {

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-use tensilo_data::{Mode, Order};
+use tensilo_data::{EpochOrder, Order};
 
 /// What the operating system is told of a map.
 #[derive(Clone, Copy)]
@@ -64,7 +64,7 @@ impl Plain<'_> {
     /// Returns samples per second.
     fn shuffled(self, read: impl Fn(u64, &mut [u8]) -> Result<()> + Sync) -> Result<f64> {
         let (next, samples) = (AtomicU64::new(0), self.files.samples as u64);
-        let order = Order::new(Mode::Shuffled, samples, 1, 0);
+        let order = EpochOrder::new(Order::Shuffled, samples, 1, 0);
         let begun = Instant::now();
         let work = || -> Result<()> {
             let mut out = vec![0; self.files.sample_bytes];

@@ -5,7 +5,7 @@
 
 use super::formats::{self, Format};
 use super::kind::Kind;
-use super::seen::Seen;
+use super::outcome::ReadOutcome;
 use crate::data::{self, Dataset};
 use crate::measure::Random;
 use anyhow::{Context, Result, ensure};
@@ -48,10 +48,10 @@ pub struct Trial {
     pub wrong: usize,
     pub error: bool,
     /// The result of the format's own means for damaged files, if it has them.
-    pub rescue: Option<Rescue>,
+    pub salvage_result: Option<SalvageResult>,
 }
 
-pub struct Rescue {
+pub struct SalvageResult {
     pub found: bool,
     pub right: usize,
     pub wrong: usize,
@@ -59,20 +59,22 @@ pub struct Rescue {
 
 impl Trial {
     fn line(&self) -> String {
-        let rescue = self.rescue.as_ref();
-        let rescue = rescue.map(|rescue| format!(" {} {} {}", u8::from(rescue.found), rescue.right, rescue.wrong));
-        format!("{} {} {}{}", self.right, self.wrong, u8::from(self.error), rescue.unwrap_or_default())
+        let salvage_result = self.salvage_result.as_ref();
+        let salvage_result = salvage_result.map(|salvage_result| {
+            format!(" {} {} {}", u8::from(salvage_result.found), salvage_result.right, salvage_result.wrong)
+        });
+        format!("{} {} {}{}", self.right, self.wrong, u8::from(self.error), salvage_result.unwrap_or_default())
     }
 
     pub fn parse(line: &str) -> Result<Self> {
         let fields = line.split(' ').map(str::parse).collect::<std::result::Result<Vec<usize>, _>>();
         match fields.with_context(|| format!("not the line of a trial: {line}"))?[..] {
-            [right, wrong, error, ref rescue @ ..] => {
-                let rescue = match *rescue {
-                    [found, right, wrong] => Some(Rescue { found: found != 0, right, wrong }),
+            [right, wrong, error, ref salvage_result @ ..] => {
+                let salvage_result = match *salvage_result {
+                    [found, right, wrong] => Some(SalvageResult { found: found != 0, right, wrong }),
                     _ => None,
                 };
-                Ok(Self { right, wrong, error: error != 0, rescue })
+                Ok(Self { right, wrong, error: error != 0, salvage_result })
             }
             _ => anyhow::bail!("not the line of a trial: {line}"),
         }
@@ -99,7 +101,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let copy = copy(&arguments.file);
     fs::write(&copy, &intact)?;
     let file = File::options().write(true).open(&copy)?;
-    let all = Seen::of(&data, |seen| format.read(&data, &copy, seen));
+    let all = ReadOutcome::of(&data, |outcome| format.read(&data, &copy, outcome));
     ensure!(all.is_all(), "{} of {} samples of the intact file are right", all.right, data.samples());
     println!("intact");
     for (kind, trial) in plan(number, arguments.trials).into_iter().skip(arguments.done) {
@@ -120,10 +122,10 @@ pub fn copy(file: &Path) -> PathBuf {
 }
 
 fn one(format: &dyn Format, data: &Dataset, file: &Path) -> Trial {
-    let Seen { right, wrong, error, .. } = Seen::of(data, |seen| format.read(data, file, seen));
-    let rescue = format.finds_damage(file).map(|found| {
-        let salvaged = Seen::of(data, |seen| format.salvage(data, file, seen));
-        Rescue { found, right: salvaged.right, wrong: salvaged.wrong }
+    let ReadOutcome { right, wrong, error, .. } = ReadOutcome::of(data, |outcome| format.read(data, file, outcome));
+    let salvage_result = format.finds_damage(file).map(|found| {
+        let salvaged = ReadOutcome::of(data, |outcome| format.salvage(data, file, outcome));
+        SalvageResult { found, right: salvaged.right, wrong: salvaged.wrong }
     });
-    Trial { right, wrong, error, rescue }
+    Trial { right, wrong, error, salvage_result }
 }

@@ -9,7 +9,7 @@ use std::os::unix::fs::FileExt;
 const BLOCK: usize = 4096;
 
 /// Bytes that a file must have, so that two blocks can be swapped.
-pub const LEAST: u64 = 2 * BLOCK as u64;
+pub const MIN_FILE_BYTES: u64 = 2 * BLOCK as u64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {

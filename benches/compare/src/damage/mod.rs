@@ -13,8 +13,8 @@
 pub mod child;
 mod formats;
 mod kind;
+mod outcome;
 mod report;
-mod seen;
 
 use crate::data::{self, Dataset};
 use anyhow::{Context, Result, bail, ensure};
@@ -30,11 +30,11 @@ use std::thread;
 use std::time::Duration;
 
 /// The longest time of a trial.
-const LIMIT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// Bytes that the values of a set have at least: shorter ones are repeated.
-const SHORTEST: usize = 128 << 10;
+const MIN_VALUE_BYTES: usize = 128 << 10;
 /// Address space that a process of trials may have.
-const LIMIT_KIB: u64 = 1 << 20;
+const MAX_ADDRESS_SPACE_KIB: u64 = 1 << 20;
 
 /// Damages files of tensilo and of its peers, and shows what their readers make of it.
 ///
@@ -64,7 +64,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let mut data = data::load(name, arguments.data.as_deref())?;
         // a short set that is stored in 8 KB has no two blocks to swap
         let length = data.values.len();
-        while size_of_val(data.values.as_slice()) < SHORTEST {
+        while size_of_val(data.values.as_slice()) < MIN_VALUE_BYTES {
             data.values.extend_from_within(..length);
         }
         let values = folder.path().join(name);
@@ -73,7 +73,11 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             eprint!("\r{name}: {:<24}", row.name);
             let file = folder.path().join(format!("{name}-{index}"));
             format.write(&data, &file).with_context(|| format!("{} writes {name}", row.name))?;
-            ensure!(fs::metadata(&file)?.len() >= kind::LEAST, "{} makes too small a file of {name}", row.name);
+            ensure!(
+                fs::metadata(&file)?.len() >= kind::MIN_FILE_BYTES,
+                "{} makes too small a file of {name}",
+                row.name
+            );
             let trials = child::Arguments {
                 values: values.clone(),
                 file,
@@ -108,13 +112,13 @@ fn run_trials(mut trials: child::Arguments, number: usize, data: &Dataset, row: 
     let plan = child::plan(number, trials.trials);
     while trials.done < plan.len() {
         let (mut child, lines) = start(&trials)?;
-        if lines.recv_timeout(LIMIT).as_deref() != Ok("intact") {
+        if lines.recv_timeout(TIMEOUT).as_deref() != Ok("intact") {
             child.kill()?;
             bail!("the intact file is not read: {}", child.wait()?);
         }
         for (kind, _) in &plan[trials.done..] {
             let cell = &mut row.cells[*kind as usize];
-            let ended = match lines.recv_timeout(LIMIT) {
+            let ended = match lines.recv_timeout(TIMEOUT) {
                 Ok(line) => {
                     cell.count(&Trial::parse(&line)?, data.samples());
                     None
@@ -148,7 +152,7 @@ fn start(trials: &child::Arguments) -> Result<(Child, Receiver<String>)> {
     let shape: Vec<String> = trials.shape.iter().map(u32::to_string).collect();
     let path = |option: &str, path: &Path| [option.into(), path.as_os_str().to_owned()];
     let mut child = Command::new("sh")
-        .args(["-c", &format!("ulimit -c 0; ulimit -v {LIMIT_KIB}; exec \"$0\" \"$@\"")])
+        .args(["-c", &format!("ulimit -c 0; ulimit -v {MAX_ADDRESS_SPACE_KIB}; exec \"$0\" \"$@\"")])
         .arg(env::current_exe()?)
         .arg("damage-trials")
         .args(path("--values", &trials.values))

@@ -35,12 +35,12 @@ pub struct Cell {
     crashes: BTreeMap<String, u32>,
     /// Sum of the shares of samples that were read right.
     read: f64,
-    rescue: Option<Rescued>,
+    salvage_result: Option<SalvageStats>,
 }
 
 /// The results of the peer's own means for damaged files.
 #[derive(Default)]
-struct Rescued {
+struct SalvageStats {
     found: u32,
     /// Sum of the shares of samples.
     salvaged: f64,
@@ -59,11 +59,11 @@ impl Cell {
             (false, false) => self.harmless += 1,
         }
         self.read += trial.right as f64 / samples as f64;
-        if let Some(rescue) = &trial.rescue {
-            let sum = self.rescue.get_or_insert_default();
-            sum.found += u32::from(rescue.found);
-            sum.salvaged += rescue.right as f64 / samples as f64;
-            sum.wrong += u32::from(rescue.wrong > 0);
+        if let Some(salvage_result) = &trial.salvage_result {
+            let sum = self.salvage_result.get_or_insert_default();
+            sum.found += u32::from(salvage_result.found);
+            sum.salvaged += salvage_result.right as f64 / samples as f64;
+            sum.wrong += u32::from(salvage_result.wrong > 0);
         }
     }
 
@@ -86,11 +86,11 @@ impl Cell {
     }
 
     fn json(&self, kind: Kind) -> Value {
-        let rescue = self.rescue.as_ref().map(|rescue| {
+        let salvage_result = self.salvage_result.as_ref().map(|salvage_result| {
             json!({
-                "verify_found": rescue.found,
-                "salvaged_samples": rescue.salvaged / self.trials(),
-                "salvage_wrong": rescue.wrong,
+                "verify_found": salvage_result.found,
+                "salvaged_samples": salvage_result.salvaged / self.trials(),
+                "salvage_wrong": salvage_result.wrong,
             })
         });
         json!({
@@ -102,7 +102,7 @@ impl Cell {
             "crashes": self.crashes,
             "harmless": self.harmless,
             "read_samples": self.read / self.trials(),
-            "rescue": rescue,
+            "rescue": salvage_result,
         })
     }
 }
@@ -112,8 +112,8 @@ impl Row {
         Self { name, about, cells: Kind::ALL.map(|_| Cell::default()) }
     }
 
-    fn rescued(&self) -> Option<Vec<&Rescued>> {
-        self.cells.iter().map(|cell| cell.rescue.as_ref()).collect()
+    fn salvage_stats(&self) -> Option<Vec<&SalvageStats>> {
+        self.cells.iter().map(|cell| cell.salvage_result.as_ref()).collect()
     }
 
     /// Returns the kinds of crash, and the number of each.
@@ -128,8 +128,11 @@ impl Row {
     /// `1000 of 1000`.
     fn found(&self) -> String {
         let trials: f64 = self.cells.iter().map(Cell::trials).sum();
-        let found = |rescued: Vec<&Rescued>| rescued.iter().map(|rescued| rescued.found).sum::<u32>();
-        self.rescued().map_or_else(|| "-".to_owned(), |rescued| format!("{} of {trials}", found(rescued)))
+        let found = |salvage_stats: Vec<&SalvageStats>| {
+            salvage_stats.iter().map(|salvage_stats| salvage_stats.found).sum::<u32>()
+        };
+        self.salvage_stats()
+            .map_or_else(|| "-".to_owned(), |salvage_stats| format!("{} of {trials}", found(salvage_stats)))
     }
 }
 
@@ -143,7 +146,7 @@ impl Report {
              gave an error, it still counts as wrong (`wrong_with_error` in damage.json).\n\n",
             self.trials, self.seed
         );
-        head(&mut out, "verify finds");
+        table_header(&mut out, "verify finds");
         for row in &self.rows {
             let cells = row.cells.iter().map(Cell::outcomes);
             line(&mut out, &row.name, cells.chain([row.found()]));
@@ -151,18 +154,21 @@ impl Report {
         for row in self.rows.iter().filter(|row| row.cells.iter().any(|cell| cell.crashed() > 0)) {
             let _ = write!(out, "\nCrashes of {}: {}.\n", row.name, row.crashes());
         }
-        let salvages = self.rows.iter().filter_map(Row::rescued).flatten();
+        let salvages = self.rows.iter().filter_map(Row::salvage_stats).flatten();
         let _ = write!(
             out,
             "\n## Samples that can still be read\n\nMean share in % of the samples that come out of the damaged file with their \
              values. A reader that hands out wrong values does not say which. Trials in which salvage gave a wrong value: {}.\n\n",
-            salvages.map(|rescued| rescued.wrong).sum::<u32>()
+            salvages.map(|salvage_stats| salvage_stats.wrong).sum::<u32>()
         );
-        head(&mut out, "");
+        table_header(&mut out, "");
         for row in &self.rows {
             line(&mut out, &row.name, row.cells.iter().map(|cell| percent(cell.read / cell.trials(), 2)));
-            if let Some(rescued) = row.rescued() {
-                let shares = rescued.iter().zip(&row.cells).map(|(rescued, cell)| rescued.salvaged / cell.trials());
+            if let Some(salvage_stats) = row.salvage_stats() {
+                let shares = salvage_stats
+                    .iter()
+                    .zip(&row.cells)
+                    .map(|(salvage_stats, cell)| salvage_stats.salvaged / cell.trials());
                 line(&mut out, &format!("{}, salvage", row.name), shares.map(|share| percent(share, 2)));
             }
         }
@@ -191,7 +197,7 @@ impl Report {
 }
 
 /// The head of a table; the last column has this name, or is not there.
-fn head(out: &mut String, last: &str) {
+fn table_header(out: &mut String, last: &str) {
     let names = Kind::ALL.map(Kind::name).into_iter().chain((!last.is_empty()).then_some(last));
     let columns = names.clone().count();
     line(out, "", names.map(str::to_owned));

@@ -25,12 +25,12 @@ pub enum ElementType {
 #[derive(Deserialize)]
 struct List {
     schema: String,
-    sets: Vec<Listed>,
+    sets: Vec<DatasetEntry>,
 }
 
 /// A data set that the list describes and that is not read yet.
 #[derive(Deserialize)]
-pub struct Listed {
+pub struct DatasetEntry {
     /// The name of the file, and of the data set.
     pub name: String,
     pub dtype: ElementType,
@@ -42,9 +42,9 @@ pub struct Listed {
 }
 
 /// Reads the list of a folder.
-pub fn list(folder: &Path) -> Result<Vec<Listed>> {
+pub fn list(folder: &Path) -> Result<Vec<DatasetEntry>> {
     let path = folder.join(LIST);
-    let read = || -> Result<Vec<Listed>> {
+    let read = || -> Result<Vec<DatasetEntry>> {
         let list: List = serde_json::from_slice(&fs::read(&path)?)?;
         ensure!(list.schema == SCHEMA, "the schema is {}, expected {SCHEMA}", list.schema);
         Ok(list.sets)
@@ -64,7 +64,7 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_allowed)
 }
 
-impl Listed {
+impl DatasetEntry {
     /// Reads the values. `T` is the type of `dtype`.
     pub fn load<T: Element>(&self) -> Result<Dataset<T>> {
         let path = self.folder.join(&self.name);

@@ -98,7 +98,7 @@ impl Values {
 
 /// Samples with the offsets that finding one takes.
 #[derive(Clone)]
-pub struct Indexed {
+pub struct IndexedColumns {
     pub columns: Columns,
     layout: Layout,
     /// Of each sample among the items, and the end.
@@ -107,7 +107,7 @@ pub struct Indexed {
     byte_starts: Vec<Vec<usize>>,
 }
 
-impl Indexed {
+impl IndexedColumns {
     pub fn new(layout: Layout, columns: Columns) -> Self {
         let starts = |lengths: &[u32], scale: usize| {
             let mut at = 0;

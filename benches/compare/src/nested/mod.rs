@@ -1,11 +1,11 @@
 //! Texts and lists of any length: chats, captions, texts of the web, jagged numbers.
 
 mod columns;
-mod compared;
+mod comparison;
 pub mod data;
 mod peers;
 
-pub use columns::{Columns, Indexed};
-pub use compared::run;
+pub use columns::{Columns, IndexedColumns};
+pub use comparison::run;
 pub use peers::arrow;
 pub use peers::tensilo::write;

@@ -28,7 +28,7 @@ impl<T: Element> Best<T> {
             candidate.encode(data, &file).with_context(|| format!("{} on {}", candidate.about(), data.name))?;
             let bytes = candidate.stored_bytes(data, &file)?;
             fs::remove_file(&file)?;
-            if best.as_ref().is_none_or(|(least, _)| bytes < *least) {
+            if best.as_ref().is_none_or(|(min_bytes, _)| bytes < *min_bytes) {
                 best = Some((bytes, candidate));
             }
         }

@@ -90,17 +90,17 @@ impl<T: Element, C: Codec> Peer<Dataset<T>> for Chunked<C> {
         let per_chunk = data.samples_in(self.0.chunk_bytes()).min(data.samples());
         let positioned = PositionedFile::open(file)?;
         let map = map(file)?;
-        let head = self.0.table_bytes();
+        let header_bytes = self.0.table_bytes();
         let table = map.len().checked_sub(8 * data.samples().div_ceil(per_chunk)).context("the file is too short")?;
         let ends = map[table..].as_chunks().0.iter().map(|end| u64::from_le_bytes(*end) as usize);
         let mut chunks = Vec::new();
         for end in ends {
-            let start = chunks.last().map_or(head, |last: &Range<usize>| last.end);
+            let start = chunks.last().map_or(header_bytes, |last: &Range<usize>| last.end);
             ensure!(start <= end && end <= table, "a chunk outside the file");
             chunks.push(start..end);
         }
         Ok(Box::new(Open {
-            coder: self.0.coder(T::DTYPE, map.get(..head).context("the file is too short")?)?,
+            coder: self.0.coder(T::DTYPE, map.get(..header_bytes).context("the file is too short")?)?,
             map,
             file: positioned,
             stored: Vec::new(),

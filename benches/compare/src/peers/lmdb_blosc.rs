@@ -106,12 +106,12 @@ struct Open<T> {
 
 impl<T: Element> Store<T> for Open<T> {
     fn decode_all(&mut self) -> Result<&[T]> {
-        let mut places = self.out.chunks_exact_mut(self.elements);
+        let mut slots = self.out.chunks_exact_mut(self.elements);
         for entry in self.samples.iter(&self.transaction)? {
-            let place = places.next().context("too many samples")?;
-            self.coder.decode(entry?.1, bytemuck::cast_slice_mut(place))?;
+            let slot = slots.next().context("too many samples")?;
+            self.coder.decode(entry?.1, bytemuck::cast_slice_mut(slot))?;
         }
-        ensure!(places.len() == 0, "too few samples");
+        ensure!(slots.len() == 0, "too few samples");
         Ok(&self.out)
     }
 

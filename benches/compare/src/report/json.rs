@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::measure::Stats;
-use crate::run::{GATHERED, Row, Table};
+use crate::run::{GATHER_SAMPLES, Row, Table};
 use anyhow::Result;
 use serde_json::{Value, json};
 
@@ -23,8 +23,8 @@ impl Report {
             "kernels": self.kernels,
             "threads": 1,
             "rounds": self.settings.rounds,
-            "least_seconds": self.settings.least.as_secs_f64(),
-            "gathered_samples": GATHERED,
+            "least_seconds": self.settings.min_time.as_secs_f64(),
+            "gathered_samples": GATHER_SAMPLES,
             "c_blosc2": simd,
             "datasets": self.tables.iter().map(table).collect::<Vec<_>>(),
         });

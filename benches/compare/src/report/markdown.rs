@@ -2,10 +2,10 @@
 
 use super::Report;
 use crate::measure::Stats;
-use crate::run::{GATHERED, Row, Table};
+use crate::run::{GATHER_SAMPLES, Row, Table};
 use std::fmt::Write;
 
-const HEAD: &str = "\
+const TABLE_HEADER: &str = "\
 | | ratio | encode GB/s | decode GB/s | of memcpy | a sample us | x memcpy | by position us | gather us | each us | x memcpy | view ns |
 |---|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|
 ";
@@ -21,7 +21,7 @@ impl Report {
              texts and lists, their characters or numbers and 4 bytes for each length. GB: 10^9 raw bytes. Everything \
              is warm, in the page cache. A sample: one, uniformly random, copied to the caller's memory out of a \
              mapped file. By position: the same, from a file that is read by position (`pread`), also warm. Gather: \
-             {GATHERED} of them by one request. View: a sample borrowed from the mapped file, for those that can.\n",
+             {GATHER_SAMPLES} of them by one request. View: a sample borrowed from the mapped file, for those that can.\n",
             self.cpu, self.kernels
         );
         if let Some(simd) = &self.simd {
@@ -102,7 +102,7 @@ fn section(table: &Table) -> String {
     // a type in angle brackets would be read as HTML
     let title = if facts.is_nested() { format!("{}: `{}`", facts.name, facts.dtype) } else { facts.title() };
     let mut out = format!(
-        "## {title}\n\n{} samples of {} B{}, {:.2} MB in all: {}.\n\n{HEAD}",
+        "## {title}\n\n{} samples of {} B{}, {:.2} MB in all: {}.\n\n{TABLE_HEADER}",
         facts.samples,
         facts.sample_bytes(),
         if facts.is_nested() { " in the mean" } else { "" },
@@ -164,7 +164,7 @@ fn random_cells(row: &Row, memcpy: &Row) -> [String; 7] {
         times(row.sample, memcpy.sample),
         row.position.map_or_else(dash, |position| spread(micro(position))),
         spread(micro(row.gather)),
-        number(micro(row.gather).median / GATHERED as f64),
+        number(micro(row.gather).median / GATHER_SAMPLES as f64),
         times(row.gather, memcpy.gather),
         row.view.map_or_else(dash, |view| spread(view.map(|seconds| seconds * 1e9))),
     ]

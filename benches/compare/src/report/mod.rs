@@ -34,8 +34,8 @@ pub fn cpu_model() -> String {
 /// CPU has, unless `TENSILO_KERNELS` names another of those.
 pub fn kernels() -> &'static str {
     let available = available_kernels();
-    let asked = std::env::var("TENSILO_KERNELS").unwrap_or_default();
-    let chosen = available.iter().find(|name| **name == asked).or(available.last());
+    let requested = std::env::var("TENSILO_KERNELS").unwrap_or_default();
+    let chosen = available.iter().find(|name| **name == requested).or(available.last());
     chosen.copied().unwrap_or("scalar")
 }
 

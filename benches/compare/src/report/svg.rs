@@ -149,16 +149,16 @@ impl<'a> Panel<'a> {
     /// Points with labels beside them, each where it covers least.
     fn points(&self, out: &mut String) {
         let mut taken: Vec<Area> = Vec::new();
-        let places: Vec<(f64, f64)> =
+        let points: Vec<(f64, f64)> =
             self.table.rows.iter().map(|row| (self.x(row.ratio()), self.y(speed(row)))).collect();
-        taken.extend(places.iter().map(|(x, y)| [x - 5.0, y - 5.0, 10.0, 10.0]));
-        for (row, &(x, y)) in self.table.rows.iter().zip(&places) {
+        taken.extend(points.iter().map(|(x, y)| [x - 5.0, y - 5.0, 10.0, 10.0]));
+        for (row, &(x, y)) in self.table.rows.iter().zip(&points) {
             let width = CHARACTER * row.name.len() as f64;
-            let place = place_label(x, y, width, &taken);
-            taken.push(place);
+            let label = place_label(x, y, width, &taken);
+            taken.push(label);
             let class = row.family.name();
-            let middle = place[1] + LINE / 2.0;
-            let nearest = x.clamp(place[0], place[0] + width);
+            let middle = label[1] + LINE / 2.0;
+            let nearest = x.clamp(label[0], label[0] + width);
             if (nearest - x).hypot(middle - y) > 14.0 {
                 let _ = writeln!(out, "<path class=\"lead\" d=\"M{x:.1} {y:.1}L{nearest:.1} {middle:.1}\"/>");
             }
@@ -169,8 +169,8 @@ impl<'a> Panel<'a> {
                 row.name,
                 row.ratio(),
                 speed(row),
-                place[0],
-                place[1] + LINE - 3.0,
+                label[0],
+                label[1] + LINE - 3.0,
                 row.name
             );
         }

@@ -4,7 +4,7 @@
 //! the commit. A signal therefore gets a minute of patience while the file is changed. A dataset
 //! gets new data files in a new version; the old version stays. Objects are never appended to.
 
-use super::dataset::{DatasetSize, need_manifest, set_time};
+use super::dataset::{DatasetSize, require_manifest, set_time};
 use crate::failure::{Failure, Outcome, note_values};
 use crate::open;
 use crate::options::{self, EncodingArgs, InputArgs, check_inputs, store};
@@ -23,7 +23,7 @@ const APPEND: &str = "\
 Examples:
   tensilo append train.tsl day-2.parquet
       all rows of a file that has the same columns
-  tensilo append train.tsl 'more/*.parquet' --skip-others
+  tensilo append train.tsl 'more/*.parquet' --skip-extra-columns
       files that have more columns
   tensilo append train.tsl day-3.parquet --profile small
       the file does not remember its profile, so give it again
@@ -59,7 +59,7 @@ pub(crate) struct AppendArgs {
     shard_bytes: Option<u64>,
     /// Leave out columns that the file does not have
     #[arg(long)]
-    skip_others: bool,
+    skip_extra_columns: bool,
     /// Cut off the bytes after the last commit, even if they could be recovered
     #[arg(long)]
     discard_tail: bool,
@@ -70,7 +70,7 @@ pub(crate) struct AppendArgs {
 }
 
 /// The time that the library has to restore the file after a signal.
-const PATIENCE: Duration = Duration::from_secs(60);
+const RESTORE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Appends the inputs, and prints a summary.
 pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
         }
         return append_to_dataset(args, dataset, quiet);
     }
-    if Address::is_path(&args.file) {
+    if Address::is_url_path(&args.file) {
         return refused(
             "an object is not appended to; make a dataset, which gets further files: \"tensilo convert\" with \
              --shard-bytes",
@@ -103,7 +103,7 @@ fn append_to_file(args: &AppendArgs, quiet: bool) -> Outcome {
     let progress = Progress::new(Unit::Samples, quiet);
     let appended = import::append(&args.inputs, &args.file, &options(args, quiet), &mut |at| {
         if matches!(at, import::Progress::Converting { .. }) {
-            signals::at_work(PATIENCE); // the file is being changed
+            signals::begin_work(RESTORE_TIMEOUT); // the file is being changed
         }
         show_import(&progress, "appending", at)
     });
@@ -120,7 +120,7 @@ fn append_to_file(args: &AppendArgs, quiet: bool) -> Outcome {
 }
 
 fn append_to_dataset(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outcome {
-    need_manifest(dataset, &args.file)?;
+    require_manifest(dataset, &args.file)?;
     let mut changes = dataset.change()?;
     set_time(&mut changes)?;
     let progress = Progress::new(Unit::Samples, quiet);
@@ -145,7 +145,7 @@ fn append_to_dataset(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outco
 fn options(args: &AppendArgs, quiet: bool) -> AppendOptions {
     let writer = args.encoding.writer_options().discard_tail(args.discard_tail);
     AppendOptions::new()
-        .skip_others(args.skip_others)
+        .skip_extra_columns(args.skip_extra_columns)
         .null_elements(args.input.null_elements.into())
         .writer(writer)
         .dash_is_stdin(true)

@@ -13,7 +13,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use tensilo::Error;
-use tensilo_object::{Cache, CacheFacts};
+use tensilo_object::{Cache, CacheStats};
 
 const CACHE: &str = "\
 Examples:
@@ -33,8 +33,8 @@ piece is checked when it is read, and fetched again if it is damaged.
 
 JSON of \"stat\", schema tensilo.cache/1 (members may be added; those named here
 stay):
-  schema, folder, most_bytes
-  objects, pieces, bytes
+  schema, folder, max_bytes
+  objects, entries, bytes
   oldest_use  in seconds since 1970, or null";
 
 /// The arguments of `tensilo cache`.
@@ -52,14 +52,14 @@ enum CacheCommand {
     /// Show what is cached of objects on this machine
     Stat(StatArgs),
     /// Remove it; processes that use it go on
-    Clear(PlaceArgs),
+    Clear(LocationArgs),
 }
 
 /// The arguments of `tensilo cache stat`.
 #[derive(Args, Debug)]
 struct StatArgs {
     #[command(flatten)]
-    place: PlaceArgs,
+    location: LocationArgs,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -67,7 +67,7 @@ struct StatArgs {
 
 /// The place of the cache.
 #[derive(Args, Debug)]
-struct PlaceArgs {
+struct LocationArgs {
     /// The folder of the cache [default: TENSILO_CACHE]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
@@ -82,33 +82,33 @@ pub(crate) fn run(args: &CacheArgs, quiet: bool) -> Outcome {
 }
 
 fn stat(args: &StatArgs) -> Outcome {
-    let cache = cache(&args.place)?;
-    let facts = cache.facts().map_err(|error| failed(&cache, "reading the cache", error))?;
-    let used = facts.oldest_use.and_then(seconds);
+    let cache = cache(&args.location)?;
+    let stats = cache.stats().map_err(|error| failed(&cache, "reading the cache", error))?;
+    let used = stats.oldest_use.and_then(seconds);
     if args.json {
         return print_json(&json!({
             "schema": "tensilo.cache/1",
             "folder": shown(cache.folder()),
-            "most_bytes": cache.most_bytes(),
-            "objects": facts.objects,
-            "pieces": facts.pieces,
-            "bytes": facts.bytes,
+            "max_bytes": cache.max_bytes(),
+            "objects": stats.objects,
+            "entries": stats.entries,
+            "bytes": stats.bytes,
             "oldest_use": used,
         }));
     }
-    let most = text::bytes(cache.most_bytes());
+    let max = text::bytes(cache.max_bytes());
     let used = used.map(|used| format!("; the oldest was used at {}", text::utc(used))).unwrap_or_default();
-    print_line(&format!("{}: {} of at most {most}{used}", shown(cache.folder()), cached(&facts)))
+    print_line(&format!("{}: {} of at most {max}{used}", shown(cache.folder()), cached(&stats)))
 }
 
-fn clear(args: &PlaceArgs, quiet: bool) -> Outcome {
+fn clear(args: &LocationArgs, quiet: bool) -> Outcome {
     let cache = cache(args)?;
-    let facts = cache.clear().map_err(|error| failed(&cache, "clearing the cache", error))?;
-    if quiet { Ok(()) } else { print_line(&format!("{}: removed {}", shown(cache.folder()), cached(&facts))) }
+    let stats = cache.clear().map_err(|error| failed(&cache, "clearing the cache", error))?;
+    if quiet { Ok(()) } else { print_line(&format!("{}: removed {}", shown(cache.folder()), cached(&stats))) }
 }
 
 /// Returns the cache of the arguments, or of the environment.
-fn cache(args: &PlaceArgs) -> Outcome<Cache> {
+fn cache(args: &LocationArgs) -> Outcome<Cache> {
     let found = match &args.folder {
         Some(folder) => Cache::in_folder(folder).map(Some),
         None => Cache::from_environment(),
@@ -119,13 +119,13 @@ fn cache(args: &PlaceArgs) -> Outcome<Cache> {
     })
 }
 
-fn failed(cache: &Cache, doing: &'static str, error: io::Error) -> Failure {
-    Failure::about(cache.folder(), Error::io(doing, error))
+fn failed(cache: &Cache, operation: &'static str, error: io::Error) -> Failure {
+    Failure::about(cache.folder(), Error::io(operation, error))
 }
 
-fn cached(facts: &CacheFacts) -> String {
-    let (objects, pieces) = (text::count(facts.objects, "object"), text::count(facts.pieces, "piece"));
-    format!("{pieces} of {objects}, {}", text::bytes(facts.bytes))
+fn cached(stats: &CacheStats) -> String {
+    let (objects, entries) = (text::count(stats.objects, "object"), text::count(stats.entries, "piece"));
+    format!("{entries} of {objects}, {}", text::bytes(stats.bytes))
 }
 
 fn seconds(time: SystemTime) -> Option<u64> {

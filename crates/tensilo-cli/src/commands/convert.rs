@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome, note_columns};
 use crate::options::{self, EncodingArgs, InputArgs, Names, check_inputs, store};
 use crate::output::{Data, Destination, Inputs, Output, shown};
 use crate::terminal::{Progress, Unit, show_import, warning};
-use crate::text::{self, Table, column_cells, write_casts, write_found};
+use crate::text::{self, Table, column_cells, write_casts, write_inferred_shapes};
 use clap::Args;
 use std::io::Write;
 use std::path::PathBuf;
@@ -112,7 +112,7 @@ pub(crate) struct ConvertArgs {
     pub(super) align: u32,
     /// Look for nulls also where the statistics of an input deny them, which takes a second pass
     #[arg(long)]
-    distrust_statistics: bool,
+    ignore_statistics: bool,
     /// Replace OUT.tsl if it exists; write binary data to a terminal
     #[arg(short, long)]
     pub(super) force: bool,
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     }
     let destination = Destination::new(&args.output, args.force, Data::Binary, Inputs::Files(&args.inputs))?;
     if !quiet {
-        destination.warn_of_litter();
+        destination.warn_of_leftover_files();
     }
     let written = convert(args, &destination, quiet)?;
     if quiet {
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     let raw = write_columns(&written.schema, &columns, &mut output)?;
     writeln!(output, "{}", sizes(args, written.sample_count, raw, written.file_bytes, "the file"))?;
     output.flush()?;
-    tell(&written.schema);
+    print_notes(&written.schema);
     Ok(())
 }
 
@@ -199,12 +199,12 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     let raw = write_columns(dataset.schema(), &columns, &mut output)?;
     writeln!(output, "{}; version {version}", sizes(args, samples, raw, bytes, &files))?;
     output.finish()?;
-    tell(dataset.schema());
+    print_notes(dataset.schema());
     Ok(())
 }
 
 /// Tells which metadata the file lacks, and what is surprising in its columns.
-fn tell(schema: &Schema) {
+fn print_notes(schema: &Schema) {
     let dropped: Vec<String> =
         import::dropped_metadata(schema).iter().map(|key| key.escape_debug().to_string()).collect();
     if !dropped.is_empty() {
@@ -221,7 +221,7 @@ fn options(args: &ConvertArgs, quiet: bool) -> ConvertOptions {
         .renames(args.rename.clone())
         .shapes(args.shape.clone())
         .null_elements(args.input.null_elements.into())
-        .distrust_statistics(args.distrust_statistics)
+        .ignore_statistics(args.ignore_statistics)
         .writer(args.encoding.writer_options().alignment(args.align))
         .dash_is_stdin(true)
         .formats(args.input.formats())
@@ -240,15 +240,15 @@ fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], out
         table.row(column_cells(column, raw, stored));
     }
     table.write(output)?;
-    write_found(schema, output)?;
+    write_inferred_shapes(schema, output)?;
     write_casts(schema.columns.iter().zip(columns.iter().map(|(_, _, cast)| *cast)), output)?;
     writeln!(output)?;
     Ok(columns.iter().map(|(raw, _, _)| *raw).fold(0, u64::saturating_add))
 }
 
-/// Returns the size of the output, `place` being the file or the number of files.
-fn sizes(args: &ConvertArgs, samples: u64, raw: u64, stored: u64, place: &str) -> String {
+/// Returns the size of the output, `destination` being the file or the number of files.
+fn sizes(args: &ConvertArgs, samples: u64, raw: u64, stored: u64, destination: &str) -> String {
     let (path, raw_text, stored_text) = (shown(&args.output), text::bytes(raw), text::bytes(stored));
     let ratio = text::ratio(raw, stored);
-    format!("{path}: {samples} samples, {raw_text} raw, {stored_text} in {place}, ratio {ratio}")
+    format!("{path}: {samples} samples, {raw_text} raw, {stored_text} in {destination}, ratio {ratio}")
 }

@@ -6,7 +6,7 @@
 //! another program publishes first, nothing has changed and the command has to be repeated.
 //! `SOURCE_DATE_EPOCH` sets the time that a version records, so that builds can be reproduced.
 
-use crate::failure::{Failure, Outcome, foreign};
+use crate::failure::{Failure, Outcome, foreign_format};
 use crate::options::{self, EncodingArgs};
 use crate::output::{Output, print_json, print_line, shown};
 use crate::terminal::{Progress, Unit};
@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 use tensilo::facts::CastFacts;
-use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage, RunsAndWindows};
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage, WindowSizes};
 
 const DATASET: &str = "\
 Examples:
@@ -33,7 +33,7 @@ Examples:
   tensilo dataset rename-column train/ emb embedding
   tensilo dataset drop-column train/ draft
       no file is written; older versions keep what they have
-  tensilo dataset set-order train/ --run 64 --window 1024
+  tensilo dataset set-window-sizes train/ --run 64 --window 1024
       the default sizes in which trainings shuffle
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
       the same samples in new files; a training goes on with the same batches
@@ -65,7 +65,7 @@ the file with its new columns must have.";
 
 const SET_ORDER: &str = "\
 Example:
-  tensilo dataset set-order train/ --run 64 --window 1024
+  tensilo dataset set-window-sizes train/ --run 64 --window 1024
       runs of 64 samples that are stored side by side, shuffled; then the
       samples of each 1024 runs, shuffled among each other
 
@@ -146,7 +146,7 @@ enum DatasetCommand {
     },
     /// Set the default sizes of runs and windows in which trainings shuffle
     #[command(after_help = SET_ORDER)]
-    SetOrder {
+    SetWindowSizes {
         /// The folder of the dataset
         folder: PathBuf,
         /// The samples of a run
@@ -165,7 +165,7 @@ enum DatasetCommand {
         /// The folder of the dataset
         folder: PathBuf,
         /// Keep only the newest N versions, at least 1 [default: all]
-        #[arg(long, value_name = "N", value_parser = options::kept_versions)]
+        #[arg(long, value_name = "N", value_parser = options::version_count)]
         keep: Option<NonZeroU64>,
         /// Only list what would be removed
         #[arg(long)]
@@ -212,11 +212,11 @@ pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
         DatasetCommand::DropColumn { folder, name } => {
             change(folder, format!("drop column {name:?}"), quiet, |changes| changes.drop_column(name))
         }
-        DatasetCommand::SetOrder { folder, run, window } => {
-            let order = RunsAndWindows::new(*run, *window)?;
+        DatasetCommand::SetWindowSizes { folder, run, window } => {
+            let order = WindowSizes::new(*run, *window)?;
             let text = format!("set the order to runs of {run} samples in windows of {window} runs");
             change(folder, text, quiet, |changes| {
-                changes.set_order(order);
+                changes.set_window_sizes(order);
                 Ok(())
             })
         }
@@ -241,7 +241,7 @@ fn create(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
 }
 
 fn add(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
-    if let Some((file, what)) = files.iter().find_map(|file| Some((file, foreign(file)?))) {
+    if let Some((file, what)) = files.iter().find_map(|file| Some((file, foreign_format(file)?))) {
         let (file, folder) = (display_path(file), display_path(folder));
         let message = format!("{file}: {what}; \"tensilo append {folder} {file}\" appends its rows");
         return Err(Failure::Usage(message));
@@ -258,7 +258,7 @@ fn change(
     make: impl FnOnce(&mut Changes) -> Result<(), DataError>,
 ) -> Outcome {
     let dataset = Dataset::open(folder)?;
-    need_manifest(&dataset, folder)?;
+    require_manifest(&dataset, folder)?;
     let mut changes = dataset.change()?;
     set_time(&mut changes)?;
     make(&mut changes)?;
@@ -315,7 +315,7 @@ fn gc(folder: &Path, keep: Option<NonZeroU64>, dry_run: bool, quiet: bool) -> Ou
 /// Lists the versions of a dataset, the newest first.
 fn log(folder: &Path, as_json: bool) -> Outcome {
     let newest = Dataset::open(folder)?;
-    need_manifest(&newest, folder)?;
+    require_manifest(&newest, folder)?;
     let mut versions = Vec::new();
     let mut table = Table::new(&[">version", "time (UTC)", ">samples", ">files", ">bytes", "change"]);
     for version in newest.versions()?.into_iter().rev() {
@@ -349,7 +349,7 @@ fn log(folder: &Path, as_json: bool) -> Outcome {
 }
 
 /// Fails if a dataset has no manifest, so that it cannot be changed.
-pub(crate) fn need_manifest(dataset: &Dataset, path: &Path) -> Outcome {
+pub(crate) fn require_manifest(dataset: &Dataset, path: &Path) -> Outcome {
     if dataset.version() > 0 {
         return Ok(());
     }
@@ -453,7 +453,7 @@ impl DatasetFacts {
                     sums.nulls = sums.nulls.saturating_add(found.null_count).saturating_sub(samples);
                     sums.chunks = sums.chunks.saturating_add(found.chunk_count);
                     sums.cast = match (sums.cast, found.cast) {
-                        (Some(sum), Some(cast)) => Some(sum.joined(&cast)),
+                        (Some(sum), Some(cast)) => Some(sum.merged(&cast)),
                         (sum, cast) => sum.or(cast),
                     };
                 }

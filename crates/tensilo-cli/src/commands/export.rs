@@ -65,7 +65,7 @@ pub(crate) struct ExportArgs {
     output: PathBuf,
     /// The format of the output [default: by the extension]
     #[arg(long, value_enum)]
-    format: Option<OnExport>,
+    format: Option<FormatArg>,
     /// Only these columns and, for Parquet and Arrow, structs, in this order; write "\," for a
     /// comma in a name
     #[arg(long, value_name = "a,b")]
@@ -73,7 +73,7 @@ pub(crate) struct ExportArgs {
     /// How tensors are written [default: as they came from Arrow or Parquet, otherwise as extension
     /// types]
     #[arg(long, value_enum)]
-    tensors: Option<OnTensors>,
+    tensors: Option<TensorsArg>,
     /// Write the types that the file states, not the types of the source it was made from
     #[arg(long)]
     stored_types: bool,
@@ -84,7 +84,7 @@ pub(crate) struct ExportArgs {
 
 /// The values of `--format`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnExport {
+enum FormatArg {
     /// A Parquet file
     Parquet,
     /// An Arrow IPC file
@@ -105,18 +105,18 @@ enum OnExport {
 
 /// The values of `--tensors`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum OnTensors {
+enum TensorsArg {
     /// arrow.fixed_shape_tensor and arrow.variable_shape_tensor
     Extension,
     /// Lists in lists, one level for each dimension
     Lists,
 }
 
-impl From<OnTensors> for TensorForm {
-    fn from(form: OnTensors) -> Self {
+impl From<TensorsArg> for TensorForm {
+    fn from(form: TensorsArg) -> Self {
         match form {
-            OnTensors::Extension => Self::Extension,
-            OnTensors::Lists => Self::Lists,
+            TensorsArg::Extension => Self::Extension,
+            TensorsArg::Lists => Self::Lists,
         }
     }
 }
@@ -226,7 +226,7 @@ impl AnyFormat {
     }
 }
 
-impl OnExport {
+impl FormatArg {
     /// Returns the extension of files of the format.
     fn extension(self) -> Option<String> {
         let name = self.to_possible_value()?.get_name().to_owned();
@@ -248,7 +248,7 @@ fn export_groups(
     extension: &OsStr,
     progress: &Progress,
 ) -> Outcome {
-    let is_object = Address::is_path(&args.output);
+    let is_object = Address::is_url_path(&args.output);
     // the system finds no file at the path of a file that ends with a slash
     if args.output.components().as_path().is_file() {
         let path = display_path(&args.output);
@@ -283,12 +283,12 @@ fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<P
         while !file.starts_with(&*shared) && shared.pop() {}
     }
     let shared = shared.unwrap_or_default();
-    let (mut outputs, mut met) = (Vec::new(), BTreeSet::new());
+    let (mut outputs, mut seen) = (Vec::new(), BTreeSet::new());
     for file in first_files(dataset) {
         let file = file?;
         let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(extension);
         // found before there are more outputs than files
-        if !met.insert(output.clone()) {
+        if !seen.insert(output.clone()) {
             let path = display_path(&output);
             let message = format!("{path}: two files of the dataset would get this name; export to one file");
             return Err(Failure::Usage(message));
@@ -333,8 +333,8 @@ impl Table for GroupTable<'_> {
         Ok(self.columns(columns)?.into_iter().map(|column| column?.facts().cast).collect())
     }
 
-    fn is_of_one_conversion(&self) -> Result<bool, Self::Error> {
-        self.dataset.is_of_one_conversion()
+    fn is_from_one_conversion(&self) -> Result<bool, Self::Error> {
+        self.dataset.is_from_one_conversion()
     }
 
     fn check_output(&self, _: Option<FileIdentity>, _: Option<&Path>) -> Result<(), Self::Error> {

@@ -13,7 +13,7 @@ use super::dataset::{DatasetFacts, dataset_id};
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
 use crate::output::{Output, print_json, shown};
-use crate::text::{self, Table, column_cells, or_dash, quotient, write_casts, write_found};
+use crate::text::{self, Table, column_cells, divide, or_dash, write_casts, write_inferred_shapes};
 use clap::Args;
 use serde_json::{Map, Value, json};
 use std::io::{self, Write};
@@ -61,16 +61,16 @@ JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
     cast       null, or the cost of rounding: source, rounding, max_abs_error,
                max_rel_error, to_infinite, to_subnormal
     block_bytes         decoded, on average; null without blocks
-    front_bytes         the part of cold_read_bytes that is read once for all
+    block_index_bytes         the part of cold_read_bytes that is read once for all
                samples of a chunk
     cold_read_bytes
     read_amplification  null if samples are stored in 0 bytes
     explanation         with --explain; null if the chunk does not exist:
       chunk, samples, encoding, transform, elements, raw_bytes, stored_bytes,
-      bits_per_element, front_bytes, cold_read_bytes, read_amplification
+      bits_per_element, block_index_bytes, cold_read_bytes, read_amplification
       blocks   null, or [{ samples, stored_bytes, raw_bytes }]; the last sample
                of one may be the first of the next
-      pieces   [{ name, detail, stored_bytes, bits_per_element }]
+      sections [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
                   in_file }]; stored_bytes is null if it cannot be used
       choices  [{ profile, encoding, stored_bytes, reason, in_file, regret }];
@@ -119,7 +119,7 @@ impl InspectArgs {
 pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
     if let Some(dataset) = open::dataset(&args.file)? {
         return match args.explain {
-            true => Err(explain_a_file(args, &dataset)),
+            true => Err(explain_needs_file(args, &dataset)),
             false => inspect_dataset(args, &dataset, quiet),
         };
     }
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &InspectArgs, quiet: bool) -> Outcome {
     let mut output = Output::stdout();
     write_text(args, &reader, &mut output)?;
     for column in reader.columns().filter(|_| args.explain) {
-        let explanation = Explained::of(args, &column).map_err(about)?;
+        let explanation = ChunkExplanation::of(args, &column).map_err(about)?;
         write_explanation(&mut output, &column, explanation.as_ref())?;
     }
     output.finish()
@@ -148,7 +148,7 @@ fn inspect_dataset(args: &InspectArgs, dataset: &Dataset, quiet: bool) -> Outcom
     output.finish()
 }
 
-fn explain_a_file(args: &InspectArgs, dataset: &Dataset) -> Failure {
+fn explain_needs_file(args: &InspectArgs, dataset: &Dataset) -> Failure {
     let path = display_path(&args.file);
     let first = dataset.groups().flatten().find_map(|group| Some(group.files.first()?.path.clone()));
     let such = first.map_or_else(String::new, |first| format!(", such as {}", display_path(&first)));
@@ -162,7 +162,7 @@ pub(crate) fn document(reader: &Reader, explain: Option<&InspectArgs>) -> tensil
     for column in reader.columns() {
         let mut object = column_object(&column);
         if let (Some(args), Some(members)) = (explain, object.as_object_mut()) {
-            let explanation = Explained::of(args, &column)?;
+            let explanation = ChunkExplanation::of(args, &column)?;
             members.insert("explanation".to_owned(), explanation.map_or(Value::Null, |found| found.document()));
         }
         columns.push(object);
@@ -199,7 +199,7 @@ fn column_object(column: &Column) -> Value {
         "cast": cast_object(schema, facts.cast),
         "null_count": facts.null_count,
         "block_bytes": cost.block_bytes,
-        "front_bytes": cost.front_bytes,
+        "block_index_bytes": cost.block_index_bytes,
         "cold_read_bytes": cost.cold_read_bytes,
         "read_amplification": cost.read_amplification,
         "metadata": schema.metadata,
@@ -255,8 +255,8 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
         "sample_count": dataset.sample_count(),
         "files": facts.size.files,
         "file_bytes": facts.size.bytes,
-        "run_samples": dataset.order().run(),
-        "window_runs": dataset.order().window(),
+        "run_samples": dataset.window_sizes().run(),
+        "window_runs": dataset.window_sizes().window(),
         "metadata": dataset.schema().metadata,
         "columns": columns.collect::<Vec<Value>>(),
     })
@@ -266,7 +266,7 @@ fn write_dataset(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, ou
     let (samples, files, bytes) =
         (dataset.sample_count(), text::count(facts.size.files, "file"), text::bytes(facts.size.bytes));
     writeln!(output, "{}: {samples} samples in {files} of {bytes} together", shown(&args.file))?;
-    let order = dataset.order();
+    let order = dataset.window_sizes();
     let (id, run, window) = (dataset_id(dataset), order.run(), order.window());
     let version = match dataset.version() {
         0 => "no manifest".to_owned(),
@@ -294,7 +294,7 @@ fn write_text(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> i
     writeln!(output, "id {id}, alignment {alignment}, commits {commits}, {state}")?;
     writeln!(output, "content {}\n", reader.content_id())?;
     args.write(columns_table(args, reader), output)?;
-    write_found(reader.schema(), output)?;
+    write_inferred_shapes(reader.schema(), output)?;
     let casts = reader.columns().map(|column| column.facts().cast);
     write_casts(reader.schema().columns.iter().zip(casts), output)?;
     write_metadata(output, "file", &reader.schema().metadata)?;
@@ -343,18 +343,18 @@ fn samples_per_chunk(samples: u64, chunks: u64) -> String {
     }
 }
 
-fn write_metadata(output: &mut impl Write, whose: &str, metadata: &Metadata) -> io::Result<()> {
+fn write_metadata(output: &mut impl Write, owner: &str, metadata: &Metadata) -> io::Result<()> {
     if metadata.is_empty() {
         return Ok(());
     }
-    writeln!(output, "\nmetadata of {whose}")?;
+    writeln!(output, "\nmetadata of {owner}")?;
     let line =
         |(key, value): (&String, &String)| writeln!(output, "  {} = {}", text::excerpt(key), text::excerpt(value));
     metadata.iter().try_for_each(line)
 }
 
 /// The number of chunks in blocks of a column whose fronts are read.
-const READ_FRONTS: u64 = 8;
+const SAMPLED_CHUNKS: u64 = 8;
 
 /// The cost of one random sample of a column, on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -362,7 +362,7 @@ struct SampleCost {
     /// The decoded bytes of a block; `None` if no chunk is in blocks.
     block_bytes: Option<u64>,
     /// The bytes that are read once for each chunk.
-    front_bytes: u64,
+    block_index_bytes: u64,
     /// The bytes that are read for the first sample of a chunk.
     cold_read_bytes: u64,
     /// The quotient of these and the stored bytes of a sample; `None` if samples are stored in 0
@@ -378,13 +378,13 @@ impl SampleCost {
         let in_blocks = facts.encodings.iter().any(|(name, _)| name.ends_with(" in blocks"));
         let sums = if in_blocks { Sums::of(column, &facts) } else { Sums::default() };
         // an approximation
-        let sample_bytes = quotient(facts.stored_bytes, column.sample_count() as f64);
+        let sample_bytes = divide(facts.stored_bytes, column.sample_count() as f64);
         let cold_read_bytes = sums.per_sample(sums.cold_bytes).unwrap_or_else(|| whole_chunk_bytes(&facts));
         Self {
             block_bytes: sums.raw_bytes.checked_div(sums.blocks),
-            front_bytes: sums.per_sample(sums.front_bytes).unwrap_or(0),
+            block_index_bytes: sums.per_sample(sums.block_index_bytes).unwrap_or(0),
             cold_read_bytes,
-            read_amplification: sample_bytes.and_then(|bytes| quotient(cold_read_bytes, bytes)),
+            read_amplification: sample_bytes.and_then(|bytes| divide(cold_read_bytes, bytes)),
         }
     }
 }
@@ -395,14 +395,14 @@ struct Sums {
     samples: u64,
     blocks: u64,
     raw_bytes: u64,
-    front_bytes: u128,
+    block_index_bytes: u128,
     cold_bytes: u128,
 }
 
 impl Sums {
     fn of(column: &Column, facts: &ColumnFacts) -> Self {
         let mut sums = Self::default();
-        let count = facts.chunk_count.min(READ_FRONTS);
+        let count = facts.chunk_count.min(SAMPLED_CHUNKS);
         for number in 0..count {
             // the first, the last, and others at equal distances
             let last = u128::from(facts.chunk_count.saturating_sub(1));
@@ -418,7 +418,7 @@ impl Sums {
         let samples = info.samples.end.saturating_sub(info.samples.start);
         self.samples = self.samples.saturating_add(samples);
         // below 2^67, of 8 chunks
-        self.front_bytes += u128::from(samples) * u128::from(cold.front_bytes);
+        self.block_index_bytes += u128::from(samples) * u128::from(cold.block_index_bytes);
         // below 2^67, of 8 chunks
         self.cold_bytes += u128::from(samples) * u128::from(cold.bytes());
         for block in blocks.iter().flat_map(|ChunkBlocks { blocks, .. }| blocks) {
@@ -435,9 +435,9 @@ impl Sums {
 
 /// Returns head and body of a chunk, on average.
 fn whole_chunk_bytes(facts: &ColumnFacts) -> u64 {
-    const HEAD_BYTES: u64 = 64;
+    const HEADER_BYTES: u64 = 64;
     match facts.stored_bytes.checked_div(facts.chunk_count) {
-        Some(bytes) => bytes.saturating_add(HEAD_BYTES),
+        Some(bytes) => bytes.saturating_add(HEADER_BYTES),
         None => 0,
     }
 }
@@ -447,13 +447,13 @@ fn amplification_text(ratio: Option<f64>) -> String {
 }
 
 /// A chunk that is explained.
-struct Explained {
+struct ChunkExplanation {
     explanation: Explanation,
     /// The regret of each choice, if requested.
     regrets: Vec<Option<f64>>,
 }
 
-impl Explained {
+impl ChunkExplanation {
     /// Explains the requested chunk of a column; `None` if the column has no such chunk.
     fn of(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Self>> {
         let explanation = match args.sample {
@@ -488,7 +488,7 @@ impl Explained {
                 "stored_bytes": trial.stored_bytes,
                 "bits_per_element": trial.stored_bytes.and_then(bits),
                 // an approximation
-                "ratio": trial.stored_bytes.and_then(|bytes| quotient(explanation.raw_bytes, bytes as f64)),
+                "ratio": trial.stored_bytes.and_then(|bytes| divide(explanation.raw_bytes, bytes as f64)),
                 "in_file": trial.in_file,
             })
         };
@@ -519,11 +519,11 @@ impl Explained {
             "raw_bytes": explanation.raw_bytes,
             "stored_bytes": explanation.stored_bytes,
             "bits_per_element": bits(explanation.stored_bytes),
-            "pieces": explanation.sections.iter().map(section).collect::<Vec<_>>(),
+            "sections": explanation.sections.iter().map(section).collect::<Vec<_>>(),
             "trials": explanation.trials.iter().map(trial).collect::<Vec<_>>(),
             "choices": explanation.choices.iter().zip(regrets).map(choice).collect::<Vec<_>>(),
             "blocks": explanation.blocks.as_ref().map(|found| found.blocks.iter().map(block).collect::<Vec<_>>()),
-            "front_bytes": explanation.cold_read.front_bytes,
+            "block_index_bytes": explanation.cold_read.block_index_bytes,
             "cold_read_bytes": explanation.cold_read.bytes(),
             "read_amplification": explanation.read_amplification(),
         })
@@ -535,9 +535,9 @@ fn names(profiles: &[Profile]) -> Vec<&'static str> {
 }
 
 /// Writes the explanation of a column.
-fn write_explanation(output: &mut impl Write, column: &Column, explained: Option<&Explained>) -> io::Result<()> {
+fn write_explanation(output: &mut impl Write, column: &Column, explained: Option<&ChunkExplanation>) -> io::Result<()> {
     let (name, chunks) = (text::excerpt(&column.schema().name), column.facts().chunk_count);
-    let Some(explained @ Explained { explanation, .. }) = explained else {
+    let Some(explained @ ChunkExplanation { explanation, .. }) = explained else {
         return writeln!(output, "\ncolumn {name}: no such chunk, it has {chunks}");
     };
     let (info, chunk) = (&explanation.info, explanation.chunk);
@@ -582,7 +582,7 @@ fn trials_table(explanation: &Explanation) -> Table {
     table
 }
 
-fn choices_table(Explained { explanation, regrets }: &Explained) -> Table {
+fn choices_table(ChunkExplanation { explanation, regrets }: &ChunkExplanation) -> Table {
     let has_regrets = regrets.iter().any(Option::is_some);
     let mut table = Table::new(match has_regrets {
         true => &["profile", "takes", ">bytes", "", ">regret", "because"],
@@ -618,12 +618,14 @@ fn origin(explanation: &Explanation) -> &'static str {
 
 fn cold_read(explanation: &Explanation) -> String {
     let cold = explanation.cold_read;
-    let parts = match cold.front_bytes {
+    let details = match cold.block_index_bytes {
         0 => String::new(),
-        front => format!(" ({} of the front, {} of blocks)", text::bytes(front), text::bytes(cold.sample_bytes)),
+        block_index => {
+            format!(" ({} of the block index, {} of blocks)", text::bytes(block_index), text::bytes(cold.sample_bytes))
+        }
     };
     let amplification = amplification_text(explanation.read_amplification());
-    format!("a cold sample reads {}{parts}: read amplification {amplification}", text::bytes(cold.bytes()))
+    format!("a cold sample reads {}{details}: read amplification {amplification}", text::bytes(cold.bytes()))
 }
 
 fn bits(explanation: &Explanation, bytes: Option<u64>) -> String {

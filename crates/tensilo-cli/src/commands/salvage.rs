@@ -36,7 +36,7 @@ Examples:
 Finds every intact chunk, even if header, index, footers or trailers are
 damaged, cut off or missing, or the writer was killed. Copies chunks as they
 are stored. A damaged chunk in blocks loses only the samples of its damaged
-blocks, if its front is intact. If the header and all footers are lost, nothing
+blocks, if its block index is intact. If the header and all footers are lost, nothing
 can be salvaged: the columns are then unknown. BROKEN.tsl is never changed.
 
 If index and footer are damaged too, nothing confirms that a chunk is not of an
@@ -44,7 +44,7 @@ older file: its samples are kept, and listed as unconfirmed. OUT.tsl names them
 in the metadata \"tensilo.unconfirmed\" of their columns.
 
 Samples that a column has lost become nulls in that column, and all samples
-keep their numbers. With --leave-out, samples that any column has lost are left
+keep their numbers. With --drop-lost, samples that any column has lost are left
 out, and the following samples get lower numbers. The encoding options only
 apply to chunks with such nulls or gaps.
 
@@ -89,7 +89,7 @@ pub(crate) struct SalvageArgs {
     json: bool,
     /// Leave out the samples that any column has lost, instead of making them null in that column
     #[arg(long)]
-    leave_out: bool,
+    drop_lost: bool,
     /// Replace OUT.tsl if it exists; write binary data to a terminal
     #[arg(short, long, requires = "output")]
     force: bool,
@@ -131,7 +131,7 @@ fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: boo
     let progress = Progress::new(Unit::Samples, quiet);
     let mut advance = |done| progress.set("writing", done, Some(salvaged.reader.sample_count()));
     let writer = args.encoding.writer_options().alignment(salvaged.reader.alignment());
-    let options = RewriteOptions::new().leave_out(args.leave_out).progress(&mut advance);
+    let options = RewriteOptions::new().drop_lost(args.drop_lost).progress(&mut advance);
     Ok(salvaged.write_to(output, &writer, options)?)
 }
 
@@ -248,11 +248,11 @@ impl<K> SalvageReport<'_, K> {
 
 /// Reports the losses of all files, and writes a new dataset.
 fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
-    if args.leave_out || args.force {
-        let option = if args.force { "--force" } else { "--leave-out" };
+    if args.drop_lost || args.force {
+        let option = if args.force { "--force" } else { "--drop-lost" };
         return Err(Failure::Usage(format!("{option} is for a file; a dataset keeps the numbers of all samples")));
     }
-    let mut changes = args.output.as_ref().map(|folder| begin(dataset, folder)).transpose()?;
+    let mut changes = args.output.as_ref().map(|folder| create_like(dataset, folder)).transpose()?;
     let (mut losses, mut output) = (Vec::new(), Output::stdout());
     for group in dataset.groups() {
         let group = group?;
@@ -297,11 +297,11 @@ fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcom
 }
 
 /// Begins a dataset with the columns, metadata and order of another.
-pub(crate) fn begin(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
+pub(crate) fn create_like(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
     changes.declare(dataset.schema())?;
-    changes.set_order(dataset.order());
+    changes.set_window_sizes(dataset.window_sizes());
     Ok(changes)
 }
 

@@ -6,7 +6,7 @@
 //!
 //! The verdict is the exit code. A reader that closes the pipe early does not change it.
 
-use crate::failure::{Exit, Failure, Outcome, foreign, verdict};
+use crate::failure::{Exit, Failure, Outcome, foreign_format, verdict};
 use crate::open;
 use crate::options::threads;
 use crate::output::{Output, shown, write_json};
@@ -35,7 +35,7 @@ commit are intact, but a writer has not finished: it is at work, or was stopped.
 Also checks files that are too damaged to be opened.
 
 Of a chunk in blocks, only the damaged blocks are named, and the samples with a
-byte in them, unless its front is damaged too.
+byte in them, unless its block index is damaged too.
 
 JSON, schema tensilo.verify/1 (members may be added; those named here stay):
   schema, ok, file_bytes, chunk_count, sample_count
@@ -87,8 +87,9 @@ pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
         };
     }
     let report = verify(&args.file, args, quiet)?;
-    if let Some(foreign) = foreign(&args.file).filter(|_| !quiet && report.state() == FileState::Damaged) {
-        warning(&format!("{}: {foreign}", shown(&args.file)));
+    if let Some(foreign_format) = foreign_format(&args.file).filter(|_| !quiet && report.state() == FileState::Damaged)
+    {
+        warning(&format!("{}: {foreign_format}", shown(&args.file)));
     }
     let mut output = Output::stdout();
     let printed = match args.json {
@@ -166,7 +167,7 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
 
 /// A file of a dataset, checked: a report, or the reason why it is not the file that the manifest
 /// lists.
-type Checked = Result<VerifyReport, String>;
+type FileResult = Result<VerifyReport, String>;
 
 /// Verifies all files that a manifest lists, and prints every damage.
 fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
@@ -181,7 +182,7 @@ fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<
         for (number, file) in group.files.iter().enumerate() {
             let checked = match dataset.open_file(&group, number) {
                 Ok(reader) => Ok(verify_listed(&reader, args, quiet)?),
-                Err(error) if error.is_lasting() => Err(error.to_string()),
+                Err(error) if error.is_permanent() => Err(error.to_string()),
                 Err(error) => return Err(error.into()),
             };
             report.add(&file.path, &checked)?;
@@ -228,7 +229,7 @@ impl<'a> DatasetReport<'a> {
         Self { args, quiet, output: Output::stdout(), files: [0; 3], bytes: 0, documents: Vec::new() }
     }
 
-    fn add(&mut self, path: &Path, checked: &Checked) -> Outcome {
+    fn add(&mut self, path: &Path, checked: &FileResult) -> Outcome {
         self.bytes = self.bytes.saturating_add(checked.as_ref().map_or(0, |report| report.file_bytes));
         let state = checked.as_ref().map_or(FileState::Damaged, VerifyReport::state);
         let [intact, unfinished, damaged] = &mut self.files;
@@ -282,7 +283,7 @@ impl<'a> DatasetReport<'a> {
     }
 }
 
-fn file_document(path: &str, checked: &Checked) -> Value {
+fn file_document(path: &str, checked: &FileResult) -> Value {
     let mut object = match checked {
         Ok(report) => document(report),
         Err(message) => json!({ "ok": false, "message": message, "damages": [] }),

@@ -257,7 +257,7 @@ fn refused(run: &Run, flags: &[&str]) {
 }
 
 #[test]
-fn shapes_are_inferred_and_told_or_declared() {
+fn shapes_are_inferred_and_reported_or_declared() {
     let folder = Folder::new();
     lists(&folder, "a.arrow", &[2; 300]);
     let run = folder.done("convert a.arrow -o out.tsl");
@@ -303,7 +303,7 @@ fn refusals_speak_of_flags() {
     let run = folder.run("append out.tsl three.arrow");
     refused(&run, &["column \"e\": sample 3: ", "[3]", "[2]", "convert --shape 'e=*'"]);
     assert!(!run.stderr.contains("--skip"), "{}", run.stderr);
-    refused(&folder.run("append out.tsl strings.arrow"), &["--skip-others"]);
+    refused(&folder.run("append out.tsl strings.arrow"), &["--skip-extra-columns"]);
 }
 
 #[test]
@@ -349,8 +349,8 @@ fn columns_that_cannot_be_stored_are_left_out() {
         folder.done(&format!("convert {input} -o out.tsl -f {choice}"));
         assert_eq!(folder.json("inspect out.tsl --json")["sample_count"], samples, "{choice}");
     }
-    folder.fails(&format!("append out.tsl {text}"), 2, "--skip-others");
-    folder.done(&format!("append out.tsl {text} --skip-others"));
+    folder.fails(&format!("append out.tsl {text}"), 2, "--skip-extra-columns");
+    folder.done(&format!("append out.tsl {text} --skip-extra-columns"));
 }
 
 #[test]

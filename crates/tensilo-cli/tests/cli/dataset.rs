@@ -132,7 +132,7 @@ fn mistakes_with_datasets_are_explained() {
         ("dataset gc made --keep 0", 2, "keep at least 1 version"),
         ("dataset gc plain", 2, "has no manifest"),
         ("dataset drop-column made xx", 2, "xx"),
-        ("dataset set-order made --run 0 --window 5", 2, "--run"),
+        ("dataset set-window-sizes made --run 0 --window 5", 2, "--run"),
         ("dataset repack data --shard-bytes 0", 2, "at least 1 byte"),
         ("dataset repack .", 2, "neither a manifest"),
         ("inspect crawl", 2, "\"tensilo convert"),
@@ -197,7 +197,7 @@ fn a_failed_append_leaves_the_dataset_unchanged() {
 /// The first program reads its input while the second one publishes a version.
 #[cfg(unix)]
 #[test]
-fn the_slower_of_two_appends_is_told_to_repeat() {
+fn the_slower_of_two_appends_is_a_conflict() {
     let folder = speech("--shard-bytes 100KiB");
     let mut slow = folder.command("append data -");
     let mut child = slow.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -284,7 +284,7 @@ fn columns_are_added_renamed_and_dropped_and_the_order_is_set() {
     assert_eq!(columns(), [&NAMES[1..], &["class"]].concat());
     folder.fails("dataset drop-column . label", 2, "no column \"label\"");
     folder.fails("dataset rename-column . class e", 2, "has a column");
-    folder.done("dataset set-order . --run 2 --window 5");
+    folder.done("dataset set-window-sizes . --run 2 --window 5");
     let document = folder.json("inspect . --json");
     assert_eq!((&document["run_samples"], &document["window_runs"]), (&2.into(), &5.into()));
     let log = folder.json("dataset log . --json");

@@ -274,7 +274,7 @@ fn small_and_complex_numbers_are_numbers() {
     folder.file("a.tsl", vector("valid/every-dtype.hex"));
     let printed = |words: &str| folder.text(&format!("get a.tsl {words}")).trim_end().to_owned();
     // the bytes 7F 81, 3F 20, 0F 08
-    for (column, due) in [
+    for (column, expected) in [
         ("f8_e4m3fn", "[\"NaN\",-0.001953125]"),
         ("f8_e5m2", "[\"NaN\",-1.5258789e-5]"),
         ("f6_e2m3", "[-7.5,-0.0]"),
@@ -284,7 +284,7 @@ fn small_and_complex_numbers_are_numbers() {
         ("u4", "[15,8]"),
         ("complex64", "[[1.5,-2.0],[-0.0,3.0]]"),
     ] {
-        assert_eq!(printed(&format!("-c {column} -i 0")), due, "{column}");
+        assert_eq!(printed(&format!("-c {column} -i 0")), expected, "{column}");
     }
     assert_eq!(printed("-c i4 -i 0 --as bits"), "[15,8]");
     let npy = |column: &str| folder.done(&format!("get a.tsl -c {column} -i 0 --format npy")).stdout;

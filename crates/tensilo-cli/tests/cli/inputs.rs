@@ -251,7 +251,7 @@ fn a_store_that_refuses_is_no_damage() {
 }
 
 #[test]
-fn mistakes_in_addresses_are_told() {
+fn mistakes_in_addresses_are_reported() {
     let (folder, server) = (Folder::new(), HttpServer::start());
     let absent = server.url("/none.tsl");
     folder.fails(&format!("inspect {absent}"), 3, "opening the object: the object does not exist");
@@ -272,7 +272,7 @@ fn what_is_read_is_cached_until_the_cache_is_cleared() {
         run
     };
     let stat = || cached("cache stat --json").json();
-    assert_eq!(stat()["pieces"], 0);
+    assert_eq!(stat()["entries"], 0);
     cached(&format!("verify {url}"));
     let found = stat();
     assert_eq!((&found["schema"], &found["objects"]), (&"tensilo.cache/1".into(), &1.into()));
@@ -283,7 +283,7 @@ fn what_is_read_is_cached_until_the_cache_is_cleared() {
     assert!(server.take_requests().iter().all(|request| request.method == "HEAD"));
     has(&cached("cache stat").text(), &["of 1 object, "]);
     has(&cached("cache clear").text(), &["removed 1 piece of 1 object"]);
-    assert_eq!(stat()["pieces"], 0);
+    assert_eq!(stat()["entries"], 0);
 
     let mistake = |variables: &[(&str, &str)], message: &str| {
         let mut command = folder.command("cache stat");
@@ -293,7 +293,7 @@ fn what_is_read_is_cached_until_the_cache_is_cleared() {
     let of_folder = |variable: (&str, &str)| {
         let mut command = folder.command("cache stat --folder cache --json");
         let command = command.env_remove("TENSILO_CACHE").env_remove("TENSILO_CACHE_BYTES");
-        Run::from(command.env(variable.0, variable.1).output().unwrap()).json()["most_bytes"].as_u64()
+        Run::from(command.env(variable.0, variable.1).output().unwrap()).json()["max_bytes"].as_u64()
     };
     assert_eq!(of_folder(("TENSILO_CACHE_BYTES", "1GiB")), Some(1 << 30));
     assert_eq!(of_folder(("TENSILO_CACHE_BYTES", "")), Some(16 << 30));

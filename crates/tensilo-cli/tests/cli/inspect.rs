@@ -121,7 +121,11 @@ fn what_each_profile_wrote_is_explained_in_json_and_in_words() {
         let document = folder.json(&format!("inspect {file} --json --explain"));
         for column in document["columns"].as_array().unwrap() {
             let explanation = &column["explanation"];
-            assert_eq!(sum(&explanation["pieces"], "stored_bytes"), explanation["stored_bytes"], "{profile} {column}");
+            assert_eq!(
+                sum(&explanation["sections"], "stored_bytes"),
+                explanation["stored_bytes"],
+                "{profile} {column}"
+            );
             let choices = explanation["choices"].as_array().unwrap();
             assert_eq!(choices.len(), PROFILES.len());
             let choice = choices.iter().find(|choice| choice["profile"] == profile).unwrap();
@@ -162,13 +166,13 @@ fn an_explanation_has_what_the_contract_names() {
     let explanation = &document["columns"][2]["explanation"];
     let mel = explanation.as_object().unwrap();
     let keys: Vec<&str> = mel.keys().map(String::as_str).collect();
-    let expected = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element pieces trials \
-                    choices blocks front_bytes cold_read_bytes read_amplification";
+    let expected = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element sections trials \
+                    choices blocks block_index_bytes cold_read_bytes read_amplification";
     assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!((&mel["samples"], &mel["elements"], &mel["raw_bytes"]), (&json!([0, 1]), &json!(12928), &json!(51712)));
     assert!(mel["transform"].as_str().unwrap().ends_with("stride 128, restart 12928"), "{mel:?}");
     for (list, expected) in [
-        ("pieces", "name detail stored_bytes bits_per_element"),
+        ("sections", "name detail stored_bytes bits_per_element"),
         ("trials", "encoding profiles stored_bytes bits_per_element ratio in_file"),
         ("choices", "profile encoding stored_bytes reason in_file regret"),
     ] {
@@ -226,19 +230,22 @@ fn the_cost_of_a_sample_is_that_of_its_blocks() {
     let column = &document["columns"][0];
     // the block index: 12 bytes, and 12 for each of 16 blocks, in multiples of 64
     let stored = 64 * 1024 + 256;
-    assert_eq!((&column["block_bytes"], &column["front_bytes"]), (&json!(4096), &json!(1024)));
+    assert_eq!((&column["block_bytes"], &column["block_index_bytes"]), (&json!(4096), &json!(1024)));
     assert_eq!(column["cold_read_bytes"], 1024 + 4096);
     assert_eq!(column["read_amplification"], f64::from(1024 + 4096) / (f64::from(stored) / 64.0));
     let explanation = &column["explanation"];
-    assert_eq!((&explanation["front_bytes"], &explanation["cold_read_bytes"]), (&json!(1024), &json!(1024 + 4096)));
+    assert_eq!(
+        (&explanation["block_index_bytes"], &explanation["cold_read_bytes"]),
+        (&json!(1024), &json!(1024 + 4096))
+    );
     let blocks = explanation["blocks"].as_array().unwrap();
     assert_eq!(blocks[1], json!({"samples": [452, 456], "stored_bytes": 4096, "raw_bytes": 4096}));
     assert_eq!(blocks.len(), 16);
     let text = folder.text("inspect raw.tsl --wide --explain");
-    has(&text, &[" block ", " 4.1 kB ", "(1.0 kB of the front, 4.1 kB of blocks)"]);
+    has(&text, &[" block ", " 4.1 kB ", "(1.0 kB of the block index, 4.1 kB of blocks)"]);
     folder.file("raw.tsl", raw_file(100, None));
     let column = folder.json("inspect raw.tsl --json")["columns"][0].clone();
-    assert_eq!((&column["block_bytes"], &column["front_bytes"]), (&Value::Null, &json!(0)));
+    assert_eq!((&column["block_bytes"], &column["block_index_bytes"]), (&Value::Null, &json!(0)));
     assert_eq!(column["cold_read_bytes"], 64 * 1024 + 64);
     // damaged block indices are left out
     for chunks in [1, 3] {

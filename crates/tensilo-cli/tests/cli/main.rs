@@ -161,8 +161,8 @@ impl From<Output> for Run {
 
 /// Asserts that a text has all of these parts.
 #[track_caller]
-fn has(text: &str, parts: &[&str]) {
-    parts.iter().for_each(|part| assert!(text.contains(part), "{part:?} in {text}"));
+fn has(text: &str, needles: &[&str]) {
+    needles.iter().for_each(|needle| assert!(text.contains(needle), "{needle:?} in {text}"));
 }
 
 fn program() -> Command {

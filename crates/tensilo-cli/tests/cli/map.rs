@@ -21,23 +21,23 @@ fn svg(folder: &Folder, file: &str, words: &str) -> String {
 #[track_caller]
 fn check_well_formed(xml: &str) {
     let mut open = Vec::new();
-    for piece in xml.trim_end().split('<').skip(1) {
-        let (tag, text) = piece.split_once('>').expect("a tag ends");
-        assert!(!text.contains('>'), "{piece}");
+    for segment in xml.trim_end().split('<').skip(1) {
+        let (tag, text) = segment.split_once('>').expect("a tag ends");
+        assert!(!text.contains('>'), "{segment}");
         let entities = text.split('&').skip(1).chain(tag.split('&').skip(1));
         for entity in entities {
-            assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|known| entity.starts_with(known)), "{piece}");
+            assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|known| entity.starts_with(known)), "{segment}");
         }
-        assert!(!piece.chars().any(|c| c.is_control() && c != '\n'), "{piece:?}");
+        assert!(!segment.chars().any(|c| c.is_control() && c != '\n'), "{segment:?}");
         match tag.strip_prefix('/') {
-            Some(name) => assert_eq!(open.pop(), Some(name), "{piece}"),
+            Some(name) => assert_eq!(open.pop(), Some(name), "{segment}"),
             None => {
-                assert!(tag.matches('"').count().is_multiple_of(2), "{piece}");
+                assert!(tag.matches('"').count().is_multiple_of(2), "{segment}");
                 let name = tag.split([' ', '/']).next().unwrap();
                 open.extend((!tag.ends_with('/')).then_some(name));
             }
         }
-        assert!(!open.is_empty() || text.trim().is_empty(), "{piece}");
+        assert!(!open.is_empty() || text.trim().is_empty(), "{segment}");
     }
     assert!(xml.starts_with("<svg xmlns=\"http://www.w3.org/2000/svg\"") && open.is_empty(), "{open:?}");
 }

@@ -53,7 +53,7 @@ impl Inputs {
     }
 
     /// Returns the bytes that a command writes to a new file, and its messages.
-    fn due(&self, line: &str) -> (Vec<u8>, String) {
+    fn expected(&self, line: &str) -> (Vec<u8>, String) {
         let path = self.folder.path("due");
         let run = self.done(line, &path);
         let bytes = fs::read(&path).unwrap();
@@ -137,7 +137,7 @@ fn a_symbolic_link_stays_and_its_target_is_replaced() {
     let (link, target) = (inputs.folder.path("link"), folder.join("target"));
     symlink("elsewhere/target", &link).unwrap();
     for line in COMMANDS {
-        let due = inputs.due(line).0;
+        let expected = inputs.expected(line).0;
         for old in [None, Some("old")] {
             if let Some(old) = old {
                 fs::write(&target, old).unwrap();
@@ -148,7 +148,7 @@ fn a_symbolic_link_stays_and_its_target_is_replaced() {
                 inputs.done(line, &link);
             }
             assert_eq!(fs::read_link(&link).unwrap(), Path::new("elsewhere/target"), "{line}");
-            assert!(fs::read(&target).unwrap() == due, "{line}");
+            assert!(fs::read(&target).unwrap() == expected, "{line}");
             assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
             fs::remove_file(&target).unwrap();
         }
@@ -201,15 +201,15 @@ fn a_named_pipe_is_written_into_and_stays_one() {
     let pipe = inputs.folder.path("pipe");
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for line in COMMANDS {
-        let due = inputs.due(line);
+        let expected = inputs.expected(line);
         for line in forced(line) {
             let reader = thread::spawn({
                 let pipe = pipe.clone();
                 move || fs::read(pipe).unwrap()
             });
             let run = inputs.done(&line, &pipe);
-            assert!(reader.join().unwrap() == due.0, "{line}");
-            assert_eq!(summary(&run.text(), pipe.to_str().unwrap()), due.1);
+            assert!(reader.join().unwrap() == expected.0, "{line}");
+            assert_eq!(summary(&run.text(), pipe.to_str().unwrap()), expected.1);
             assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
         }
     }
@@ -222,7 +222,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
     let link = inputs.folder.path("link");
     symlink("/dev/stdout", &link).unwrap();
     for line in COMMANDS {
-        let (bytes, due) = inputs.due(line);
+        let (bytes, expected) = inputs.expected(line);
         for output in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", link.to_str().unwrap()] {
             if output.starts_with("/proc") && !cfg!(target_os = "linux") {
                 continue;
@@ -230,7 +230,7 @@ fn the_standard_output_is_written_into_and_the_summary_goes_to_the_standard_erro
             let run = inputs.done(line, output);
             assert!(run.stdout == bytes, "{line} {output}");
             let name = if output == "-" { "standard output" } else { output };
-            assert_eq!(summary(&run.stderr, name), due, "{line} {output}");
+            assert_eq!(summary(&run.stderr, name), expected, "{line} {output}");
 
             let path = inputs.folder.file("into", b"before");
             let file = File::options().append(true).open(&path).unwrap();
@@ -248,7 +248,7 @@ fn another_descriptor_is_written_at_its_offset() {
     let inputs = Inputs::new();
     let path = inputs.folder.path("into");
     for line in COMMANDS {
-        let (bytes, due) = inputs.due(line);
+        let (bytes, expected) = inputs.expected(line);
         for output in ["/dev/fd/3", "/proc/self/fd/3"] {
             if output.starts_with("/proc") && !cfg!(target_os = "linux") {
                 continue;
@@ -260,14 +260,14 @@ fn another_descriptor_is_written_at_its_offset() {
             shell.args(["-c", script]).arg(tensilo.get_program()).args(tensilo.get_args()).env("INTO", &path);
             let run = Run::from(shell.output().unwrap());
             assert!(fs::read(&path).unwrap() == [b"before", bytes.as_slice(), b"after"].concat(), "{line} {output}");
-            assert_eq!((summary(&run.text(), output), run.stderr.as_str()), (due.clone(), ""));
+            assert_eq!((summary(&run.text(), output), run.stderr.as_str()), (expected.clone(), ""));
         }
     }
 }
 
 /// If the reader of a stream stops, no incomplete file remains that could be taken for a result.
 #[test]
-fn a_reader_that_stops_exits_with_3_if_a_whole_file_was_asked_for() {
+fn a_reader_that_stops_exits_with_3_if_a_whole_file_was_requested() {
     let folder = Folder::new();
     let mut command = folder.command("convert SPEECH -o -");
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -301,15 +301,15 @@ fn binary_data_is_refused_on_a_terminal_unless_it_is_forced() {
         Run::from(output.wait_with_output().unwrap())
             .failed(2, "standard output: binary data is not written to a terminal");
     }
-    for (line, due) in [
+    for (line, expected) in [
         ("get FILE -c e -i 1 --format raw --force", f32::INFINITY.to_le_bytes().as_slice()),
         ("get FILE -c e -i 5", b"5.0\r\n"),
     ] {
         let (mut master, slave) = pseudo_terminal();
         assert!(inputs.command(line, "-").stdout(slave).status().unwrap().success());
-        let mut found = vec![0; due.len()];
+        let mut found = vec![0; expected.len()];
         master.read_exact(&mut found).unwrap();
-        assert_eq!(found, due);
+        assert_eq!(found, expected);
     }
 }
 
@@ -358,13 +358,13 @@ fn messages_show_the_path_of_the_user_with_control_characters_escaped() {
 }
 
 #[test]
-fn files_of_killed_runs_are_named_and_kept() {
+fn files_of_killed_runs_are_reported_and_preserved() {
     let inputs = Inputs::new();
     let left = inputs.folder.file(".out.tsl.aB3dE6.tmp", b"half a file");
     let out = inputs.folder.path("out.tsl");
     let run = inputs.done("convert PARQUET -o OUT", &out);
-    let due = format!("warning: {}: a run that was killed has left {}; ", out.display(), left.display());
-    assert!(run.stderr.starts_with(&due), "{run:?}");
+    let expected = format!("warning: {}: a run that was killed has left {}; ", out.display(), left.display());
+    assert!(run.stderr.starts_with(&expected), "{run:?}");
     assert_eq!(inputs.done("convert PARQUET -o OUT --force --quiet", &out).stderr, "");
     assert_eq!(inputs.done("convert PARQUET -o OUT", inputs.folder.path("other.tsl")).stderr, "");
     assert_eq!(fs::read(left).unwrap(), b"half a file");

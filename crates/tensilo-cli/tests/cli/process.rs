@@ -18,8 +18,8 @@ fn help_has_examples_and_every_option_of_the_contract() {
         ),
         (
             "append",
-            "--skip-others",
-            "--skip-others --discard-tail --profile --chunk-bytes --block-bytes --no-check --threads --null-elements",
+            "--skip-extra-columns",
+            "--skip-extra-columns --discard-tail --profile --chunk-bytes --block-bytes --no-check --threads --null-elements",
         ),
         ("inspect", "tensilo.inspect/1", "--json --explain --chunk --sample --quiet"),
         ("verify", "tensilo.verify/1", "--json --deep"),
@@ -87,8 +87,8 @@ fn files_that_cannot_be_read_have_exit_codes() {
     // a flag that no release knows
     let mut new = whole.clone();
     new[35] |= 0x80;
-    let head_crc = crc32fast::hash(&new[..60]);
-    new[60..64].copy_from_slice(&head_crc.to_le_bytes());
+    let header_crc = crc32fast::hash(&new[..60]);
+    new[60..64].copy_from_slice(&header_crc.to_le_bytes());
     folder.file("new.tsl", new);
     folder.file("a.txt", b"this is not a tensilo file, however long it may be, at least 64 bytes or so");
     folder.file("empty.tsl", b"");
@@ -195,10 +195,10 @@ mod terminal {
         let (mut terminal, side) = pseudo_terminal();
         tcsetwinsize(&terminal, Winsize { ws_row: 50, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let reader = thread::spawn(move || {
-            let (mut bytes, mut part) = (Vec::new(), [0; 4096]);
+            let (mut bytes, mut buffer) = (Vec::new(), [0; 4096]);
             // an error (EIO) is the end: the other side is closed
-            while let Ok(count @ 1..) = terminal.read(&mut part) {
-                bytes.extend_from_slice(&part[..count]);
+            while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+                bytes.extend_from_slice(&buffer[..count]);
             }
             String::from_utf8(bytes).unwrap()
         });
@@ -213,9 +213,9 @@ mod terminal {
 
     /// Returns the visible text, without escape sequences.
     fn seen(text: &str) -> String {
-        let mut pieces = text.split("\u{1b}[");
-        let first = pieces.next().unwrap().to_owned();
-        pieces.fold(first, |seen, piece| seen + piece.split_once(|c: char| c.is_ascii_alphabetic()).unwrap().1)
+        let mut segments = text.split("\u{1b}[");
+        let first = segments.next().unwrap().to_owned();
+        segments.fold(first, |seen, segment| seen + segment.split_once(|c: char| c.is_ascii_alphabetic()).unwrap().1)
     }
 
     #[test]

@@ -66,8 +66,8 @@ fn damage_is_named_with_the_samples_that_it_costs() {
     folder.file("block.tsl", file_with_damaged_block());
     for line in ["verify block.tsl", "verify block.tsl --deep"] {
         let text = folder.run(line).text();
-        let due = "; 8 of 64 samples of the chunk are lost (block 2 of 8) (rule R-5.16)\ndamaged: 1 range in ";
-        has(&text, &[": chunk, column \"x\", samples 8..16: ", due]);
+        let expected = "; 8 of 64 samples of the chunk are lost (block 2 of 8) (rule R-5.16)\ndamaged: 1 range in ";
+        has(&text, &[": chunk, column \"x\", samples 8..16: ", expected]);
     }
     let damage = folder.run("verify block.tsl --json").json()["damages"][0].clone();
     assert_eq!((&damage["samples"], &damage["bytes"]), (&json!([8, 16]), &json!(8192)));
@@ -232,11 +232,11 @@ fn samples_that_nothing_confirms_are_named() {
     let chunk = Reader::from_bytes(stale.clone()).unwrap().column("b").unwrap().chunk(3).unwrap().unwrap();
     let body = usize::try_from(chunk.file_range.start).unwrap()..usize::try_from(chunk.file_range.end).unwrap();
     stale[body.start] ^= 1;
-    let head = body.start - 64;
+    let header_start = body.start - 64;
     let body_crc = crc32fast::hash(&stale[body]);
-    stale[head + 56..head + 60].copy_from_slice(&body_crc.to_le_bytes());
-    let head_crc = crc32fast::hash(&stale[head..head + 60]);
-    stale[head + 60..head + 64].copy_from_slice(&head_crc.to_le_bytes());
+    stale[header_start + 56..header_start + 60].copy_from_slice(&body_crc.to_le_bytes());
+    let header_crc = crc32fast::hash(&stale[header_start..header_start + 60]);
+    stale[header_start + 60..header_start + 64].copy_from_slice(&header_crc.to_le_bytes());
     folder.file("stale.tsl", &stale);
     let document = folder.fails("salvage stale.tsl --json", 1, "").json();
     let column = &document["columns"][1];
@@ -260,7 +260,7 @@ fn samples_that_nothing_confirms_are_named() {
 #[test]
 fn lost_samples_can_be_left_out_and_the_json_document_names_them() {
     let folder = broken();
-    let document = folder.fails("salvage broken.tsl -o out.tsl --leave-out --json", 1, "").json();
+    let document = folder.fails("salvage broken.tsl -o out.tsl --drop-lost --json", 1, "").json();
     for (member, expected) in [
         ("schema", json!("tensilo.salvage/1")),
         ("ok", json!(false)),
@@ -301,7 +301,7 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     folder.done("dataset create data -q");
     folder.done("dataset rename-column data e energy");
     let all = |path: &str, column: &str| folder.all(path, column).as_array().unwrap().clone();
-    let due = ["energy", "t", "b", "r"].map(|column| (column, all("data", column)));
+    let expected = ["energy", "t", "b", "r"].map(|column| (column, all("data", column)));
 
     // b: a chunk of `e` is damaged; c: cut off; d: missing; e: another file
     let (whole, mut bytes) = (sample_file(), sample_file());
@@ -330,16 +330,16 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     has(document["files"][4]["message"].as_str().unwrap(), &["another file is there"]);
 
     folder.done("verify out --deep");
-    for (column, due) in due {
-        for (number, (found, due)) in (0_u64..).zip(all("out", column).iter().zip(&due)) {
+    for (column, expected) in expected {
+        for (number, (found, expected)) in (0_u64..).zip(all("out", column).iter().zip(&expected)) {
             let is_lost = number >= 3 * u64::from(SAMPLES) || column == "energy" && lost_of_b.contains(&number);
-            assert_eq!(found, if is_lost { &Value::Null } else { due }, "{column} {number}");
+            assert_eq!(found, if is_lost { &Value::Null } else { expected }, "{column} {number}");
         }
     }
     let text = folder.run("salvage data").text();
     has(&text, &["b.tsl:\ncolumn \"energy\": lost 20..", "4 of 5 files are damaged"]);
     folder.fails("salvage data -o out", 2, "the folder has a dataset");
-    folder.fails("salvage data --leave-out", 2, "--leave-out");
+    folder.fails("salvage data --drop-lost", 2, "--drop-lost");
 }
 
 #[test]
@@ -354,7 +354,7 @@ fn a_whole_dataset_has_lost_nothing_and_stays_the_same() {
     has(&folder.text("salvage data"), &["All 40 samples in 4 files are intact."]);
     folder.done("salvage data -o out");
     let [old, new] = ["data", "out"].map(|name| Dataset::open(folder.path(name)).unwrap());
-    assert_eq!((old.schema(), old.order()), (new.schema(), new.order()));
+    assert_eq!((old.schema(), old.window_sizes()), (new.schema(), new.window_sizes()));
     for column in ["x", "t", "n"] {
         assert_eq!(folder.all("out", column), folder.all("data", column));
     }

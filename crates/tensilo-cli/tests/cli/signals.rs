@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use tensilo::Reader;
 use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
-use tensilo_testing::{Random, asked};
+use tensilo_testing::{Random, env_or};
 
 /// The signals that can be caught, and their exit codes.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
@@ -98,10 +98,10 @@ enum End {
 }
 
 fn end(status: ExitStatus, signal: Signal) -> End {
-    let due = SIGNALS.iter().find(|(catchable, _)| *catchable == signal).map(|(_, code)| *code);
+    let expected = SIGNALS.iter().find(|(catchable, _)| *catchable == signal).map(|(_, code)| *code);
     match (status.code(), status.signal()) {
         (Some(0), _) => End::Done,
-        (Some(code), _) if Some(code) == due => End::Handled,
+        (Some(code), _) if Some(code) == expected => End::Handled,
         (_, Some(killed)) if killed == signal.as_raw() => End::Killed,
         _ => panic!("{status} after {signal:?}"),
     }
@@ -109,7 +109,7 @@ fn end(status: ExitStatus, signal: Signal) -> End {
 
 /// Returns how often each command is killed.
 fn kills() -> usize {
-    asked("TENSILO_KILLS", 40)
+    env_or("TENSILO_KILLS", 40)
 }
 
 /// Returns the signals of `rounds` runs, each at a random moment.
@@ -137,7 +137,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
     let line = &format!("convert{} -o out.tsl --force --profile raw", " in.parquet".repeat(INPUTS));
     let out = inputs.folder.path("out.tsl");
     let time = inputs.time(line);
-    let due = fs::read(&out).unwrap();
+    let expected = fs::read(&out).unwrap();
     let mut ends = Vec::new();
     for (round, (after, signal)) in moments(kills(), time, 1).enumerate() {
         let old = (round % 8 < 4).then_some(b"the old file".to_vec());
@@ -148,7 +148,7 @@ fn a_conversion_killed_at_any_moment_leaves_nothing_and_changes_no_input() {
         let end = end(inputs.kill(line, after, signal), signal);
         let found = fs::read(&out).ok();
         // the signal may arrive between the last step and the end
-        let whole = found.as_ref() == Some(&due);
+        let whole = found.as_ref() == Some(&expected);
         assert!(whole || (found == old && end != End::Done), "{round}: {signal:?} after {after:?}: {end:?}");
         let others: Vec<String> = inputs.folder.names().into_iter().filter(|name| name != "out.tsl").collect();
         assert_eq!(others, ["in.parquet", "in.tsl"], "{round}: {signal:?} after {after:?}");
@@ -164,7 +164,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
     let (before, input) = (fs::read(&inputs.file).unwrap(), fs::read(&inputs.parquet).unwrap());
     let line = &format!("append in.tsl{} --profile raw", " in.parquet".repeat(INPUTS));
     let time = inputs.time(line);
-    let due = fs::read(&inputs.file).unwrap();
+    let expected = fs::read(&inputs.file).unwrap();
     let (mut ends, mut tails) = (Vec::new(), 0);
     for (round, (after, signal)) in moments(kills(), time, 2).enumerate() {
         fs::write(&inputs.file, &before).unwrap();
@@ -173,17 +173,20 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
         let what = format!("{round}: {signal:?} after {after:?}: {end:?}");
         if signal == Signal::KILL {
             // written bytes may remain behind the last commit; nothing before them has changed
-            assert!(found.starts_with(&before) && due.starts_with(&found[..found.len().min(due.len())]), "{what}");
+            assert!(
+                found.starts_with(&before) && expected.starts_with(&found[..found.len().min(expected.len())]),
+                "{what}"
+            );
             let samples = Reader::from_bytes(found.to_vec()).unwrap().sample_count();
             let report = verify(&InMemory(found.as_slice()), VerifyOptions::new()).unwrap();
             let is_tail = report.damages.iter().all(|damage| damage.file_range.start >= before.len() as u64);
             assert!(
-                is_tail && (samples == 5 || (samples == 5 + 5 * INPUTS as u64 && found == due)),
+                is_tail && (samples == 5 || (samples == 5 + 5 * INPUTS as u64 && found == expected)),
                 "{what}: {report:?}"
             );
             tails += usize::from(found.len() > before.len());
         } else {
-            assert!(found == before && end != End::Done || found == due, "{what}: {} bytes", found.len());
+            assert!(found == before && end != End::Done || found == expected, "{what}: {} bytes", found.len());
         }
         assert_eq!(inputs.folder.names(), ["in.parquet", "in.tsl"], "{what}");
         assert!(fs::read(&inputs.parquet).unwrap() == input, "{what}");

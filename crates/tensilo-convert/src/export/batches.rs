@@ -40,17 +40,17 @@ impl<'a> TargetOptions<'a> {
 /// The bytes of a batch, about, unless a chunk has more.
 const BATCH_BYTES: u64 = 2 << 20;
 /// Samples of a batch, whatever their size.
-const BATCH_SAMPLES: u64 = 1 << 16;
+const MAX_BATCH_SAMPLES: u64 = 1 << 16;
 
 /// The columns of a table that are exported.
-pub(super) struct Exported<'a, T> {
+pub(super) struct TableExport<'a, T> {
     table: &'a T,
     numbers: Vec<usize>,
     progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
 /// Consecutive samples of the columns.
-pub(super) struct ExportedBatch<'a> {
+pub(super) struct ExportBatch<'a> {
     /// The number of the first sample.
     pub first: u64,
     pub sample_count: usize,
@@ -58,7 +58,7 @@ pub(super) struct ExportedBatch<'a> {
     pub columns: &'a [Option<ColumnBuffer>],
 }
 
-impl<'a, T: Table> Exported<'a, T> {
+impl<'a, T: Table> TableExport<'a, T> {
     pub(super) fn new(table: &'a T, options: TargetOptions<'a>) -> Result<Self> {
         let schema = table.schema();
         let number = |name: &String| {
@@ -69,8 +69,9 @@ impl<'a, T: Table> Exported<'a, T> {
             Some(names) => names.iter().map(number).collect::<Result<_>>()?,
             None => (0..schema.columns.len()).collect(),
         };
-        let mut met = BTreeSet::new();
-        if let Some(column) = numbers.iter().find(|number| !met.insert(**number)).and_then(|&i| schema.columns.get(i)) {
+        let mut seen = BTreeSet::new();
+        if let Some(column) = numbers.iter().find(|number| !seen.insert(**number)).and_then(|&i| schema.columns.get(i))
+        {
             return Err(Error::bad_input(format!("column {:?} is named twice", column.name)));
         }
         Ok(Self { table, numbers, progress: options.progress })
@@ -93,16 +94,16 @@ impl<'a, T: Table> Exported<'a, T> {
     /// Hands over all samples of all columns.
     pub(super) fn for_each(
         &mut self,
-        each: &mut dyn FnMut(ExportedBatch<'_>) -> Result<()>,
+        each: &mut dyn FnMut(ExportBatch<'_>) -> Result<()>,
     ) -> std::result::Result<(), T::Error> {
         self.pass(self.numbers.clone(), 1, 0, each)
     }
 
     /// Hands over all samples of one column. All columns are read one after the other.
-    pub(super) fn for_each_of(
+    pub(super) fn for_each_in_column(
         &mut self,
         column: usize,
-        each: &mut dyn FnMut(ExportedBatch<'_>) -> Result<()>,
+        each: &mut dyn FnMut(ExportBatch<'_>) -> Result<()>,
     ) -> std::result::Result<(), T::Error> {
         let numbers = self.numbers.get(column).copied().into_iter().collect();
         let count = u64::try_from(self.numbers.len().max(1)).unwrap_or(u64::MAX);
@@ -119,14 +120,14 @@ impl<'a, T: Table> Exported<'a, T> {
         numbers: Vec<usize>,
         passes: u64,
         before: u64,
-        each: &mut dyn FnMut(ExportedBatch<'_>) -> Result<()>,
+        each: &mut dyn FnMut(ExportBatch<'_>) -> Result<()>,
     ) -> std::result::Result<(), T::Error> {
         let mut first = 0_u64;
         for part in self.table.parts(numbers) {
             let mut part = PartPass::new(&part?);
             while part.next < part.end {
                 let sample_count = part.advance()?;
-                each(ExportedBatch { first, sample_count, columns: &part.buffers })?;
+                each(ExportBatch { first, sample_count, columns: &part.buffers })?;
                 first = first.saturating_add(u64::try_from(sample_count).unwrap_or(u64::MAX));
                 let done = before.saturating_add(first / passes.max(1));
                 if self.progress.as_mut().is_some_and(|progress| progress(done).is_break()) {
@@ -156,7 +157,7 @@ impl PartPass {
 
     /// Reads the next samples, and returns their number, at least one.
     fn advance(&mut self) -> Result<usize> {
-        let mut end = self.end.min(self.next.saturating_add(BATCH_SAMPLES));
+        let mut end = self.end.min(self.next.saturating_add(MAX_BATCH_SAMPLES));
         for (column, _) in self.columns.iter().flatten() {
             end = end.min(batch_end(column, self.next)?);
         }

@@ -1,7 +1,7 @@
 //! Tokens as an indexed dataset of Megatron: a file of tokens, and its index.
 
-use super::batches::{Exported, TargetOptions, sample_bytes};
-use super::npy::{Bf16, null_refused, only_column, write_elements, written};
+use super::batches::{TableExport, TargetOptions, sample_bytes};
+use super::npy::{Bf16, null_error, only_column, write_elements, write_error};
 use crate::megatron::{MAGIC, VERSION, type_code};
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
@@ -29,12 +29,12 @@ pub fn export_megatron<'a, T: Table, K: Sink>(
         let path = sink.path().map(Path::to_path_buf);
         table.check_output(sink.identity(), path.as_deref())?;
     }
-    let mut exported = Exported::new(table, options)?;
-    let column = only_column(exported.columns())?;
-    let code = code_of(column)?;
-    let lengths = write_tokens(&mut exported, column, &mut tokens)?;
+    let mut export = TableExport::new(table, options)?;
+    let column = only_column(export.columns())?;
+    let code = column_type_code(column)?;
+    let lengths = write_tokens(&mut export, column, &mut tokens)?;
     let width = column.dtype.element_bytes();
-    write_index((code, width), exported.sample_count()?, lengths, &mut index)?;
+    write_index((code, width), export.sample_count()?, lengths, &mut index)?;
     for sink in [&mut tokens, &mut index] {
         let path = sink.path().map(Path::to_path_buf);
         let finished = sink.sync().and_then(|()| sink.publish());
@@ -45,7 +45,7 @@ pub fn export_megatron<'a, T: Table, K: Sink>(
 }
 
 /// Returns Megatron's number for the type of a column.
-fn code_of(column: &ColumnSchema) -> Result<u8> {
+fn column_type_code(column: &ColumnSchema) -> Result<u8> {
     let refused = |what: String| Error::bad_input(format!("column {:?}: {what}", column.name));
     if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
         return Err(refused(format!("{} is no list of tokens, which a document is", column.type_name())));
@@ -57,19 +57,19 @@ fn code_of(column: &ColumnSchema) -> Result<u8> {
 
 /// Writes the tokens of all samples, and returns a file of their numbers.
 fn write_tokens<T: Table>(
-    exported: &mut Exported<'_, T>,
+    export: &mut TableExport<'_, T>,
     column: &ColumnSchema,
     tokens: &mut impl Write,
 ) -> std::result::Result<File, T::Error> {
     let temporary = |error| Error::io("writing a temporary file of lengths", error);
     let mut tokens = BufWriter::with_capacity(1 << 16, tokens);
     let mut lengths = BufWriter::new(tempfile::tempfile().map_err(temporary)?);
-    exported.for_each(&mut |batch| {
+    export.for_each(&mut |batch| {
         let buffer = batch.columns.first().and_then(Option::as_ref);
         for i in 0..batch.sample_count {
             let sample = batch.first.saturating_add(u64::try_from(i).unwrap_or(u64::MAX));
             let Some(buffer) = buffer.filter(|buffer| !buffer.is_null(i)) else {
-                return Err(null_refused(column, sample));
+                return Err(null_error(column, sample));
             };
             let bytes = sample_bytes(buffer, i, column.dtype, column.shape.extents());
             let count = i32::try_from(bytes.len() / column.dtype.element_bytes()).map_err(|_| {
@@ -77,11 +77,11 @@ fn write_tokens<T: Table>(
                 Error::bad_input(message)
             })?;
             lengths.write_all(&count.to_le_bytes()).map_err(temporary)?;
-            write_elements(column.dtype, Bf16::Kept, bytes, &mut tokens).map_err(written)?;
+            write_elements(column.dtype, Bf16::Raw, bytes, &mut tokens).map_err(write_error)?;
         }
         Ok(())
     })?;
-    tokens.flush().map_err(written)?;
+    tokens.flush().map_err(write_error)?;
     Ok(lengths.into_inner().map_err(|error| temporary(error.into_error()))?)
 }
 
@@ -110,5 +110,5 @@ fn write_index((code, width): (u8, usize), count: u64, lengths: File, index: &mu
         (0..=count).try_for_each(|document| index.write_all(&document.to_le_bytes()))?;
         index.flush()
     };
-    write().map_err(written)
+    write().map_err(write_error)
 }

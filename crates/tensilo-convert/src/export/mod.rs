@@ -13,7 +13,7 @@ pub use batches::TargetOptions;
 pub use megatron::export_megatron;
 pub use npy::npy_header;
 
-use batches::Exported;
+use batches::TableExport;
 use std::io::BufWriter;
 use std::path::Path;
 use tensilo::Error;
@@ -86,13 +86,13 @@ pub fn export_to<'a, T: Table, K: Sink>(
 ) -> Result<K, T::Error> {
     let path = sink.path().map(Path::to_path_buf);
     table.check_output(sink.identity(), path.as_deref())?;
-    let exported = Exported::new(table, options)?;
+    let export = TableExport::new(table, options)?;
     let mut out = BufWriter::with_capacity(1 << 16, &mut sink);
     match format {
-        TargetFormat::Npy => npy::write(exported, &mut out)?,
-        TargetFormat::Npz => npy::write_archive(exported, &mut out)?,
-        TargetFormat::Safetensors => safetensors::write(exported, &mut out)?,
-        TargetFormat::WebDataset => webdataset::write(exported, &mut out)?,
+        TargetFormat::Npy => npy::write(export, &mut out)?,
+        TargetFormat::Npz => npy::write_archive(export, &mut out)?,
+        TargetFormat::Safetensors => safetensors::write(export, &mut out)?,
+        TargetFormat::WebDataset => webdataset::write(export, &mut out)?,
     }
     let flushed = out.into_inner().map_err(std::io::IntoInnerError::into_error).map(|_| ());
     let finished = flushed.and_then(|()| sink.sync()).and_then(|()| sink.publish());

@@ -1,7 +1,7 @@
 //! NumPy's files: one column as an array, several in an archive.
 
-use super::batches::Exported;
-use crate::element::swapped_bytes;
+use super::batches::TableExport;
+use crate::element::swap_width;
 use std::io::{self, Write};
 use tensilo::export::Table;
 use tensilo::{ColumnSchema, DType, Error, Extent, LogicalType, Result};
@@ -10,33 +10,33 @@ use zip::{CompressionMethod, ZipWriter};
 
 /// Writes a `.npy` file.
 pub(super) fn write<T: Table>(
-    mut exported: Exported<'_, T>,
+    mut export: TableExport<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    let column = only_column(exported.columns())?;
-    let header = numpy_form(column)?.header(exported.sample_count()?);
-    out.write_all(&header).map_err(written)?;
-    write_samples(&mut exported, 0, column, Bf16::Widened, out)
+    let column = only_column(export.columns())?;
+    let header = numpy_form(column)?.header(export.sample_count()?);
+    out.write_all(&header).map_err(write_error)?;
+    write_samples(&mut export, 0, column, Bf16::AsF32, out)
 }
 
 /// Writes a `.npz` archive, uncompressed, with an array for each column.
 pub(super) fn write_archive<T: Table>(
-    mut exported: Exported<'_, T>,
+    mut export: TableExport<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    let columns: Vec<&ColumnSchema> = exported.columns().collect();
-    check_any(&columns)?;
+    let columns: Vec<&ColumnSchema> = export.columns().collect();
+    check_not_empty(&columns)?;
     let forms = columns.iter().map(|column| numpy_form(column)).collect::<Result<Vec<_>>>()?;
-    let sample_count = exported.sample_count()?;
+    let sample_count = export.sample_count()?;
     let mut archive = ZipWriter::new_stream(out);
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored).large_file(true);
     for (i, (column, form)) in columns.iter().zip(&forms).enumerate() {
         let begun = archive.start_file(format!("{}.npy", column.name), options);
-        begun.map_err(|error| written(io::Error::other(error)))?;
-        archive.write_all(&form.header(sample_count)).map_err(written)?;
-        write_samples(&mut exported, i, column, Bf16::Widened, &mut archive)?;
+        begun.map_err(|error| write_error(io::Error::other(error)))?;
+        archive.write_all(&form.header(sample_count)).map_err(write_error)?;
+        write_samples(&mut export, i, column, Bf16::AsF32, &mut archive)?;
     }
-    archive.finish().map_err(|error| written(io::Error::other(error)))?;
+    archive.finish().map_err(|error| write_error(io::Error::other(error)))?;
     Ok(())
 }
 
@@ -61,20 +61,20 @@ pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bf16 {
     /// Its own bits.
-    Kept,
+    Raw,
     /// The equal f32.
-    Widened,
+    AsF32,
 }
 
 /// Writes the elements of all samples of a column, little-endian. Refuses nulls.
 pub(super) fn write_samples<T: Table>(
-    exported: &mut Exported<'_, T>,
+    export: &mut TableExport<'_, T>,
     number: usize,
     column: &ColumnSchema,
     bf16: Bf16,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    exported.for_each_of(number, &mut |batch| {
+    export.for_each_in_column(number, &mut |batch| {
         let buffer = batch.columns.first().and_then(Option::as_ref);
         let null = match buffer {
             Some(buffer) => (0..batch.sample_count).find(|&i| buffer.is_null(i)),
@@ -82,14 +82,14 @@ pub(super) fn write_samples<T: Table>(
         };
         if let Some(null) = null {
             let sample = batch.first.saturating_add(u64::try_from(null).unwrap_or(0));
-            return Err(null_refused(column, sample));
+            return Err(null_error(column, sample));
         }
         let bytes = buffer.map_or(&[][..], |buffer| buffer.bytes());
-        write_elements(column.dtype, bf16, bytes, out).map_err(written)
+        write_elements(column.dtype, bf16, bytes, out).map_err(write_error)
     })
 }
 
-pub(super) fn written(error: io::Error) -> Error {
+pub(super) fn write_error(error: io::Error) -> Error {
     Error::io("writing the file", error)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema
 }
 
 /// Refuses an archive of no columns, which would have no samples.
-pub(super) fn check_any(columns: &[&ColumnSchema]) -> Result<()> {
+pub(super) fn check_not_empty(columns: &[&ColumnSchema]) -> Result<()> {
     if columns.is_empty() { Err(no_column()) } else { Ok(()) }
 }
 
@@ -114,7 +114,7 @@ fn no_column() -> Error {
     Error::bad_input("there is no column to export")
 }
 
-pub(super) fn null_refused(column: &ColumnSchema, sample: u64) -> Error {
+pub(super) fn null_error(column: &ColumnSchema, sample: u64) -> Error {
     Error::bad_input(format!(
         "column {:?}: sample {sample} is null, which arrays cannot express; export to .parquet or .arrow",
         column.name
@@ -182,7 +182,7 @@ fn element_descr(dtype: DType) -> &'static str {
 /// and elements of other types that NumPy lacks are written as u8.
 pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     const ALIGNMENT: usize = 64;
-    const BEFORE_TEXT: usize = 10;
+    const PREAMBLE_BYTES: usize = 10;
     let descr = element_descr(dtype);
     let extents: Vec<String> = shape.iter().map(u64::to_string).collect();
     let comma = if shape.len() == 1 { "," } else { "" };
@@ -191,7 +191,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     // NumPy leaves space in which the first extent can grow
     let growth = shape.first().map_or(0, |extent| 21_usize.saturating_sub(extent.to_string().len()));
     text.extend(std::iter::repeat_n(' ', growth));
-    let length = BEFORE_TEXT + text.len() + 1;
+    let length = PREAMBLE_BYTES + text.len() + 1;
     text.extend(std::iter::repeat_n(' ', ALIGNMENT - length % ALIGNMENT));
     text.push('\n');
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
@@ -203,7 +203,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
 
 /// Writes elements, given in memory order, in little-endian order.
 pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
-    if dtype == DType::Bf16 && bf16 == Bf16::Widened {
+    if dtype == DType::Bf16 && bf16 == Bf16::AsF32 {
         // exact: f32 has all values of bf16, and NaN keeps its bits
         let widened = bytes.as_chunks().0.iter().map(|&bits| u32::from(u16::from_ne_bytes(bits)) << 16);
         return widened.map(u32::to_le_bytes).try_for_each(|bytes| out.write_all(&bytes));
@@ -211,7 +211,7 @@ pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut i
     if cfg!(target_endian = "little") || dtype.element_bytes() == 1 {
         return out.write_all(bytes);
     }
-    bytes.chunks_exact(swapped_bytes(dtype)).try_for_each(|element| {
+    bytes.chunks_exact(swap_width(dtype)).try_for_each(|element| {
         let mut element = element.to_vec();
         element.reverse();
         out.write_all(&element)

@@ -1,7 +1,7 @@
 //! Columns as tensors of a safetensors file.
 
-use super::batches::Exported;
-use super::npy::{ArrayForm, Bf16, check_any, write_samples, written};
+use super::batches::TableExport;
+use super::npy::{ArrayForm, Bf16, check_not_empty, write_error, write_samples};
 use crate::element::{Packer, packed_bits};
 use serde_json::{Map, Value, json};
 use std::io::Write;
@@ -10,16 +10,16 @@ use tensilo::{ColumnSchema, DType, Error, Result};
 
 /// Writes a `.safetensors` file. The first axis of each tensor counts samples.
 pub(super) fn write<T: Table>(
-    mut exported: Exported<'_, T>,
+    mut export: TableExport<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    let columns: Vec<&ColumnSchema> = exported.columns().collect();
-    check_any(&columns)?;
-    out.write_all(&header(&columns, exported.sample_count()?)?).map_err(written)?;
+    let columns: Vec<&ColumnSchema> = export.columns().collect();
+    check_not_empty(&columns)?;
+    out.write_all(&header(&columns, export.sample_count()?)?).map_err(write_error)?;
     for (i, column) in columns.iter().enumerate() {
         match packed_bits(column.dtype) {
-            Some(bits) => write_samples(&mut exported, i, column, Bf16::Kept, &mut Packer::new(&mut *out, bits))?,
-            None => write_samples(&mut exported, i, column, Bf16::Kept, out)?,
+            Some(bits) => write_samples(&mut export, i, column, Bf16::Raw, &mut Packer::new(&mut *out, bits))?,
+            None => write_samples(&mut export, i, column, Bf16::Raw, out)?,
         }
     }
     Ok(())

@@ -3,8 +3,8 @@
 //! An archive has neither a schema nor a list of samples: readers find samples by the names of
 //! files. A sample that they would lose, or join with another, is refused.
 
-use super::batches::{Exported, ExportedBatch, sample_bytes};
-use super::npy::{Bf16, check_numpy, npy_header, write_elements, written};
+use super::batches::{ExportBatch, TableExport, sample_bytes};
+use super::npy::{Bf16, check_numpy, npy_header, write_elements, write_error};
 use crate::webdataset::{KEY, Keys, SuffixKind, key_and_suffix, kind_of};
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -14,37 +14,37 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, Logic
 
 /// Writes a `.tar` file. Nulls have no file.
 pub(super) fn write<T: Table>(
-    mut exported: Exported<'_, T>,
+    mut export: TableExport<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
-    let cells = exported.columns().map(Cell::of).collect::<Result<Vec<_>>>()?;
-    if cells.iter().all(|cell| cell.is_key) {
+    let columns = export.columns().map(FileColumn::of).collect::<Result<Vec<_>>>()?;
+    if columns.iter().all(|column| column.is_key) {
         return Err(Error::bad_input("there is no column to export beside the keys").into());
     }
-    check_suffixes(&cells)?;
-    let mut samples = Samples { archive: Builder::new(out), cells, keys: Keys::default(), last: String::new() };
-    exported.for_each(&mut |batch| {
-        for (cell, buffer) in samples.cells.iter_mut().zip(batch.columns) {
+    check_suffixes(&columns)?;
+    let mut samples = Samples { archive: Builder::new(out), columns, keys: Keys::default(), last: String::new() };
+    export.for_each(&mut |batch| {
+        for (column, buffer) in samples.columns.iter_mut().zip(batch.columns) {
             let has_value = |buffer: &ColumnBuffer| (0..batch.sample_count).any(|i| !buffer.is_null(i));
-            cell.has_values |= buffer.as_ref().is_some_and(has_value);
+            column.has_values |= buffer.as_ref().is_some_and(has_value);
         }
         (0..batch.sample_count).try_for_each(|i| samples.write(&batch, i))
     })?;
-    let has_samples = samples.cells.iter().any(|cell| cell.has_values);
-    if let Some(cell) = samples.cells.iter().find(|cell| has_samples && !cell.has_values) {
+    let has_samples = samples.columns.iter().any(|column| column.has_values);
+    if let Some(column) = samples.columns.iter().find(|column| has_samples && !column.has_values) {
         let what = "all its samples are null, so no file would have it; leave it out, or export to .parquet";
-        return Err(Error::bad_input(format!("column {:?}: {what}", cell.name)).into());
+        return Err(Error::bad_input(format!("column {:?}: {what}", column.name)).into());
     }
-    samples.archive.finish().map_err(written)?;
+    samples.archive.finish().map_err(write_error)?;
     Ok(())
 }
 
 /// Refuses columns whose files would have the same name.
-fn check_suffixes(cells: &[Cell]) -> Result<()> {
+fn check_suffixes(columns: &[FileColumn]) -> Result<()> {
     let mut names: HashMap<&str, &str> = HashMap::new();
-    for cell in cells.iter().filter(|cell| !cell.is_key) {
-        if let Some(other) = names.insert(&cell.suffix, &cell.name) {
-            let (name, suffix) = (&cell.name, &cell.suffix);
+    for column in columns.iter().filter(|column| !column.is_key) {
+        if let Some(other) = names.insert(&column.suffix, &column.name) {
+            let (name, suffix) = (&column.name, &column.suffix);
             return Err(Error::bad_input(format!(
                 "columns {other:?} and {name:?} have the same suffix {suffix:?} in an archive: export one of them, or \
                  rename it"
@@ -55,12 +55,12 @@ fn check_suffixes(cells: &[Cell]) -> Result<()> {
 }
 
 /// The form of a column's samples as files.
-struct Cell {
+struct FileColumn {
     /// Set if the column has the keys.
     is_key: bool,
     name: String,
     suffix: String,
-    form: CellForm,
+    form: FileForm,
     dtype: DType,
     extents: Vec<Extent>,
     /// Whether any sample so far is not null.
@@ -68,7 +68,7 @@ struct Cell {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum CellForm {
+enum FileForm {
     /// The bytes of a text or of a string of bytes.
     Plain,
     /// A decimal number.
@@ -77,7 +77,7 @@ enum CellForm {
     Npy,
 }
 
-impl Cell {
+impl FileColumn {
     /// Returns the form of a column. Its name is the suffix, with an ending that tells its type,
     /// unless it has that.
     fn of(column: &ColumnSchema) -> Result<Self> {
@@ -97,12 +97,12 @@ impl Cell {
         let is_integer = !column.dtype.is_float() && !column.dtype.is_string() && column.dtype != DType::Bool;
         let kind = kind_of(&name);
         let (form, ending, has_ending) = match column.dtype {
-            DType::Utf8 => (CellForm::Plain, "txt", kind == SuffixKind::Text),
-            DType::Bytes => (CellForm::Plain, "bin", kind == SuffixKind::Bytes),
+            DType::Utf8 => (FileForm::Plain, "txt", kind == SuffixKind::Text),
+            DType::Bytes => (FileForm::Plain, "bin", kind == SuffixKind::Bytes),
             _ if is_integer && column.shape.rank() == 0 && kind != SuffixKind::Npy => {
-                (CellForm::Integer, "cls", kind == SuffixKind::Integer)
+                (FileForm::Integer, "cls", kind == SuffixKind::Integer)
             }
-            _ => (CellForm::Npy, "npy", kind == SuffixKind::Npy),
+            _ => (FileForm::Npy, "npy", kind == SuffixKind::Npy),
         };
         let suffix = if has_ending { name } else { format!("{name}.{ending}") };
         let is_key = column.name == KEY && column.dtype == DType::Utf8;
@@ -117,8 +117,8 @@ impl Cell {
     fn content(&self, buffer: &ColumnBuffer, i: usize) -> Result<Vec<u8>> {
         let bytes = sample_bytes(buffer, i, self.dtype, &self.extents);
         match self.form {
-            CellForm::Plain => Ok(bytes.to_vec()),
-            CellForm::Integer => {
+            FileForm::Plain => Ok(bytes.to_vec()),
+            FileForm::Integer => {
                 let text = decimal(self.dtype, bytes);
                 if text.parse::<i64>().is_err() {
                     let what = format!("{text} is beyond the integers of 64 bits with a sign, which readers expect");
@@ -126,7 +126,7 @@ impl Cell {
                 }
                 Ok(text.into_bytes())
             }
-            CellForm::Npy => {
+            FileForm::Npy => {
                 let varying = self.extents.iter().filter(|extent| **extent == Extent::Varying).count();
                 // they are in memory
                 let own = buffer.extents().get(i * varying..(i + 1) * varying).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Cell {
                 };
                 let shape: Vec<u64> = self.extents.iter().map(extent).collect();
                 let mut file = npy_header(self.dtype, &shape);
-                write_elements(self.dtype, Bf16::Widened, bytes, &mut file).map_err(written)?;
+                write_elements(self.dtype, Bf16::AsF32, bytes, &mut file).map_err(write_error)?;
                 Ok(file)
             }
         }
@@ -165,7 +165,7 @@ fn decimal(dtype: DType, bytes: &[u8]) -> String {
 /// The samples of an archive that is written.
 struct Samples<W: Write> {
     archive: Builder<W>,
-    cells: Vec<Cell>,
+    columns: Vec<FileColumn>,
     /// The keys of the key column. Without one, keys are numbers, which differ.
     keys: Keys,
     /// The last key.
@@ -173,27 +173,27 @@ struct Samples<W: Write> {
 }
 
 impl<W: Write> Samples<W> {
-    fn write(&mut self, batch: &ExportedBatch<'_>, i: usize) -> Result<()> {
+    fn write(&mut self, batch: &ExportBatch<'_>, i: usize) -> Result<()> {
         let number = batch.first.saturating_add(u64::try_from(i).unwrap_or(u64::MAX));
         let refused = |what: String| Error::bad_input(format!("sample {number}: {what}"));
         let present = |buffer: &'_ Option<ColumnBuffer>| buffer.as_ref().is_some_and(|buffer| !buffer.is_null(i));
-        let cells = || self.cells.iter().zip(batch.columns);
-        let files = || cells().filter(|(cell, buffer)| !cell.is_key && present(buffer));
+        let columns = || self.columns.iter().zip(batch.columns);
+        let files = || columns().filter(|(column, buffer)| !column.is_key && present(buffer));
         if files().next().is_none() {
             let what = "all its values are null, so that it has no file; export to .parquet or .arrow".to_owned();
             return Err(refused(what));
         }
-        let key = match cells().find(|(cell, _)| cell.is_key) {
+        let key = match columns().find(|(column, _)| column.is_key) {
             None => format!("{number:09}"),
-            Some((cell, Some(buffer))) if !buffer.is_null(i) => {
-                let bytes = sample_bytes(buffer, i, cell.dtype, &cell.extents);
+            Some((column, Some(buffer))) if !buffer.is_null(i) => {
+                let bytes = sample_bytes(buffer, i, column.dtype, &column.extents);
                 let key = String::from_utf8_lossy(bytes).into_owned(); // a text
-                let suffixes = files().map(|(cell, _)| cell.suffix.as_str());
-                let part_of = self.keys.part_of(&key, suffixes);
+                let suffixes = files().map(|(column, _)| column.suffix.as_str());
+                let split_from = self.keys.split_from(&key, suffixes);
                 if key == self.last && number > 0 {
                     return Err(refused(format!("it has the key of the sample before, {key:?}")));
                 }
-                if let Some(other) = part_of {
+                if let Some(other) = split_from {
                     let what = format!("it has the key of sample {other}, {key:?}, and values of other columns");
                     return Err(refused(what));
                 }
@@ -201,17 +201,17 @@ impl<W: Write> Samples<W> {
             }
             Some(_) => return Err(refused(format!("its key ({KEY}) is null"))),
         };
-        for (cell, buffer) in files() {
+        for (column, buffer) in files() {
             let Some(buffer) = buffer else { continue };
-            let content = cell.content(buffer, i).map_err(|error| match error.kind() {
-                ErrorKind::BadInput => refused(format!("column {:?}: {}", cell.name, error.message())),
+            let content = column.content(buffer, i).map_err(|error| match error.kind() {
+                ErrorKind::BadInput => refused(format!("column {:?}: {}", column.name, error.message())),
                 _ => error,
             })?;
-            let path = format!("{key}.{}", cell.suffix);
-            if !is_path(&key) || key_and_suffix(&path) != Some((key.as_str(), cell.suffix.clone())) {
-                return Err(refused(format!("no file can have the key {key:?} and the suffix {:?}", cell.suffix)));
+            let path = format!("{key}.{}", column.suffix);
+            if !is_safe_path(&key) || key_and_suffix(&path) != Some((key.as_str(), column.suffix.clone())) {
+                return Err(refused(format!("no file can have the key {key:?} and the suffix {:?}", column.suffix)));
             }
-            write_file(&mut self.archive, &path, &content).map_err(written)?;
+            write_file(&mut self.archive, &path, &content).map_err(write_error)?;
         }
         self.last = key;
         Ok(())
@@ -220,7 +220,7 @@ impl<W: Write> Samples<W> {
 
 /// Returns whether programs that unpack an archive keep a file with this key in their folder, under
 /// its whole name.
-fn is_path(key: &str) -> bool {
+fn is_safe_path(key: &str) -> bool {
     !key.starts_with('/') && !key.contains('\0') && key.split('/').all(|part| part != "..")
 }
 

@@ -4,9 +4,9 @@
 //! Objects follow one another, one in each line as a rule, or are in one array. Arrays of Arrow are
 //! dense, so a batch is bounded in the members of all its objects.
 
-use super::kind::Members;
-use super::value::{Fault, Json, Object, Parser};
-use crate::stream::{ByteStream, is_named, row_batches, stream_error, values_per_row};
+use super::infer::Members;
+use super::value::{Json, Object, ParseError, Parser};
+use crate::stream::{ByteStream, matches_extension, row_batches, stream_error, values_per_row};
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{
@@ -36,7 +36,7 @@ impl InputFormat for JsonLines {
         let mut members = Members::default();
         let mut objects = Objects::open(file)?;
         while let Some((object, _)) = objects.next_object()? {
-            let observed = members.observe_columns(&object, |what| objects.place(what));
+            let observed = members.observe_columns(&object, |what| objects.with_position(what));
             observed.map_err(|what| objects.refused(&what))?;
         }
         let schema = Arc::new(Schema::new(members.fields()));
@@ -47,23 +47,23 @@ impl InputFormat for JsonLines {
 
 /// Returns whether a file with these first bytes is JSON with objects. Refuses UTF-16.
 fn is_json(first: &[u8], path: &Path) -> Result<bool> {
-    let is_text_of_two_bytes = matches!(first, [0xFF, 0xFE, b'{' | b'[', 0, ..] | [0xFE, 0xFF, 0, b'{' | b'[', ..]);
-    if is_text_of_two_bytes || is_named_so(path) && matches!(first, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
+    let is_utf16 = matches!(first, [0xFF, 0xFE, b'{' | b'[', 0, ..] | [0xFE, 0xFF, 0, b'{' | b'[', ..]);
+    if is_utf16 || has_extension(path) && matches!(first, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
         let message = "the text is UTF-16, and JSON is UTF-8; convert it, for example by `iconv -f UTF-16 -t UTF-8`";
         return Err(Error::bad_input(message));
     }
     let first = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first).trim_ascii_start();
     Ok(match first.split_first() {
         Some((b'{', _)) => true,
-        Some((b'[', inside)) => inside.trim_ascii_start().starts_with(b"{") || is_named_so(path),
+        Some((b'[', inside)) => inside.trim_ascii_start().starts_with(b"{") || has_extension(path),
         Some(_) => false,
-        None => is_named_so(path),
+        None => has_extension(path),
     })
 }
 
 /// Returns whether a name has an extension of JSON: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
-fn is_named_so(path: &Path) -> bool {
-    is_named(path, |extension| matches!(extension, "jsonl" | "ndjson" | "json"))
+fn has_extension(path: &Path) -> bool {
+    matches_extension(path, |extension| matches!(extension, "jsonl" | "ndjson" | "json"))
 }
 
 /// A file whose types are known.
@@ -83,7 +83,7 @@ impl RecordSource for JsonLinesFile {
     }
 
     fn type_origin(&self) -> TypeOrigin {
-        TypeOrigin::Found
+        TypeOrigin::Inferred
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
@@ -95,7 +95,7 @@ impl RecordSource for JsonLinesFile {
 }
 
 fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
-    let mut left = BATCH_MEMBERS;
+    let mut left = MAX_BATCH_MEMBERS;
     let arrays = schema.fields().iter().map(|field| {
         let values: Vec<Option<&Json>> = objects.iter().map(|object| object.get(field.name())).collect();
         array(field.data_type(), &values, &mut left)
@@ -135,11 +135,11 @@ impl Objects {
 
     /// Returns the error about the last object.
     fn refused(&self, what: &str) -> Error {
-        Error::bad_input(self.place(what.trim_start_matches(':').trim_start()))
+        Error::bad_input(self.with_position(what.trim_start_matches(':').trim_start()))
     }
 
     /// Returns `what` is wrong behind the place of the last object.
-    fn place(&self, what: &str) -> String {
+    fn with_position(&self, what: &str) -> String {
         match self.layout {
             Layout::Array => format!("object {} (line {}): {what}", self.count, self.line),
             _ => format!("line {}: {what}", self.line),
@@ -148,10 +148,10 @@ impl Objects {
 
     /// Returns the next object, and its bytes.
     fn next_object(&mut self) -> Result<Option<(Object, usize)>> {
-        self.next_or_fault().map_err(|fault| match fault {
-            Fault::Stream(error) => stream_error(&error, &format!("line {}", self.parser.line)),
-            Fault::Value(what) => self.refused(&what),
-            Fault::Syntax(what) => {
+        self.try_next_object().map_err(|error| match error {
+            ParseError::Stream(error) => stream_error(&error, &format!("line {}", self.parser.line)),
+            ParseError::Value(what) => self.refused(&what),
+            ParseError::Syntax(what) => {
                 let line = self.parser.line;
                 let begin =
                     if self.line < line { format!("; the object begins in line {}", self.line) } else { String::new() };
@@ -160,7 +160,7 @@ impl Objects {
         })
     }
 
-    fn next_or_fault(&mut self) -> std::result::Result<Option<(Object, usize)>, Fault> {
+    fn try_next_object(&mut self) -> std::result::Result<Option<(Object, usize)>, ParseError> {
         let parser = &mut self.parser;
         if self.layout != Layout::Array {
             // files that begin with a mark may have been joined
@@ -197,14 +197,14 @@ impl Objects {
         self.count = self.count.saturating_add(1);
         match parser.value()? {
             Json::Object(object) => Ok(Some((*object, usize::try_from(parser.value_bytes).unwrap_or(usize::MAX)))),
-            _ => Err(Fault::Value("the value is not an object; each sample must be one".to_owned())),
+            _ => Err(ParseError::Value("the value is not an object; each sample must be one".to_owned())),
         }
     }
 }
 
 /// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list has a
 /// null for each member that another object there has.
-const BATCH_MEMBERS: usize = 1 << 28;
+const MAX_BATCH_MEMBERS: usize = 1 << 28;
 
 /// Returns values as an array of their type; `None` stands for a null. `left` is how many members
 /// of objects the batch may still have.

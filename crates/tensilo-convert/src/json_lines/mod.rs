@@ -4,7 +4,7 @@
 //! `arrow-json` reads the same, but with casts: it makes texts of mixed types, and rounds integers
 //! beyond 64 bits to floats. Here no value changes.
 
-mod kind;
+mod infer;
 mod lines;
 mod value;
 

@@ -6,15 +6,15 @@
 //! parser reads one value at a time, and keeps every number equal to its text, or refuses it: other
 //! members of the object can still be read.
 
-use crate::stream::VALUE_BYTES;
+use crate::stream::MAX_VALUE_BYTES;
 use indexmap::IndexMap;
 use std::io::{self, BufRead};
 
 /// The maximum depth of arrays and objects inside each other.
-const DEPTH: usize = 128;
+const MAX_DEPTH: usize = 128;
 
 /// The maximum number of values in an object, which take 32 bytes of memory each.
-const VALUES: u64 = 1 << 27;
+const MAX_VALUES: u64 = 1 << 27;
 
 /// The members of an object, in their order. Of equal names the last value counts, as in Python.
 pub(super) type Object = IndexMap<String, Json>;
@@ -83,14 +83,14 @@ impl Json {
 }
 
 /// Returns whether an `f64` equals the integer.
-pub(super) fn is_float(integer: i128) -> bool {
+pub(super) fn is_exact_f64(integer: i128) -> bool {
     // no integer here is beyond 2^64, so the way back cannot saturate
     (integer as f64) as i128 == integer
 }
 
 /// The reason why nothing more can be read.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum ParseError {
     /// The bytes cannot be read.
     Stream(io::Error),
     /// The text is not JSON.
@@ -99,7 +99,7 @@ pub(super) enum Fault {
     Value(String),
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ParseError {
     fn from(error: io::Error) -> Self {
         Self::Stream(error)
     }
@@ -122,7 +122,7 @@ impl<R: BufRead> Parser<R> {
     }
 
     /// Returns the next bytes, none at the end.
-    fn chunk(&mut self) -> Result<&[u8], Fault> {
+    fn chunk(&mut self) -> Result<&[u8], ParseError> {
         loop {
             match self.stream.fill_buf() {
                 Ok(_) => break,
@@ -134,22 +134,22 @@ impl<R: BufRead> Parser<R> {
     }
 
     /// Returns the next byte without reading it.
-    pub(super) fn peek(&mut self) -> Result<Option<u8>, Fault> {
+    pub(super) fn peek(&mut self) -> Result<Option<u8>, ParseError> {
         Ok(self.chunk()?.first().copied())
     }
 
     /// Goes behind bytes of the current chunk.
-    fn consume(&mut self, count: usize) -> Result<(), Fault> {
+    fn consume(&mut self, count: usize) -> Result<(), ParseError> {
         self.stream.consume(count);
         self.value_bytes = self.value_bytes.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
-        match self.value_bytes <= VALUE_BYTES {
+        match self.value_bytes <= MAX_VALUE_BYTES {
             true => Ok(()),
-            false => Err(Fault::Value(format!("a value has more than {VALUE_BYTES} bytes"))),
+            false => Err(ParseError::Value(format!("a value has more than {MAX_VALUE_BYTES} bytes"))),
         }
     }
 
     /// Reads the next byte if it is this one.
-    pub(super) fn take(&mut self, byte: u8) -> Result<bool, Fault> {
+    pub(super) fn take(&mut self, byte: u8) -> Result<bool, ParseError> {
         let is_next = self.peek()? == Some(byte);
         if is_next {
             self.consume(1)?;
@@ -157,42 +157,42 @@ impl<R: BufRead> Parser<R> {
         Ok(is_next)
     }
 
-    pub(super) fn skip_whitespace(&mut self) -> Result<(), Fault> {
+    pub(super) fn skip_whitespace(&mut self) -> Result<(), ParseError> {
         loop {
             let chunk = self.chunk()?;
             let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
             let count = chunk.iter().take_while(|byte| is_space(byte)).count();
             let lines = chunk.iter().take(count).filter(|byte| **byte == b'\n').count();
-            let is_over = count < chunk.len() || chunk.is_empty();
+            let is_done = count < chunk.len() || chunk.is_empty();
             self.stream.consume(count);
             self.line = self.line.saturating_add(u64::try_from(lines).unwrap_or(u64::MAX));
-            if is_over {
+            if is_done {
                 return Ok(());
             }
         }
     }
 
     /// Reads a byte order mark, which tools of Windows write at the start of a file.
-    pub(super) fn skip_byte_order_mark(&mut self) -> Result<(), Fault> {
+    pub(super) fn skip_byte_order_mark(&mut self) -> Result<(), ParseError> {
         if self.take(0xEF)? && !(self.take(0xBB)? && self.take(0xBF)?) {
-            return Err(Fault::Syntax("expected a value, found the byte 0xef".to_owned()));
+            return Err(ParseError::Syntax("expected a value, found the byte 0xef".to_owned()));
         }
         Ok(())
     }
 
     /// Reads a value, which begins with the next byte.
-    pub(super) fn value(&mut self) -> Result<Json, Fault> {
+    pub(super) fn value(&mut self) -> Result<Json, ParseError> {
         (self.value_bytes, self.value_count) = (0, 0);
         self.value_at(0)
     }
 
-    fn value_at(&mut self, depth: usize) -> Result<Json, Fault> {
-        if depth > DEPTH {
-            return Err(Fault::Value(format!("more than {DEPTH} arrays and objects inside each other")));
+    fn value_at(&mut self, depth: usize) -> Result<Json, ParseError> {
+        if depth > MAX_DEPTH {
+            return Err(ParseError::Value(format!("more than {MAX_DEPTH} arrays and objects inside each other")));
         }
         self.value_count = self.value_count.saturating_add(1);
-        if self.value_count > VALUES {
-            return Err(Fault::Value(format!("more than {VALUES} values in one object")));
+        if self.value_count > MAX_VALUES {
+            return Err(ParseError::Value(format!("more than {MAX_VALUES} values in one object")));
         }
         match self.peek()? {
             Some(b'{') => self.object(depth),
@@ -204,16 +204,16 @@ impl<R: BufRead> Parser<R> {
     }
 
     /// Returns the error about the next byte.
-    pub(super) fn unexpected(&mut self, expected: &str) -> Result<Fault, Fault> {
+    pub(super) fn unexpected(&mut self, expected: &str) -> Result<ParseError, ParseError> {
         let found = match self.peek()? {
             None => "the end of the file".to_owned(),
             Some(byte) if byte.is_ascii_graphic() => format!("'{}'", char::from(byte)),
             Some(byte) => format!("the byte {byte:#04x}"),
         };
-        Ok(Fault::Syntax(format!("expected {expected}, found {found}")))
+        Ok(ParseError::Syntax(format!("expected {expected}, found {found}")))
     }
 
-    fn object(&mut self, depth: usize) -> Result<Json, Fault> {
+    fn object(&mut self, depth: usize) -> Result<Json, ParseError> {
         self.consume(1)?;
         let mut object = Object::new();
         self.skip_whitespace()?;
@@ -225,7 +225,7 @@ impl<R: BufRead> Parser<R> {
             if self.peek()? != Some(b'"') {
                 return Err(self.unexpected("the name of a member")?);
             }
-            let name = self.text()?.map_err(|what| Fault::Value(format!("the name of a member: {what}")))?;
+            let name = self.text()?.map_err(|what| ParseError::Value(format!("the name of a member: {what}")))?;
             self.skip_whitespace()?;
             if !self.take(b':')? {
                 return Err(self.unexpected(&format!("':' behind {name:?}"))?);
@@ -242,7 +242,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    fn array(&mut self, depth: usize) -> Result<Json, Fault> {
+    fn array(&mut self, depth: usize) -> Result<Json, ParseError> {
         self.consume(1)?;
         let mut values = Vec::new();
         self.skip_whitespace()?;
@@ -263,21 +263,21 @@ impl<R: BufRead> Parser<R> {
     }
 
     /// Reads a text, or why it cannot be kept.
-    fn text(&mut self) -> Result<Result<String, String>, Fault> {
+    fn text(&mut self) -> Result<Result<String, String>, ParseError> {
         self.consume(1)?;
-        let (mut bytes, mut lone_half) = (Vec::new(), None);
+        let (mut bytes, mut lone_surrogate) = (Vec::new(), None);
         loop {
             let chunk = self.chunk()?;
             let is_special = |byte: &u8| matches!(byte, b'"' | b'\\' | ..0x20);
             let count = chunk.iter().position(is_special).unwrap_or(chunk.len());
             let special = chunk.get(count).copied();
             bytes.extend_from_slice(chunk.get(..count).unwrap_or_default());
-            let is_over = chunk.is_empty();
+            let is_done = chunk.is_empty();
             self.consume(count)?;
             match special {
                 Some(b'"') => {
                     self.consume(1)?;
-                    return Ok(match lone_half {
+                    return Ok(match lone_surrogate {
                         Some(half) => Err(format!(
                             "\\u{half:04x} is one half of a surrogate pair without the other, and no character"
                         )),
@@ -286,31 +286,31 @@ impl<R: BufRead> Parser<R> {
                 }
                 Some(b'\\') => {
                     self.consume(1)?;
-                    lone_half = lone_half.or(self.escape(&mut bytes)?);
+                    lone_surrogate = lone_surrogate.or(self.escape(&mut bytes)?);
                 }
-                Some(b'\n' | b'\r') => return Err(Fault::Syntax("a text does not end in its line".to_owned())),
+                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("a text does not end in its line".to_owned())),
                 Some(byte) => {
-                    return Err(Fault::Syntax(format!(
+                    return Err(ParseError::Syntax(format!(
                         "a text has the control character {byte:#04x}; expected \\u{byte:04x}"
                     )));
                 }
-                None if is_over => return Err(self.unexpected("the end of a text")?),
+                None if is_done => return Err(self.unexpected("the end of a text")?),
                 None => {}
             }
         }
     }
 
     /// Reads what is behind a backslash. Returns the half of a surrogate pair without the other.
-    fn escape(&mut self, out: &mut Vec<u8>) -> Result<Option<u32>, Fault> {
+    fn escape(&mut self, out: &mut Vec<u8>) -> Result<Option<u32>, ParseError> {
         if !self.take(b'u')? {
-            self.escape_of_one_byte(out)?;
+            self.simple_escape(out)?;
             return Ok(None);
         }
         let first = self.four_digits()?;
         let code = match first {
             0xD800..0xDC00 if self.take(b'\\')? => {
                 if !self.take(b'u')? {
-                    self.escape_of_one_byte(out)?;
+                    self.simple_escape(out)?;
                     return Ok(Some(first));
                 }
                 match self.four_digits()? {
@@ -325,7 +325,7 @@ impl<R: BufRead> Parser<R> {
         Ok(None)
     }
 
-    fn escape_of_one_byte(&mut self, out: &mut Vec<u8>) -> Result<(), Fault> {
+    fn simple_escape(&mut self, out: &mut Vec<u8>) -> Result<(), ParseError> {
         out.push(match self.peek()? {
             Some(byte @ (b'"' | b'\\' | b'/')) => byte,
             Some(b'b') => 8,
@@ -338,7 +338,7 @@ impl<R: BufRead> Parser<R> {
         self.consume(1)
     }
 
-    fn four_digits(&mut self) -> Result<u32, Fault> {
+    fn four_digits(&mut self) -> Result<u32, ParseError> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek()?.and_then(|byte| char::from(byte).to_digit(16));
@@ -350,17 +350,17 @@ impl<R: BufRead> Parser<R> {
     }
 
     /// Reads a number or a name such as `null`.
-    fn word(&mut self) -> Result<Json, Fault> {
+    fn word(&mut self) -> Result<Json, ParseError> {
         let mut word = String::new();
         loop {
             let chunk = self.chunk()?;
             let part = chunk.iter().take_while(|byte| is_in_word(**byte));
             word.extend(part.map(|byte| char::from(*byte)));
             let count = chunk.iter().take_while(|byte| is_in_word(**byte)).count();
-            let is_over = count < chunk.len() || chunk.is_empty();
+            let is_done = count < chunk.len() || chunk.is_empty();
             self.consume(count)?;
-            if is_over {
-                return of_word(&word);
+            if is_done {
+                return parse_word(&word);
             }
         }
     }
@@ -370,7 +370,7 @@ fn is_in_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
 }
 
-fn of_word(word: &str) -> Result<Json, Fault> {
+fn parse_word(word: &str) -> Result<Json, ParseError> {
     Ok(match word {
         "null" => Json::Null,
         "true" => Json::Bool(true),
@@ -379,13 +379,13 @@ fn of_word(word: &str) -> Result<Json, Fault> {
         "NaN" => Json::Float(f64::NAN),
         "Infinity" => Json::Float(f64::INFINITY),
         "-Infinity" => Json::Float(f64::NEG_INFINITY),
-        number => return of_number(number),
+        number => return parse_number(number),
     })
 }
 
 /// Returns the value of a number: an integer if it has neither a fraction nor an exponent.
-fn of_number(text: &str) -> Result<Json, Fault> {
-    let shown = || match text.char_indices().nth(40) {
+fn parse_number(text: &str) -> Result<Json, ParseError> {
+    let excerpt = || match text.char_indices().nth(40) {
         Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     };
@@ -393,7 +393,7 @@ fn of_number(text: &str) -> Result<Json, Fault> {
     let (digits, rest) = digits_and_rest(without_sign);
     let has_leading_zero = digits.len() > 1 && digits.starts_with('0');
     if digits.is_empty() || has_leading_zero || !is_fraction_and_exponent(rest) {
-        return Err(Fault::Syntax(format!("{} is neither a number nor true, false, null or NaN", shown())));
+        return Err(ParseError::Syntax(format!("{} is neither a number nor true, false, null or NaN", excerpt())));
     }
     let is_integer = rest.is_empty();
     if let Some(integer) = text.parse::<i128>().ok().filter(|_| is_integer)
@@ -403,11 +403,11 @@ fn of_number(text: &str) -> Result<Json, Fault> {
     }
     let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // as the grammar of Rust has it
     if float.is_infinite() {
-        return Ok(Json::Refused(format!("the number {} is beyond the range of f64", shown())));
+        return Ok(Json::Refused(format!("the number {} is beyond the range of f64", excerpt())));
     }
     // Rust writes all digits of a float
     if is_integer && format!("{float:.0}") != text {
-        return Ok(Json::Refused(format!("the integer {} is beyond 64 bits, and no f64 equals it", shown())));
+        return Ok(Json::Refused(format!("the integer {} is beyond 64 bits, and no f64 equals it", excerpt())));
     }
     Ok(Json::Float(float))
 }
@@ -442,12 +442,12 @@ mod tests {
         let mut parser = Parser::new(BufReader::with_capacity(3, text.as_bytes()));
         let value = parser.value().and_then(|value| {
             parser.skip_whitespace()?;
-            if parser.peek()?.is_none() { Ok(value) } else { Err(Fault::Syntax("more".to_owned())) }
+            if parser.peek()?.is_none() { Ok(value) } else { Err(ParseError::Syntax("more".to_owned())) }
         });
         match value {
-            Ok(Json::Refused(what)) | Err(Fault::Syntax(what) | Fault::Value(what)) => Err(what),
+            Ok(Json::Refused(what)) | Err(ParseError::Syntax(what) | ParseError::Value(what)) => Err(what),
             Ok(value) => Ok(value),
-            Err(Fault::Stream(error)) => Err(error.to_string()),
+            Err(ParseError::Stream(error)) => Err(error.to_string()),
         }
     }
 
@@ -515,12 +515,12 @@ mod tests {
 
     #[test]
     fn the_values_of_an_object_are_counted() {
-        for (before, fits) in [(VALUES - 4, true), (VALUES - 3, false)] {
+        for (before, fits) in [(MAX_VALUES - 4, true), (MAX_VALUES - 3, false)] {
             let mut parser = Parser::new(&b"{\"a\": [0, {}]}"[..]);
             parser.value_count = before;
             let found = parser.value_at(0);
             assert_eq!(found.is_ok(), fits, "{found:?}");
-            assert!(fits || matches!(found, Err(Fault::Value(what)) if what.contains("values in one object")));
+            assert!(fits || matches!(found, Err(ParseError::Value(what)) if what.contains("values in one object")));
         }
     }
 
@@ -548,19 +548,20 @@ mod tests {
         assert_eq!(object.get("a"), Some(&Json::Integer(3)));
     }
 
-    fn same(found: &Json, due: &Value) -> bool {
-        match (found, due) {
+    fn same(found: &Json, expected: &Value) -> bool {
+        match (found, expected) {
             (Json::Null, Value::Null) => true,
-            (Json::Bool(found), Value::Bool(due)) => found == due,
-            (Json::Integer(found), Value::Number(due)) => found.to_string() == due.to_string(),
-            (Json::Float(found), Value::Number(due)) => Some(*found) == due.as_f64(),
-            (Json::Text(found), Value::String(due)) => found == due,
-            (Json::Array(found), Value::Array(due)) => {
-                found.len() == due.len() && found.iter().zip(due).all(|(found, due)| same(found, due))
+            (Json::Bool(found), Value::Bool(expected)) => found == expected,
+            (Json::Integer(found), Value::Number(expected)) => found.to_string() == expected.to_string(),
+            (Json::Float(found), Value::Number(expected)) => Some(*found) == expected.as_f64(),
+            (Json::Text(found), Value::String(expected)) => found == expected,
+            (Json::Array(found), Value::Array(expected)) => {
+                found.len() == expected.len()
+                    && found.iter().zip(expected).all(|(found, expected)| same(found, expected))
             }
-            (Json::Object(found), Value::Object(due)) => {
-                let pairs = found.iter().zip(due);
-                found.len() == due.len() && pairs.into_iter().all(|(f, d)| f.0 == d.0 && same(f.1, d.1))
+            (Json::Object(found), Value::Object(expected)) => {
+                let pairs = found.iter().zip(expected);
+                found.len() == expected.len() && pairs.into_iter().all(|(f, d)| f.0 == d.0 && same(f.1, d.1))
             }
             _ => false,
         }
@@ -591,8 +592,8 @@ mod tests {
         fn values_are_those_that_serde_json_reads(value in any_value(), is_pretty in any::<bool>()) {
             let text = if is_pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) };
             let text = text.unwrap();
-            let due: Value = serde_json::from_str(&text).unwrap();
-            prop_assert!(same(&parsed(&text).unwrap(), &due), "{}", text);
+            let expected: Value = serde_json::from_str(&text).unwrap();
+            prop_assert!(same(&parsed(&text).unwrap(), &expected), "{}", text);
         }
     }
 }

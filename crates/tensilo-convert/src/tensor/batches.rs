@@ -2,9 +2,9 @@
 
 use super::column::{ColumnReader, Order, TensorColumn};
 use crate::element::unpack;
-use crate::element::{element_array, swap_bytes, swapped_bytes};
+use crate::element::{element_array, swap_bytes, swap_width};
+use crate::stream::read_error;
 use crate::stream::stream_error;
-use crate::stream::unreadable;
 use std::io::Read;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, FixedSizeListArray, RecordBatch, RecordBatchOptions};
@@ -18,7 +18,7 @@ const BATCH_BYTES: u64 = 2 << 20;
 /// The same where each element of a batch has to be read for itself.
 const FORTRAN_BATCH_BYTES: u64 = 32 << 20;
 /// Samples of a batch, whatever their size.
-const BATCH_SAMPLES: u64 = 1 << 16;
+const MAX_BATCH_SAMPLES: u64 = 1 << 16;
 
 /// Batches of some columns, in the order of their samples.
 pub(super) struct TensorBatches<'a> {
@@ -35,7 +35,7 @@ impl<'a> TensorBatches<'a> {
         let is_fortran = columns.iter().any(|column| column.order == Order::Fortran);
         let batch_bytes = if is_fortran { FORTRAN_BATCH_BYTES } else { BATCH_BYTES };
         let columns = columns.into_iter().map(|column| Ok((column, column.open()?))).collect::<Result<_>>()?;
-        let batch_samples = (batch_bytes / bytes).clamp(1, BATCH_SAMPLES);
+        let batch_samples = (batch_bytes / bytes).clamp(1, MAX_BATCH_SAMPLES);
         Ok(Self { columns, schema, next: 0, end: sample_count, batch_samples })
     }
 
@@ -47,9 +47,9 @@ impl<'a> TensorBatches<'a> {
         for ((column, reader), field) in self.columns.iter_mut().zip(self.schema.fields()) {
             let array = read(column, reader, self.next, count, is_last).and_then(|bytes| {
                 let elements = element_array(column.dtype, bytes)?;
-                in_samples(elements, field.data_type(), rows)
+                group_into_samples(elements, field.data_type(), rows)
             });
-            arrays.push(array.map_err(|error| of_array(&column.name, error))?);
+            arrays.push(array.map_err(|error| with_array_name(&column.name, error))?);
         }
         self.next = self.next.saturating_add(count);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -74,7 +74,7 @@ impl Iterator for TensorBatches<'_> {
 }
 
 /// Adds the name of an array to an error about what is in it.
-fn of_array(name: &str, error: Error) -> Error {
+fn with_array_name(name: &str, error: Error) -> Error {
     match error.kind() {
         ErrorKind::BadInput => Error::bad_input(format!("array {name:?}: {}", error.message())),
         _ => error,
@@ -86,7 +86,7 @@ fn too_large() -> Error {
 }
 
 /// Returns the elements in lists of one sample each, if samples have dimensions.
-fn in_samples(elements: ArrayRef, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+fn group_into_samples(elements: ArrayRef, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
     let DataType::FixedSizeList(item, size) = data_type else { return Ok(elements) };
     let lists = FixedSizeListArray::try_new_with_length(Arc::clone(item), *size, elements, None, rows);
     lists.map(|lists| Arc::new(lists) as ArrayRef).map_err(|error| Error::bad_input(error.to_string()))
@@ -111,7 +111,7 @@ fn read(
             let at = column.sample_bytes().and_then(|bytes| bytes.checked_mul(first)?.checked_add(*offset));
             let at = at.filter(|at| at.checked_add(bytes).is_some_and(|end| end <= reader.byte_count()));
             let mut out = MutableBuffer::from_len_zeroed(at.map_or(0, |_| length));
-            reader.read_exact_at(at.ok_or_else(cut_off)?, &mut out).map_err(unreadable)?;
+            reader.read_exact_at(at.ok_or_else(cut_off)?, &mut out).map_err(read_error)?;
             out
         }
         (ColumnReader::Plain { reader, offset }, Order::Fortran) => {
@@ -120,7 +120,7 @@ fn read(
         (ColumnReader::Archived(stream), _) => archived(stream, bytes, is_last)?,
     };
     if column.is_swapped {
-        swap_bytes(swapped_bytes(column.dtype), &mut out);
+        swap_bytes(swap_width(column.dtype), &mut out);
     }
     Ok(out)
 }
@@ -144,7 +144,7 @@ fn packed(
         return Err(cut_off());
     }
     let mut bytes = vec![0; usize::try_from(length).map_err(|_| too_large())?];
-    reader.read_exact_at(at, &mut bytes).map_err(unreadable)?;
+    reader.read_exact_at(at, &mut bytes).map_err(read_error)?;
     let elements = usize::try_from((end - start) / u64::from(bits)).map_err(|_| too_large())?;
     let mut out = MutableBuffer::new(elements);
     out.extend_from_slice(&unpack(&bytes, bits, start % 8, elements));
@@ -183,22 +183,22 @@ fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, 
     let elements = column.sample_elements().and_then(|elements| usize::try_from(elements).ok());
     let rows = usize::try_from(count).ok();
     let (Some(elements), Some(rows)) = (elements, rows) else { return Err(too_large()) };
-    let (Some(run_bytes), Some(sample_bytes)) = (rows.checked_mul(width), elements.checked_mul(width)) else {
+    let (Some(segment_bytes), Some(sample_bytes)) = (rows.checked_mul(width), elements.checked_mul(width)) else {
         return Err(too_large());
     };
-    let mut out = MutableBuffer::from_len_zeroed(run_bytes.checked_mul(elements).ok_or_else(too_large)?);
-    let mut run = vec![0; run_bytes];
+    let mut out = MutableBuffer::from_len_zeroed(segment_bytes.checked_mul(elements).ok_or_else(too_large)?);
+    let mut segment = vec![0; segment_bytes];
     let shape: Vec<u64> = column.shape.iter().map(|&extent| extent.into()).collect();
     let mut index = vec![0_u64; shape.len()];
     for element in 0..elements {
         // no overflow: all of it lies in the file
-        let run_number = fortran_number(&index, &shape);
-        let at = offset + (run_number * column.sample_count + first) * column.width();
-        reader.read_exact_at(at, &mut run).map_err(unreadable)?;
-        for (value, sample) in run.chunks_exact(width).zip(out.chunks_exact_mut(sample_bytes)) {
-            let place = element * width; // inside the sample
-            if let Some(place) = sample.get_mut(place..place + width) {
-                place.copy_from_slice(value);
+        let segment_index = fortran_index(&index, &shape);
+        let at = offset + (segment_index * column.sample_count + first) * column.width();
+        reader.read_exact_at(at, &mut segment).map_err(read_error)?;
+        for (value, sample) in segment.chunks_exact(width).zip(out.chunks_exact_mut(sample_bytes)) {
+            let slot = element * width; // inside the sample
+            if let Some(slot) = sample.get_mut(slot..slot + width) {
+                slot.copy_from_slice(value);
             }
         }
         advance(&mut index, &shape);
@@ -212,7 +212,7 @@ pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u
     let mut index = vec![0_u64; extents.len()];
     while out.len() < fortran.len() {
         // inside the array, which is in memory
-        let at = usize::try_from(fortran_number(&index, extents)).unwrap_or(usize::MAX).saturating_mul(width);
+        let at = usize::try_from(fortran_index(&index, extents)).unwrap_or(usize::MAX).saturating_mul(width);
         out.extend_from_slice(fortran.get(at..at.saturating_add(width)).unwrap_or_default());
         advance(&mut index, extents);
     }
@@ -220,7 +220,7 @@ pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u
 }
 
 /// Returns the number of an element of a sample in Fortran order.
-fn fortran_number(index: &[u64], shape: &[u64]) -> u64 {
+fn fortran_index(index: &[u64], shape: &[u64]) -> u64 {
     index.iter().zip(shape).rev().fold(0, |number, (&i, &extent)| number * extent + i)
 }
 

@@ -1,8 +1,8 @@
 //! A tensor whose first axis counts samples.
 
 use crate::element::element_field;
+use crate::stream::read_error;
 use crate::stream::stream_error;
-use crate::stream::unreadable;
 use flate2::read::DeflateDecoder;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
 use std::sync::Arc;
@@ -42,13 +42,13 @@ pub(crate) enum Order {
 pub(crate) enum ColumnBytes {
     /// At an offset.
     Plain { file: FormatFile, offset: u64 },
-    /// Behind `skipped` bytes of a stream that a range of the file contains.
-    Archived { file: FormatFile, stream: ArchivedStream, skipped: u64 },
+    /// Behind `skip_bytes` bytes of a stream that a range of the file contains.
+    Archived { file: FormatFile, stream: ArchiveStream, skip_bytes: u64 },
 }
 
 /// A stream in a file.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ArchivedStream {
+pub(crate) struct ArchiveStream {
     pub offset: u64,
     pub stored_bytes: u64,
     /// Whether it is compressed by DEFLATE.
@@ -57,17 +57,17 @@ pub(crate) struct ArchivedStream {
     pub crc: u32,
 }
 
-impl ArchivedStream {
+impl ArchiveStream {
     /// Returns a reader of its bytes, decompressed, which compares the checksum at the end.
-    pub(crate) fn open(self, file: &FormatFile) -> Result<Checked> {
+    pub(crate) fn open(self, file: &FormatFile) -> Result<Crc32Reader> {
         let mut reader = file.reader()?;
-        reader.seek(SeekFrom::Start(self.offset)).map_err(unreadable)?;
+        reader.seek(SeekFrom::Start(self.offset)).map_err(read_error)?;
         let stored = BufReader::new(reader.take(self.stored_bytes));
         let inner: Box<dyn Read + Send> = match self.is_deflated {
             true => Box::new(DeflateDecoder::new(stored)),
             false => Box::new(stored),
         };
-        Ok(Checked { inner, hash: Some((crc32fast::Hasher::new(), self.crc)) })
+        Ok(Crc32Reader { inner, hash: Some((crc32fast::Hasher::new(), self.crc)) })
     }
 }
 
@@ -121,29 +121,29 @@ impl TensorColumn {
     /// Elements in Fortran order are not read from front to back. The checksum of a stream of them
     /// is compared first, and a compressed one is decompressed to a temporary file.
     pub(super) fn open(&self) -> Result<ColumnReader> {
-        let (file, stream, skipped) = match &self.bytes {
+        let (file, stream, skip_bytes) = match &self.bytes {
             ColumnBytes::Plain { file, offset } => return Ok(ColumnReader::plain(file.reader()?, *offset)),
-            ColumnBytes::Archived { file, stream, skipped } => (file, stream, *skipped),
+            ColumnBytes::Archived { file, stream, skip_bytes } => (file, stream, *skip_bytes),
         };
         let mut bytes = stream.open(file)?;
         match self.order {
             Order::C => {
-                let header = io::copy(&mut (&mut bytes).take(skipped), &mut io::sink());
+                let header = io::copy(&mut (&mut bytes).take(skip_bytes), &mut io::sink());
                 let header = header.map_err(|error| stream_error(&error, "the header of the array"))?;
-                if header < skipped {
+                if header < skip_bytes {
                     return Err(Error::bad_input("an array of the archive is cut off"));
                 }
                 Ok(ColumnReader::Archived(bytes))
             }
             Order::Fortran => {
-                let byte_count = self.byte_count().and_then(|bytes| bytes.checked_add(skipped)).unwrap_or(u64::MAX);
+                let byte_count = self.byte_count().and_then(|bytes| bytes.checked_add(skip_bytes)).unwrap_or(u64::MAX);
                 if stream.is_deflated {
                     let mut copy = tempfile::tempfile().map_err(temporary)?;
                     bytes.copy_all(byte_count, &mut copy)?;
-                    return Ok(ColumnReader::plain(PositionedFile::from_file(copy)?, skipped));
+                    return Ok(ColumnReader::plain(PositionedFile::from_file(copy)?, skip_bytes));
                 }
                 bytes.copy_all(byte_count, &mut io::sink())?;
-                Ok(ColumnReader::plain(file.reader()?, stream.offset.saturating_add(skipped)))
+                Ok(ColumnReader::plain(file.reader()?, stream.offset.saturating_add(skip_bytes)))
             }
         }
     }
@@ -189,7 +189,7 @@ fn sample_field(name: &str, dtype: DType, shape: &[u32], nullable: bool) -> Resu
 /// A reader of the elements of a column.
 pub(crate) enum ColumnReader {
     Plain { reader: Box<dyn Source>, offset: u64 },
-    Archived(Checked),
+    Archived(Crc32Reader),
 }
 
 impl ColumnReader {
@@ -203,13 +203,13 @@ fn temporary(error: io::Error) -> Error {
 }
 
 /// A stream whose CRC-32 is compared at its end.
-pub(crate) struct Checked {
+pub(crate) struct Crc32Reader {
     inner: Box<dyn Read + Send>,
     /// `None` behind the end.
     hash: Option<(crc32fast::Hasher, u32)>,
 }
 
-impl Checked {
+impl Crc32Reader {
     /// Copies all bytes. Refuses more or fewer than `byte_count`.
     fn copy_all(mut self, byte_count: u64, out: &mut impl Write) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; 1 << 16], byte_count);
@@ -227,7 +227,7 @@ impl Checked {
     }
 }
 
-impl Read for Checked {
+impl Read for Crc32Reader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(out)?;
         if count > 0 || out.is_empty() {
@@ -236,9 +236,9 @@ impl Read for Checked {
             }
             return Ok(count);
         }
-        match self.hash.take().map(|(hasher, due)| (hasher.finalize(), due)) {
-            Some((found, due)) if found != due => {
-                let message = format!("the CRC-32 of the array is {found:08x}, and the archive says {due:08x}");
+        match self.hash.take().map(|(hasher, expected)| (hasher.finalize(), expected)) {
+            Some((found, expected)) if found != expected => {
+                let message = format!("the CRC-32 of the array is {found:08x}, and the archive says {expected:08x}");
                 Err(io::Error::new(io::ErrorKind::InvalidData, message))
             }
             _ => Ok(0),

@@ -5,6 +5,6 @@ mod column;
 mod table;
 
 pub(crate) use batches::in_c_order;
-pub(crate) use column::{ArchivedStream, ColumnBytes, Order, TensorColumn};
+pub(crate) use column::{ArchiveStream, ColumnBytes, Order, TensorColumn};
 pub use table::FormatOptions;
 pub(crate) use table::TensorTable;

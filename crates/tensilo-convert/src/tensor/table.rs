@@ -15,7 +15,7 @@ use tensilo::import::{RecordSource, refused_field};
 use tensilo::{Error, ErrorKind, Result};
 
 /// The most samples of tensors without elements.
-const EMPTY_SAMPLES: u64 = 1 << 24;
+const MAX_EMPTY_SAMPLES: u64 = 1 << 24;
 
 /// Advice about tensors whose first axes differ.
 const SKIP_ADVICE: &str = "; leave one of them out (`ConvertOptions::skip`, --skip)";
@@ -93,8 +93,10 @@ fn sample_count(columns: &[&TensorColumn], advice: &str) -> Result<u64> {
         )));
     }
     // nothing in the file would bound their number
-    if sample_count > EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
-        return Err(Error::bad_input(format!("{sample_count} samples without elements, more than {EMPTY_SAMPLES}")));
+    if sample_count > MAX_EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
+        return Err(Error::bad_input(format!(
+            "{sample_count} samples without elements, more than {MAX_EMPTY_SAMPLES}"
+        )));
     }
     Ok(sample_count)
 }

@@ -6,8 +6,8 @@
 
 use super::column::{SuffixColumn, SuffixKind, array_type, kind_of};
 use super::members::Content;
-use super::samples::{ArchivedSample, ArchivedSamples, KEY, Keys};
-use crate::stream::{BATCH_BYTES, ByteStream, is_named, most_rows};
+use super::samples::{ArchiveSample, ArchiveSamples, KEY, Keys};
+use crate::stream::{BATCH_BYTES, ByteStream, matches_extension, max_rows};
 use std::collections::HashMap;
 use std::sync::Arc;
 use tensilo::import::arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, StringArray};
@@ -16,9 +16,9 @@ use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
 use tensilo::{Error, Result, limits};
 
 /// Samples of a batch, whatever their size.
-const BATCH_SAMPLES: usize = 1 << 16;
+const MAX_BATCH_SAMPLES: usize = 1 << 16;
 /// The bytes of each file that the first pass reads: more than the header of most arrays.
-const HEAD_BYTES: usize = 4 << 10;
+const PREFIX_BYTES: usize = 4 << 10;
 
 /// Archives of WebDataset.
 pub(crate) struct WebDataset;
@@ -31,11 +31,11 @@ impl InputFormat for WebDataset {
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         const MAGIC: std::ops::Range<usize> = 257..262;
         let first = ByteStream::first(file, 262)?;
-        let is_named_so = is_named(file.path(), |extension| matches!(extension, "tar" | "tgz"));
-        if first.get(MAGIC) != Some(b"ustar") && !is_named_so {
+        let has_extension = matches_extension(file.path(), |extension| matches!(extension, "tar" | "tgz"));
+        if first.get(MAGIC) != Some(b"ustar") && !has_extension {
             return Ok(None);
         }
-        let (columns, sample_count) = survey(file)?;
+        let (columns, sample_count) = scan_archive(file)?;
         let key = Field::new(KEY, DataType::Utf8, false);
         let fields = columns.iter().map(|column| column.field(column.count < sample_count));
         let schema = Arc::new(Schema::new(std::iter::once(key).chain(fields).collect::<Vec<_>>()));
@@ -44,14 +44,14 @@ impl InputFormat for WebDataset {
 }
 
 /// Finds the suffixes of an archive, in the order in which they come first, and counts its samples.
-fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
+fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     let (mut columns, mut sample_count): (Vec<SuffixColumn>, u64) = (Vec::new(), 0);
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut keys = Keys::default();
-    let mut samples = ArchivedSamples::open(file, HEAD_BYTES as u64)?;
+    let mut samples = ArchiveSamples::open(file, PREFIX_BYTES as u64)?;
     loop {
-        let some = samples.some(BATCH_SAMPLES, BATCH_BYTES)?;
-        if some.is_empty() {
+        let next_samples = samples.next_samples(MAX_BATCH_SAMPLES, BATCH_BYTES)?;
+        if next_samples.is_empty() {
             let count = samples.without_suffix;
             return match sample_count == 0 && count > 0 {
                 true => {
@@ -60,21 +60,21 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
                 false => Ok((columns, sample_count)),
             };
         }
-        for sample in some {
-            if let Some(first) = keys.part_of(&sample.key, sample.files.keys().map(String::as_str)) {
-                return Err(separated(&sample, first, sample_count));
+        for sample in next_samples {
+            if let Some(first) = keys.split_from(&sample.key, sample.files.keys().map(String::as_str)) {
+                return Err(split_sample_error(&sample, first, sample_count));
             }
-            for (suffix, head) in sample.files {
+            for (suffix, prefix) in sample.files {
                 let number = *numbers.entry(suffix.clone()).or_insert(columns.len());
                 if number == columns.len() {
                     check_count(number)?;
-                    columns.push(new_column(suffix, &head));
+                    columns.push(new_column(suffix, &prefix));
                 }
                 if let Some(column) = columns.get_mut(number) {
                     column.count = column.count.saturating_add(1);
                     if column.refused.is_none() {
-                        let reason = head.and_then(|head| column.check(&head, head.len() < HEAD_BYTES)).err();
-                        column.refused = reason.map(|reason| of_file(&sample.key, &column.suffix, &reason));
+                        let reason = prefix.and_then(|prefix| column.check(&prefix, prefix.len() < PREFIX_BYTES)).err();
+                        column.refused = reason.map(|reason| file_message(&sample.key, &column.suffix, &reason));
                     }
                 }
             }
@@ -84,10 +84,10 @@ fn survey(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
 }
 
 /// Returns the error about a sample whose key an earlier one has, with other files.
-fn separated(sample: &ArchivedSample, first: u64, second: u64) -> Error {
-    const SHOWN: usize = 8;
-    let suffixes: Vec<&str> = sample.files.keys().map(String::as_str).take(SHOWN).collect();
-    let more = if sample.files.len() > SHOWN { ", ..." } else { "" };
+fn split_sample_error(sample: &ArchiveSample, first: u64, second: u64) -> Error {
+    const MAX_SHOWN: usize = 8;
+    let suffixes: Vec<&str> = sample.files.keys().map(String::as_str).take(MAX_SHOWN).collect();
+    let more = if sample.files.len() > MAX_SHOWN { ", ..." } else { "" };
     Error::bad_input(format!(
         "the files of the key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
          ({}{more}); make the archive with tar --sort=name, or give samples different keys",
@@ -105,16 +105,16 @@ fn check_count(columns: usize) -> Result<()> {
 }
 
 /// Makes the column of a suffix, from its first file.
-fn new_column(suffix: String, head: &Content) -> SuffixColumn {
+fn new_column(suffix: String, prefix: &Content) -> SuffixColumn {
     let kind = kind_of(&suffix);
-    let array = match (kind, head) {
-        (SuffixKind::Npy, Ok(head)) => array_type(head).ok(),
+    let array = match (kind, prefix) {
+        (SuffixKind::Npy, Ok(prefix)) => array_type(prefix).ok(),
         _ => None,
     };
     SuffixColumn { suffix, kind, array, count: 0, refused: None }
 }
 
-fn of_file(key: &str, suffix: &str, what: &str) -> String {
+fn file_message(key: &str, suffix: &str, what: &str) -> String {
     format!("\"{key}.{suffix}\" in the archive: {what}")
 }
 
@@ -137,7 +137,7 @@ impl RecordSource for WebDatasetFile {
     }
 
     fn type_origin(&self) -> TypeOrigin {
-        TypeOrigin::Found
+        TypeOrigin::Inferred
     }
 
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
@@ -145,13 +145,13 @@ impl RecordSource for WebDatasetFile {
         let columns = fields.iter().map(|field| field.checked_sub(1).and_then(|i| self.columns.get(i)));
         let (columns, schema): (Vec<Option<&SuffixColumn>>, _) = (columns.collect(), Arc::new(schema));
         let suffixes = columns.iter().flatten().map(|column| column.suffix.clone()).collect();
-        let mut samples = ArchivedSamples::open(&self.file, u64::MAX)?.of_suffixes(suffixes);
-        let most_samples = most_rows(&schema).min(BATCH_SAMPLES);
+        let mut samples = ArchiveSamples::open(&self.file, u64::MAX)?.with_suffixes(suffixes);
+        let max_samples = max_rows(&schema).min(MAX_BATCH_SAMPLES);
         Ok(Box::new(std::iter::from_fn(move || {
-            let some = samples.some(most_samples, BATCH_BYTES);
-            let batch = some.and_then(|mut some| match some.is_empty() {
+            let next_samples = samples.next_samples(max_samples, BATCH_BYTES);
+            let batch = next_samples.and_then(|mut next_samples| match next_samples.is_empty() {
                 true => Ok(None),
-                false => record_batch(&mut some, &columns, &schema).map(Some),
+                false => record_batch(&mut next_samples, &columns, &schema).map(Some),
             });
             batch.transpose()
         })))
@@ -160,7 +160,7 @@ impl RecordSource for WebDatasetFile {
 
 /// Returns samples as arrays of some columns, of which `None` is the key.
 fn record_batch(
-    samples: &mut [ArchivedSample],
+    samples: &mut [ArchiveSample],
     columns: &[Option<&SuffixColumn>],
     schema: &SchemaRef,
 ) -> Result<RecordBatch> {
@@ -168,17 +168,17 @@ fn record_batch(
         let Some(column) = column else {
             return Ok(Arc::new(samples.iter().map(|sample| Some(sample.key.as_str())).collect::<StringArray>()));
         };
-        let file = |sample: &mut ArchivedSample| {
+        let file = |sample: &mut ArchiveSample| {
             sample.files.get_mut(&column.suffix).map(|content| std::mem::replace(content, Ok(Vec::new())))
         };
         let files = samples.iter_mut().map(|sample| match file(sample).transpose() {
             Ok(file) => Ok(file),
-            Err(reason) => Err(Error::bad_input(of_file(&sample.key, &column.suffix, &reason))),
+            Err(reason) => Err(Error::bad_input(file_message(&sample.key, &column.suffix, &reason))),
         });
         let files = files.collect::<Result<Vec<Option<Vec<u8>>>>>()?;
         column.values(&files).map_err(|(i, error)| {
             let key = samples.get(i).map_or("", |sample| sample.key.as_str());
-            Error::bad_input(of_file(key, &column.suffix, error.message()))
+            Error::bad_input(file_message(key, &column.suffix, error.message()))
         })
     };
     let arrays = columns.iter().map(&mut array).collect::<Result<Vec<_>>>()?;

@@ -50,15 +50,15 @@ impl SuffixColumn {
 
     /// Checks the first bytes of a file, which may be all of it. Returns why it cannot be stored,
     /// if they show that.
-    pub(super) fn check(&self, head: &[u8], is_whole: bool) -> std::result::Result<(), String> {
+    pub(super) fn check(&self, prefix: &[u8], is_whole: bool) -> std::result::Result<(), String> {
         let found = match self.kind {
-            SuffixKind::Text => match str::from_utf8(head) {
+            SuffixKind::Text => match str::from_utf8(prefix) {
                 // a head may end inside a character
-                Err(error) if is_whole || error.error_len().is_some() => text(head).map(drop),
+                Err(error) if is_whole || error.error_len().is_some() => text(prefix).map(drop),
                 _ => Ok(()),
             },
-            SuffixKind::Integer if is_whole => integer(head).map(drop),
-            SuffixKind::Npy => match (array_type(head), self.array) {
+            SuffixKind::Integer if is_whole => integer(prefix).map(drop),
+            SuffixKind::Npy => match (array_type(prefix), self.array) {
                 (Ok(found), Some(first)) => check_type(found, first),
                 (Ok(_), None) => Ok(()),
                 (Err(_), Some(_)) if !is_whole => Ok(()), // the header may be longer
@@ -139,7 +139,7 @@ fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result:
             }
             continue;
         };
-        let (header, bytes) = array_of(file, dtype, rank).map_err(|error| (i, error))?;
+        let (header, bytes) = read_array(file, dtype, rank).map_err(|error| (i, error))?;
         let too_large = || (i, Error::bad_input("the arrays of a batch have more than 2^31 - 1 elements"));
         elements.extend_from_slice(&bytes);
         let count = i32::try_from(bytes.len() / dtype.element_bytes()).ok().and_then(|count| end.checked_add(count));
@@ -155,13 +155,13 @@ fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result:
 
 /// Returns the header of an array, and its elements in C order and in the byte order of this
 /// machine.
-fn array_of(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8>)> {
+fn read_array(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8>)> {
     let mut rest = file;
     let header = NpyHeader::read(&mut rest)?;
     check_type((header.dtype, header.extents.len()), (dtype, rank))?;
     let width = u64::try_from(dtype.element_bytes()).unwrap_or(8); // at most 8
-    let due = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
-    if due != u64::try_from(rest.len()).ok() {
+    let expected = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
+    if expected != u64::try_from(rest.len()).ok() {
         let extents = &header.extents;
         let message = format!("the array of shape {extents:?} has {} bytes instead of those of its shape", rest.len());
         return Err(Error::bad_input(message));

@@ -9,8 +9,8 @@
 //! where joined archives continue; it returns the table of holes as part of a sparse file's
 //! content; and it ignores PAX records that it cannot parse.
 
-use super::sparse::{Chunk, HoleTable, MOST_GROWTH, MOST_TABLE_BYTES, SparseMap, UNBOUNDED_BYTES, decimal, number};
-use crate::stream::{ByteStream, VALUE_BYTES, cut_off, stream_error};
+use super::sparse::{HoleTable, MAX_GROWTH, MAX_TABLE_BYTES, Segment, SparseMap, UNBOUNDED_BYTES, decimal, number};
+use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, stream_error};
 use std::io::{self, Read};
 use tar::Header;
 use tensilo::import::FormatFile;
@@ -20,7 +20,7 @@ const BLOCK: usize = 512;
 const BLOCK_BYTES: u64 = 512;
 
 /// The most bytes of a name, or of the PAX records of a member.
-const RECORD_BYTES: u64 = 1 << 20;
+const MAX_RECORD_BYTES: u64 = 1 << 20;
 
 /// What errors about no member are about.
 const ARCHIVE: &str = "the archive";
@@ -57,7 +57,7 @@ pub(super) type Content = std::result::Result<Vec<u8>, String>;
 
 /// What members before a member state about it.
 #[derive(Default)]
-struct Announced {
+struct ExtendedHeader {
     long_name: Option<Vec<u8>>,
     pax: Option<Pax>,
 }
@@ -81,19 +81,19 @@ impl Members {
     ///
     /// Reads to the end of the file: the checksum of a compressed archive is there.
     pub(super) fn next_member(&mut self) -> Result<Option<Member>> {
-        let mut announced = Announced::default();
+        let mut extended = ExtendedHeader::default();
         loop {
             self.skip_rest()?;
             let Some(header) = self.header()? else {
-                let is_over = announced.long_name.is_none() && announced.pax.is_none();
-                return if is_over { Ok(None) } else { Err(cut_off(ARCHIVE)) };
+                let is_done = extended.long_name.is_none() && extended.pax.is_none();
+                return if is_done { Ok(None) } else { Err(cut_off(ARCHIVE)) };
             };
             let kind = header.entry_type().as_byte();
             let stored = number(&header.as_old().size).ok_or_else(|| self.malformed("the size is not a number"))?;
             match kind {
-                b'L' => announced.long_name = Some(self.record(stored)?),
+                b'L' => extended.long_name = Some(self.record(stored)?),
                 b'K' => drop(self.record(stored)?), // the target of a link
-                b'x' | b'X' => announced.pax = Some(self.pax(stored)?),
+                b'x' | b'X' => extended.pax = Some(self.pax(stored)?),
                 b'g' => {
                     let pax = self.pax(stored)?;
                     if pax.path.is_some() || pax.size.is_some() || !pax.sparse.is_empty() {
@@ -101,7 +101,7 @@ impl Members {
                     }
                 }
                 _ => {
-                    let member = self.member(&header, kind, stored, std::mem::take(&mut announced))?;
+                    let member = self.member(&header, kind, stored, std::mem::take(&mut extended))?;
                     if let Some(member) = member {
                         return Ok(Some(member));
                     }
@@ -111,11 +111,11 @@ impl Members {
     }
 
     /// Returns the member of a header; `None` if it never has a content.
-    fn member(&mut self, header: &Header, kind: u8, stored: u64, announced: Announced) -> Result<Option<Member>> {
-        let pax = announced.pax.unwrap_or_default();
+    fn member(&mut self, header: &Header, kind: u8, stored: u64, extended: ExtendedHeader) -> Result<Option<Member>> {
+        let pax = extended.pax.unwrap_or_default();
         let stored = pax.size.unwrap_or(stored);
         let sparse_name = pax.sparse.iter().find(|(key, _)| key == "name").map(|(_, name)| name.clone());
-        let path = sparse_name.or(pax.path).or(announced.long_name);
+        let path = sparse_name.or(pax.path).or(extended.long_name);
         let path = path.unwrap_or_else(|| header.path_bytes().into_owned());
         let path = String::from_utf8(path).map_err(|error| {
             let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
@@ -130,10 +130,10 @@ impl Members {
         let target = || String::from_utf8_lossy(&header.link_name_bytes().unwrap_or_default()).into_owned();
         let sparse = match kind {
             b'S' => Some(self.gnu_table(header)?),
-            _ if !pax.sparse.is_empty() => Some(HoleTable::of_pax(&pax.sparse)),
+            _ if !pax.sparse.is_empty() => Some(HoleTable::from_pax(&pax.sparse)),
             _ => None,
         };
-        self.next = has_bytes.then_some(stored).and_then(|bytes| self.after(bytes)).unwrap_or(self.position);
+        self.next = has_bytes.then_some(stored).and_then(|bytes| self.padded_end(bytes)).unwrap_or(self.position);
         if has_bytes && stored > 0 && self.next == self.position {
             return Err(self.malformed("the size is over 2^63"));
         }
@@ -161,25 +161,25 @@ impl Members {
             Form::Sparse(map) => map.size,
             Form::Refused(_) => 0,
         };
-        Ok(Some(match size > VALUE_BYTES {
-            true => Member { path, form: Form::Refused(format!("it has {size} bytes, more than {VALUE_BYTES}")) },
+        Ok(Some(match size > MAX_VALUE_BYTES {
+            true => Member { path, form: Form::Refused(format!("it has {size} bytes, more than {MAX_VALUE_BYTES}")) },
             false => Member { path, form },
         }))
     }
 
     /// Reads the content of a member, the last that was returned, or the first bytes of it. Memory
     /// is allocated for bytes that are there, and for holes.
-    pub(super) fn read(&mut self, member: Member, most_bytes: u64) -> Result<Content> {
+    pub(super) fn read(&mut self, member: Member, max_bytes: u64) -> Result<Content> {
         let mut bytes = Vec::new();
         match member.form {
             Form::Refused(reason) => return Ok(Err(reason)),
-            Form::Plain(size) => self.take(size.min(most_bytes), &mut bytes)?,
+            Form::Plain(size) => self.take(size.min(max_bytes), &mut bytes)?,
             Form::Sparse(map) => {
-                let size = map.size.min(most_bytes);
+                let size = map.size.min(max_bytes);
                 if bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX)).is_err() {
                     return Ok(Err(format!("{size} bytes of memory cannot be allocated")));
                 }
-                for &Chunk { offset, length } in &map.chunks {
+                for &Segment { offset, length } in &map.segments {
                     // the size is below 2^31
                     bytes.resize(usize::try_from(offset.min(size)).unwrap_or(0), 0);
                     self.take(length.min(size.saturating_sub(offset)), &mut bytes)?;
@@ -228,8 +228,8 @@ impl Members {
             let others = || block.iter().take(148).chain(block.iter().skip(156));
             let unsigned = others().map(|byte| i64::from(*byte)).sum::<i64>() + 8 * 32;
             let signed = others().map(|byte| i64::from(byte.cast_signed())).sum::<i64>() + 8 * 32;
-            let stated = number(&header.as_old().cksum).and_then(|sum| i64::try_from(sum).ok());
-            if stated != Some(unsigned) && stated != Some(signed) {
+            let checksum = number(&header.as_old().cksum).and_then(|sum| i64::try_from(sum).ok());
+            if checksum != Some(unsigned) && checksum != Some(signed) {
                 return Err(self.malformed("the checksum of its header is wrong, or other bytes follow the archive"));
             }
             return Ok(Some(header));
@@ -237,17 +237,17 @@ impl Members {
     }
 
     /// Returns the offset behind the next `bytes` and their padding.
-    fn after(&self, bytes: u64) -> Option<u64> {
+    fn padded_end(&self, bytes: u64) -> Option<u64> {
         let end = self.position.checked_add(bytes)?.checked_next_multiple_of(BLOCK_BYTES)?;
         (end < 1 << 63).then_some(end)
     }
 
     /// Reads the content of a member that is about the next one.
     fn record(&mut self, bytes: u64) -> Result<Vec<u8>> {
-        if bytes > RECORD_BYTES {
-            return Err(self.malformed(&format!("{bytes} bytes about a member, more than {RECORD_BYTES}")));
+        if bytes > MAX_RECORD_BYTES {
+            return Err(self.malformed(&format!("{bytes} bytes about a member, more than {MAX_RECORD_BYTES}")));
         }
-        self.next = self.after(bytes).unwrap_or(self.position);
+        self.next = self.padded_end(bytes).unwrap_or(self.position);
         let mut record = Vec::new();
         self.take(bytes, &mut record)?;
         // a name ends with a zero
@@ -281,41 +281,42 @@ impl Members {
         let block = header.as_bytes();
         let Some(gnu) = header.as_gnu() else { return Ok(Err("its header is not GNU's".to_owned())) };
         let mut table = block.get(IN_HEADER).unwrap_or_default().to_vec();
-        let mut goes_on = gnu.is_extended();
-        while goes_on {
+        let mut continues = gnu.is_extended();
+        while continues {
             const IN_BLOCK: usize = 504;
             let mut block = Vec::new();
             self.take(BLOCK_BYTES, &mut block)?;
-            goes_on = block.get(IN_BLOCK).is_some_and(|byte| *byte != 0);
+            continues = block.get(IN_BLOCK).is_some_and(|byte| *byte != 0);
             table.extend(block.into_iter().take(IN_BLOCK));
-            if table.len() > MOST_TABLE_BYTES {
+            if table.len() > MAX_TABLE_BYTES {
                 return Err(self.malformed("a table of holes that is too long"));
             }
         }
-        Ok(HoleTable::of_gnu(&gnu.realsize, &table))
+        Ok(HoleTable::from_gnu(&gnu.realsize, &table))
     }
 
     /// Reads the table of a sparse file in version 1.0 of POSIX's format, which stands before the
     /// data: decimal numbers, one in each line. The first is the number of chunks. The table is
     /// padded to whole blocks.
     fn table_in_data(&mut self, stored: u64) -> Result<std::result::Result<Vec<u64>, String>> {
-        let (mut text, mut lines, mut due) = (Vec::new(), 0_usize, None);
-        while due.is_none_or(|due| lines < due) {
+        let (mut text, mut lines, mut expected) = (Vec::new(), 0_usize, None);
+        while expected.is_none_or(|expected| lines < expected) {
             let end = text.len() + BLOCK;
-            if end > MOST_TABLE_BYTES || u64::try_from(end).is_ok_and(|end| end > stored) {
+            if end > MAX_TABLE_BYTES || u64::try_from(end).is_ok_and(|end| end > stored) {
                 return Ok(Err("its table of holes is cut off or too long".to_owned()));
             }
             self.take(BLOCK_BYTES, &mut text)?;
             let block = text.get(end - BLOCK..).unwrap_or_default();
             lines += block.iter().filter(|byte| **byte == b'\n').count();
-            if due.is_none() && lines > 0 {
+            if expected.is_none() && lines > 0 {
                 let count = text.split(|byte| *byte == b'\n').next().and_then(decimal);
-                let due_lines = count.and_then(|count| usize::try_from(count).ok()?.checked_mul(2)?.checked_add(1));
-                let Some(count) = due_lines else { return Ok(Err("its table of holes is malformed".to_owned())) };
-                due = Some(count);
+                let expected_lines =
+                    count.and_then(|count| usize::try_from(count).ok()?.checked_mul(2)?.checked_add(1));
+                let Some(count) = expected_lines else { return Ok(Err("its table of holes is malformed".to_owned())) };
+                expected = Some(count);
             }
         }
-        let numbers = text.split(|byte| *byte == b'\n').take(due.unwrap_or(0)).skip(1).map(decimal);
+        let numbers = text.split(|byte| *byte == b'\n').take(expected.unwrap_or(0)).skip(1).map(decimal);
         Ok(numbers.collect::<Option<_>>().ok_or_else(|| "its table of holes is malformed".to_owned()))
     }
 
@@ -346,9 +347,9 @@ impl Members {
         // each file is bounded, but a sample may have many of them
         let holes = self.holes.saturating_add(map.size.saturating_sub(data));
         let archive_bytes = self.position.saturating_add(data);
-        if holes > UNBOUNDED_BYTES.saturating_add(archive_bytes.saturating_mul(MOST_GROWTH)) {
+        if holes > UNBOUNDED_BYTES.saturating_add(archive_bytes.saturating_mul(MAX_GROWTH)) {
             return Ok(Err(format!(
-                "the sparse files up to this one have {holes} bytes of holes, more than {MOST_GROWTH} times the bytes \
+                "the sparse files up to this one have {holes} bytes of holes, more than {MAX_GROWTH} times the bytes \
                  of the archive; make the archive without --sparse"
             )));
         }

@@ -13,7 +13,7 @@ use tensilo::import::FormatFile;
 use tensilo::{Error, Result, limits};
 
 /// The files of one sample.
-pub(super) struct ArchivedSample {
+pub(super) struct ArchiveSample {
     pub key: String,
     /// The contents by suffix.
     pub files: IndexMap<String, Content>,
@@ -27,32 +27,32 @@ struct SampleFile {
 }
 
 /// Reads the samples of an archive some at a time.
-pub(super) struct ArchivedSamples {
+pub(super) struct ArchiveSamples {
     members: Members,
     /// The first file of the next sample.
     next: Option<SampleFile>,
     /// The most bytes of each file that are read.
-    most_bytes: u64,
+    max_bytes: u64,
     /// The suffixes of the files that are read; `None` for all.
     suffixes: Option<HashSet<String>>,
     /// The number of files so far that have no key and suffix.
     pub without_suffix: u64,
 }
 
-impl ArchivedSamples {
-    /// Opens an archive, to read the first `most_bytes` of each file.
-    pub(super) fn open(file: &FormatFile, most_bytes: u64) -> Result<Self> {
-        Ok(Self { members: Members::open(file)?, next: None, most_bytes, suffixes: None, without_suffix: 0 })
+impl ArchiveSamples {
+    /// Opens an archive, to read the first `max_bytes` of each file.
+    pub(super) fn open(file: &FormatFile, max_bytes: u64) -> Result<Self> {
+        Ok(Self { members: Members::open(file)?, next: None, max_bytes, suffixes: None, without_suffix: 0 })
     }
 
     /// Selects the suffixes of the files that are read. Samples lack the others.
-    pub(super) fn of_suffixes(self, suffixes: HashSet<String>) -> Self {
+    pub(super) fn with_suffixes(self, suffixes: HashSet<String>) -> Self {
         Self { suffixes: Some(suffixes), ..self }
     }
 
     /// Returns the next samples, with about so many bytes together. There are none behind the last.
-    pub(super) fn some(&mut self, most_samples: usize, most_bytes: usize) -> Result<Vec<ArchivedSample>> {
-        let mut samples: Vec<ArchivedSample> = Vec::new();
+    pub(super) fn next_samples(&mut self, max_samples: usize, max_bytes: usize) -> Result<Vec<ArchiveSample>> {
+        let mut samples: Vec<ArchiveSample> = Vec::new();
         let mut bytes = 0_usize;
         loop {
             let next = match self.next.take() {
@@ -63,7 +63,7 @@ impl ArchivedSamples {
                 },
             };
             let is_same = samples.last().is_some_and(|sample| sample.key == next.key);
-            if !is_same && (samples.len() >= most_samples || bytes >= most_bytes) {
+            if !is_same && (samples.len() >= max_samples || bytes >= max_bytes) {
                 self.next = Some(next);
                 return Ok(samples);
             }
@@ -71,7 +71,7 @@ impl ArchivedSamples {
             bytes = bytes.saturating_add(content.map_or(0, Vec::len));
             if !is_same {
                 bytes = bytes.saturating_add(next.key.len());
-                samples.push(ArchivedSample { key: next.key, files: IndexMap::new() });
+                samples.push(ArchiveSample { key: next.key, files: IndexMap::new() });
             }
             if let (Some(sample), Some((suffix, content))) = (samples.last_mut(), next.file) {
                 add(sample, suffix, content)?;
@@ -90,7 +90,7 @@ impl ArchivedSamples {
             let key = key.to_owned();
             let is_selected = self.suffixes.as_ref().is_none_or(|suffixes| suffixes.contains(&suffix));
             let file = match is_selected {
-                true => Some((suffix, self.members.read(member, self.most_bytes)?)),
+                true => Some((suffix, self.members.read(member, self.max_bytes)?)),
                 false => None,
             };
             return Ok(Some(SampleFile { key, file }));
@@ -99,8 +99,8 @@ impl ArchivedSamples {
     }
 }
 
-fn add(sample: &mut ArchivedSample, suffix: String, content: Content) -> Result<()> {
-    let ArchivedSample { key, files } = sample;
+fn add(sample: &mut ArchiveSample, suffix: String, content: Content) -> Result<()> {
+    let ArchiveSample { key, files } = sample;
     if files.len() >= limits::COLUMNS {
         return Err(Error::bad_input(format!("sample {key:?} of the archive has more than {} files", limits::COLUMNS)));
     }
@@ -137,12 +137,12 @@ fn is_metadata(path: &str) -> bool {
 /// probability of 10^-7; then an archive may be refused without need.
 #[derive(Default)]
 pub(crate) struct Keys {
-    seen: HashMap<u64, Seen>,
+    seen: HashMap<u64, KeyEntry>,
     hasher: RandomState,
     count: u64,
 }
 
-struct Seen {
+struct KeyEntry {
     sample: u64,
     /// The hash of the suffixes, in any order.
     suffixes: u64,
@@ -153,14 +153,14 @@ impl Keys {
     /// returns the number of that sample: both are parts of one whose files were separated.
     ///
     /// Samples with the same key and the same suffixes are complete: archives were joined.
-    pub(crate) fn part_of<'a>(&mut self, key: &str, suffixes: impl Iterator<Item = &'a str>) -> Option<u64> {
+    pub(crate) fn split_from<'a>(&mut self, key: &str, suffixes: impl Iterator<Item = &'a str>) -> Option<u64> {
         let suffixes = suffixes.fold(0_u64, |sum, suffix| sum.wrapping_add(self.hasher.hash_one(suffix)));
         let (sample, next) = (self.count, self.count.saturating_add(1));
         self.count = next;
         match self.seen.entry(self.hasher.hash_one(key)) {
             Entry::Occupied(entry) if entry.get().suffixes != suffixes => Some(entry.get().sample),
             entry => {
-                entry.insert_entry(Seen { sample, suffixes });
+                entry.insert_entry(KeyEntry { sample, suffixes });
                 None
             }
         }

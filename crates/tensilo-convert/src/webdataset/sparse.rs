@@ -5,13 +5,13 @@
 //! Everywhere the data of all chunks follow one another, each in whole blocks.
 
 /// The most bytes of a table.
-pub(super) const MOST_TABLE_BYTES: usize = 16 << 20;
+pub(super) const MAX_TABLE_BYTES: usize = 16 << 20;
 
-/// A larger file is refused if it is more than `MOST_GROWTH` times as large as its data, which is
+/// A larger file is refused if it is more than `MAX_GROWTH` times as large as its data, which is
 /// what deflate could save. Otherwise a block of the archive could claim gigabytes of memory. The
 /// holes of all files together have the same bound, compared with the archive.
 pub(super) const UNBOUNDED_BYTES: u64 = 16 << 20;
-pub(super) const MOST_GROWTH: u64 = 1_024;
+pub(super) const MAX_GROWTH: u64 = 1_024;
 
 /// What an archive states about a sparse file.
 #[derive(Debug)]
@@ -28,18 +28,18 @@ pub(super) struct HoleTable {
 pub(super) struct SparseMap {
     pub size: u64,
     /// In the order of their offsets; they do not overlap.
-    pub chunks: Vec<Chunk>,
+    pub segments: Vec<Segment>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Chunk {
+pub(super) struct Segment {
     pub offset: u64,
     pub length: u64,
 }
 
 impl HoleTable {
     /// Makes the table of the old format: fields of 12 bytes.
-    pub(super) fn of_gnu(size: &[u8], table: &[u8]) -> Result<Self, String> {
+    pub(super) fn from_gnu(size: &[u8], table: &[u8]) -> Result<Self, String> {
         const FIELD: usize = 12;
         let fields = table.as_chunks::<{ 2 * FIELD }>().0.iter().filter(|pair| pair.iter().any(|byte| *byte != 0));
         let numbers: Option<Vec<u64>> =
@@ -51,7 +51,7 @@ impl HoleTable {
     }
 
     /// Makes the table of POSIX's format, from the records that begin with `GNU.sparse.`.
-    pub(super) fn of_pax(records: &[(String, Vec<u8>)]) -> Result<Self, String> {
+    pub(super) fn from_pax(records: &[(String, Vec<u8>)]) -> Result<Self, String> {
         let value = |name: &str| records.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice());
         let size = value("realsize").or(value("size")).and_then(decimal).ok_or_else(malformed)?;
         let version = (value("major").unwrap_or(b"0"), value("minor").unwrap_or(b"0"));
@@ -80,7 +80,7 @@ impl SparseMap {
         if !rest.is_empty() {
             return Err(malformed());
         }
-        let (mut chunks, mut end, mut data) = (Vec::new(), 0_u64, 0_u64);
+        let (mut segments, mut end, mut data) = (Vec::new(), 0_u64, 0_u64);
         for &[offset, length] in pairs {
             // the data of a chunk begin with a block
             let is_aligned = length == 0 || data.is_multiple_of(BLOCK_BYTES);
@@ -90,18 +90,18 @@ impl SparseMap {
                 return Err(malformed());
             }
             (end, data) = (next, sum);
-            chunks.push(Chunk { offset, length });
+            segments.push(Segment { offset, length });
         }
         if data != stored {
             return Err(format!("its table of holes has {data} bytes of data, and {stored} are stored"));
         }
         let size = table.size;
-        if size > UNBOUNDED_BYTES && size / MOST_GROWTH > stored {
+        if size > UNBOUNDED_BYTES && size / MAX_GROWTH > stored {
             return Err(format!(
-                "{stored} bytes are stored of {size}, fewer than 1 in {MOST_GROWTH}; make the archive without --sparse"
+                "{stored} bytes are stored of {size}, fewer than 1 in {MAX_GROWTH}; make the archive without --sparse"
             ));
         }
-        Ok(Self { size, chunks })
+        Ok(Self { size, segments })
     }
 }
 
@@ -118,12 +118,12 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
 /// malformed, negative or larger.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     if let Some((first @ 0x80.., rest)) = field.split_first() {
-        let (front, bits) = rest.split_last_chunk::<8>().or(match rest {
+        let (high_bytes, bits) = rest.split_last_chunk::<8>().or(match rest {
             // a field of 8 bytes
             &[a, b, c, d, e, f, g] => return (*first == 0x80).then(|| u64::from_be_bytes([0, a, b, c, d, e, f, g])),
             _ => None,
         })?;
-        let is_small = *first == 0x80 && front.iter().all(|byte| *byte == 0);
+        let is_small = *first == 0x80 && high_bytes.iter().all(|byte| *byte == 0);
         return is_small.then(|| u64::from_be_bytes(*bits));
     }
     let digits = field.split(|byte| *byte == 0).next().unwrap_or_default();

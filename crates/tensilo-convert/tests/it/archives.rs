@@ -140,10 +140,10 @@ fn sparse_files_have_their_holes() {
     let chunk = [vec![1; 512], vec![2; 512]].concat();
     for (i, sparse) in sparse("a.bin", 65_536, &[(512, &chunk), (32_768, b"hello")]).into_iter().enumerate() {
         let reader = import(&archive(&[file("a.txt", b"x"), sparse, file("b.bin", b"y")])).unwrap();
-        let mut due = vec![0; 65_536];
-        due[512..1_536].copy_from_slice(&chunk);
-        due[32_768..32_773].copy_from_slice(b"hello");
-        assert!(bytes_of(&reader, "bin", 0) == due, "form {i}");
+        let mut expected = vec![0; 65_536];
+        expected[512..1_536].copy_from_slice(&chunk);
+        expected[32_768..32_773].copy_from_slice(b"hello");
+        assert!(bytes_of(&reader, "bin", 0) == expected, "form {i}");
         assert_eq!((keys(&reader), bytes_of(&reader, "bin", 1)), (vec!["a".to_owned(), "b".to_owned()], b"y".to_vec()));
         assert_eq!(reader.schema().columns.len(), 3, "form {i}");
     }
@@ -243,7 +243,7 @@ fn files_that_contradict_their_suffix_can_be_left_out() {
 }
 
 #[test]
-fn archives_may_be_joined() {
+fn archives_may_be_concatenated() {
     let first = archive(&[file("a.txt", b"1")]);
     let second = archive(&[file("b.txt", b"2"), file("c.txt", b"3")]);
     for bytes in [
@@ -260,13 +260,13 @@ fn archives_may_be_joined() {
 }
 
 #[test]
-fn compressed_files_may_be_joined() {
+fn compressed_files_may_be_concatenated() {
     let folder = Folder::new();
-    for (name, joined) in [("json-lines/train.jsonl", "a.jsonl.gz"), ("tfrecord/train.tfrecord", "a.tfrecord")] {
+    for (name, file_name) in [("json-lines/train.jsonl", "a.jsonl.gz"), ("tfrecord/train.tfrecord", "a.tfrecord")] {
         let bytes = fs::read(data(name)).unwrap();
         let once = convert(&[data(name)], FormatOptions::new()).unwrap();
         let twice =
-            convert(&[folder.file(joined, [gzip(&bytes), gzip(&bytes)].concat())], FormatOptions::new()).unwrap();
+            convert(&[folder.file(file_name, [gzip(&bytes), gzip(&bytes)].concat())], FormatOptions::new()).unwrap();
         assert_eq!(twice.sample_count(), 2 * once.sample_count());
         let (once, twice) = (columns(&once), columns(&twice));
         for (column, content) in once.as_object().unwrap() {
@@ -346,22 +346,22 @@ proptest! {
     #[test]
     fn sparse_files_of_any_chunks_are_read(
         chunks in prop::collection::vec((0..4_u64, 1..4_usize), 0..60),
-        tail in 0..3_u64,
+        trailing_holes in 0..3_u64,
         flip in any::<prop::sample::Index>(),
     ) {
-        let (mut due, mut table) = (Vec::new(), Vec::new());
+        let (mut expected, mut table) = (Vec::new(), Vec::new());
         for (i, (hole, blocks)) in chunks.into_iter().enumerate() {
-            due.resize(due.len() + 512 * hole as usize, 0);
+            expected.resize(expected.len() + 512 * hole as usize, 0);
             let chunk = vec![i as u8 + 1; 512 * blocks];
-            table.push((due.len() as u64, chunk.clone()));
-            due.extend(chunk);
+            table.push((expected.len() as u64, chunk.clone()));
+            expected.extend(chunk);
         }
-        due.resize(due.len() + 512 * tail as usize, 0);
+        expected.resize(expected.len() + 512 * trailing_holes as usize, 0);
         let table: Vec<(u64, &[u8])> = table.iter().map(|(offset, chunk)| (*offset, chunk.as_slice())).collect();
-        for sparse in sparse("a.bin", due.len() as u64, &table) {
+        for sparse in sparse("a.bin", expected.len() as u64, &table) {
             let mut bytes = archive(&[file("a.txt", b"x"), sparse]);
             let reader = import(&bytes).unwrap();
-            prop_assert!(bytes_of(&reader, "bin", 0) == due);
+            prop_assert!(bytes_of(&reader, "bin", 0) == expected);
             let at = flip.index(bytes.len());
             bytes[at] ^= 0x55;
             let _ = import(&bytes); // an error, or other values; never a panic

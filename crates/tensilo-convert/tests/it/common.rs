@@ -37,7 +37,7 @@ pub fn convert_options(inputs: &[PathBuf], options: &ConvertOptions) -> Result<R
 }
 
 /// Makes a file look old: a conversion waits until the tick of the last change is over.
-pub fn age(path: &Path) {
+pub fn backdate(path: &Path) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_modified(UNIX_EPOCH + Duration::new(1_000_000_000, 1)).unwrap();
 }
@@ -57,10 +57,10 @@ pub fn npy(descr: &str, order: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
 /// Checks that a file of test data has the values that its library reads.
 #[track_caller]
 pub fn check(name: &str, formats: FormatOptions) {
-    let expected: Value = serde_json::from_slice(&fs::read(data("expected.json")).unwrap()).unwrap();
-    let due = expected.get(name).unwrap_or_else(|| panic!("{name} is not in expected.json"));
+    let all_files: Value = serde_json::from_slice(&fs::read(data("expected.json")).unwrap()).unwrap();
+    let expected = all_files.get(name).unwrap_or_else(|| panic!("{name} is not in expected.json"));
     let found = convert(&[data(name)], formats).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(columns(&found), *due, "{name}");
+    assert_eq!(columns(&found), *expected, "{name}");
 }
 
 /// Checks that a file is refused because of one column, which the error advises to leave out, and

@@ -85,7 +85,7 @@ fn megatron_has_one_list_of_tokens_in_each_document() {
 }
 
 #[test]
-fn columns_get_suffixes_that_tell_their_types() {
+fn columns_get_suffixes_that_state_their_types() {
     let folder = Folder::new();
     let path = folder.file("a.tar", exported(&import("safetensors/samples.safetensors"), TargetFormat::WebDataset));
     let second = convert(&[path], FormatOptions::new()).unwrap();
@@ -104,7 +104,7 @@ fn archive(columns: &[ColumnSchema], samples: &[&[Value<'_>]]) -> tensilo::Resul
 }
 
 #[test]
-fn samples_that_an_archive_does_not_tell_apart_are_refused() {
+fn samples_that_an_archive_cannot_distinguish_are_refused() {
     let key = || ColumnSchema::tensor("__key__", DType::Utf8, Shape::ragged()).nullable();
     let text = |name: &str| ColumnSchema::tensor(name, DType::Utf8, Shape::ragged()).nullable();
     let (a, b, x) = (|| Value::text("a"), || Value::text("b"), || Value::text("x"));
@@ -143,7 +143,7 @@ fn samples_that_an_archive_does_not_tell_apart_are_refused() {
 }
 
 #[test]
-fn keys_are_written_as_they_are() {
+fn keys_are_written_unchanged() {
     let columns = ["__key__", "t"].map(|name| ColumnSchema::tensor(name, DType::Utf8, Shape::ragged()));
     let long = format!("{}/a", "f".repeat(300));
     for key in ["./a", "a//b", "a/./b", "a b", "ä", &long, "."] {
@@ -243,7 +243,7 @@ fn packed_tensors_are_unpacked_and_packed_again() {
 }
 
 #[test]
-fn floats_of_eight_bits_and_complex_numbers_come_back_as_they_were() {
+fn floats_of_eight_bits_and_complex_numbers_come_back_unchanged() {
     let bytes: Vec<u8> = (0..=255).collect();
     for (name, dtype) in [
         ("F8_E4M3", DType::F8E4M3Fn),

@@ -25,7 +25,7 @@ fn a_header_of_safetensors_is_inside_the_file_and_its_limit() {
 }
 
 #[test]
-fn metadata_of_safetensors_are_kept() {
+fn metadata_of_safetensors_are_preserved() {
     let file = convert(&[data("safetensors/samples.safetensors")], FormatOptions::new()).unwrap();
     assert_eq!(file.schema().metadata["source"], "make.py");
     assert_eq!(file.schema().columns[0].metadata.get("tensilo.bf16"), None);

@@ -1,6 +1,6 @@
 //! Damaged files give an error that names them, or values. They never panic.
 
-use super::common::{age, columns, convert, data, names_in};
+use super::common::{backdate, columns, convert, data, names_in};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::fs;
@@ -16,19 +16,19 @@ fn names() -> Vec<String> {
 }
 
 /// A folder with a damaged file, and what belongs to it.
-struct Damaged {
+struct DamagedInput {
     folder: Folder,
     path: PathBuf,
 }
 
-impl Damaged {
+impl DamagedInput {
     fn new(name: &str) -> Self {
         let folder = Folder::new();
         let path = folder.path(name.rsplit('/').next().unwrap());
         let tokens = data(name).with_extension("bin");
         if tokens.exists() {
             fs::copy(&tokens, path.with_extension("bin")).unwrap();
-            age(&path.with_extension("bin"));
+            backdate(&path.with_extension("bin"));
         }
         Self { folder, path }
     }
@@ -36,7 +36,7 @@ impl Damaged {
     /// Converts these bytes under the file's name. Returns the values, unless there is an error.
     fn convert(&self, bytes: &[u8]) -> Option<Value> {
         fs::write(&self.path, bytes).unwrap();
-        age(&self.path);
+        backdate(&self.path);
         let converted = convert(std::slice::from_ref(&self.path), FormatOptions::new());
         if let Err(error) = &converted {
             assert!(error.path().is_some_and(|path| path.starts_with(self.folder.root())), "{error}");
@@ -51,7 +51,7 @@ impl Damaged {
 #[test]
 fn files_may_end_anywhere() {
     for name in names() {
-        let (whole, damaged) = (fs::read(data(&name)).unwrap(), Damaged::new(&name));
+        let (whole, damaged) = (fs::read(data(&name)).unwrap(), DamagedInput::new(&name));
         // most of an archive is padding
         let step = if whole.len() > 4_096 { 61 } else { 1 };
         for end in (0..whole.len()).step_by(step) {
@@ -62,11 +62,11 @@ fn files_may_end_anywhere() {
 
 /// Nothing that the fuzzer keeps is refused otherwise than by an error.
 #[test]
-fn inputs_of_the_corpus_keep_the_promises() {
+fn inputs_of_the_corpus_are_read_or_refused() {
     let mut inputs = archive("fuzz/corpus.tar");
     inputs.retain(|name, _| name.starts_with("corpus/import_formats/"));
     assert!(inputs.len() >= 10);
-    let damaged = Damaged::new("npy/unnamed");
+    let damaged = DamagedInput::new("npy/unnamed");
     let read = inputs.values().filter_map(|input| damaged.convert(input)).count();
     assert!(read >= 10, "{read} of {} are read", inputs.len());
 }
@@ -74,8 +74,8 @@ fn inputs_of_the_corpus_keep_the_promises() {
 #[test]
 fn flips_in_files_with_checksums_are_noticed() {
     for name in ["npz/stored.npz", "npz/compressed.npz", "tfrecord/train.tfrecord", "json-lines/train.jsonl.gz"] {
-        let (whole, damaged) = (fs::read(data(name)).unwrap(), Damaged::new(name));
-        let due = damaged.convert(&whole).unwrap();
+        let (whole, damaged) = (fs::read(data(name)).unwrap(), DamagedInput::new(name));
+        let expected = damaged.convert(&whole).unwrap();
         // the list of an archive has no checksum
         let list = whole.windows(4).position(|bytes| bytes == b"PK\x01\x02").unwrap_or(whole.len());
         let mut noticed = 0;
@@ -84,7 +84,7 @@ fn flips_in_files_with_checksums_are_noticed() {
             bytes[bit / 8] ^= 1 << (bit % 8);
             match damaged.convert(&bytes) {
                 // times and modes in an archive say nothing about values
-                Some(found) => assert!(found == due, "{name}: bit {bit} makes {found}"),
+                Some(found) => assert!(found == expected, "{name}: bit {bit} makes {found}"),
                 None => noticed += 1,
             }
         }
@@ -98,11 +98,11 @@ proptest! {
     #[test]
     fn files_may_have_any_bytes(flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
         for name in names() {
-            let (mut bytes, damaged) = (fs::read(data(&name)).unwrap(), Damaged::new(&name));
+            let (mut bytes, damaged) = (fs::read(data(&name)).unwrap(), DamagedInput::new(&name));
             // what is at the front of a file says how the rest is read
-            let front = bytes.len().min(1_536);
+            let prefix_bytes = bytes.len().min(1_536);
             for (at, byte) in &flips {
-                let at = at.index(front);
+                let at = at.index(prefix_bytes);
                 bytes[at] = *byte;
             }
             damaged.convert(&bytes);
@@ -111,11 +111,11 @@ proptest! {
 
     #[test]
     fn files_may_begin_as_others_do(rest in prop::collection::vec(any::<u8>(), 0..600)) {
-        let damaged = Damaged::new("npy/unnamed");
+        let damaged = DamagedInput::new("npy/unnamed");
         for name in names() {
             let start = fs::read(data(&name)).unwrap();
-            for kept in [8, 12, 40] {
-                damaged.convert(&[&start[..kept.min(start.len())], rest.as_slice()].concat());
+            for prefix_bytes in [8, 12, 40] {
+                damaged.convert(&[&start[..prefix_bytes.min(start.len())], rest.as_slice()].concat());
             }
         }
     }

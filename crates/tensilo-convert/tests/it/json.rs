@@ -69,11 +69,11 @@ fn nan_and_infinities_are_those_of_python() {
 #[test]
 fn objects_follow_one_another_or_are_in_an_array() {
     let folder = Folder::new();
-    let due = convert(
+    let expected = convert(
         &[folder.file("due.jsonl", "{\"a\": [1, 2], \"b\": \"x\"}\n{\"a\": [], \"b\": \"y\"}\n")],
         FormatOptions::new(),
     );
-    let due = columns(&due.unwrap());
+    let expected = columns(&expected.unwrap());
     let texts = [
         "\u{feff}{\"a\":[1,2],\"b\":\"x\"}\r\n\r\n{\"a\":[],\"b\":\"y\"}\r\n",
         "{\"a\":[1,2],\"b\":\"x\"}\n\u{feff}{\"a\":[],\"b\":\"y\"}",
@@ -84,7 +84,7 @@ fn objects_follow_one_another_or_are_in_an_array() {
     for (name, text) in texts.iter().flat_map(|text| [("unnamed", text), ("a.json", text)]) {
         let found = convert(&[folder.file(name, text)], FormatOptions::new());
         let found = found.unwrap_or_else(|error| panic!("{text:?}: {error}"));
-        assert_eq!(columns(&found), due, "{text:?}");
+        assert_eq!(columns(&found), expected, "{text:?}");
     }
 }
 
@@ -122,7 +122,7 @@ fn text_that_is_no_json_is_named_with_its_line() {
 }
 
 #[test]
-fn the_line_in_which_an_object_begins_is_told_only_inside_it() {
+fn the_line_in_which_an_object_begins_is_reported_only_inside_it() {
     let folder = Folder::new();
     for (text, is_inside) in [("[{\"a\": 1}]\n[{\"a\": 2}]", false), ("{\"a\": 1}\n{\"a\":\n,}", true)] {
         let error = convert(&[folder.file("a.json", text)], FormatOptions::new()).err().unwrap().to_string();

@@ -3,7 +3,7 @@
 //! What a format changes by design is written down in [`expected`], and nowhere else: an export
 //! that loses more fails here.
 
-use super::common::{age, convert};
+use super::common::{backdate, convert};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use std::cell::Cell;
@@ -279,7 +279,7 @@ impl Format {
             "idx" => {
                 let sinks = (AtomicFile::create(&path, true)?, AtomicFile::create(path.with_extension("bin"), true)?);
                 export_megatron(reader, sinks, options())?;
-                age(&path.with_extension("bin"));
+                backdate(&path.with_extension("bin"));
             }
             "tsl" => {
                 let convert = ConvertOptions::new().overwrite(true);
@@ -291,7 +291,7 @@ impl Format {
                 None => export(reader, &path, ExportOptions::new().overwrite(true))?,
             },
         }
-        age(&path);
+        backdate(&path);
         Ok(path)
     }
 
@@ -397,7 +397,7 @@ fn check(format: &'static str, one_in: usize) {
     let checked = TestRunner::new(config).run(&table_plans(), |plan| {
         let folder = Folder::new();
         let Some(reader) = write(&folder.path("source.tsl"), &plan) else { return Ok(()) };
-        age(&folder.path("source.tsl"));
+        backdate(&folder.path("source.tsl"));
         let whole = table(&reader);
         let parts: Vec<(Option<&str>, Table)> = match format.0 {
             "npy" | "idx" => {

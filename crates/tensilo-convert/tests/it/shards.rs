@@ -67,9 +67,9 @@ fn planned(inputs: &[PathBuf]) -> Values {
 fn check_shards(shards: &[PathBuf; 2], whole: [PathBuf; 2]) {
     let reversed = [shards[1].clone(), shards[0].clone()];
     for (shards, whole) in [(shards, &whole[0]), (&reversed, &whole[1])] {
-        let due = read(std::slice::from_ref(whole));
-        assert_eq!(read(shards), due);
-        assert_eq!(planned(shards), due);
+        let expected = read(std::slice::from_ref(whole));
+        assert_eq!(read(shards), expected);
+        assert_eq!(planned(shards), expected);
     }
 }
 
@@ -273,15 +273,15 @@ fn shards_without_samples_add_none() {
     for (name, content, empties) in files {
         let folder = Folder::new();
         let some = folder.file(name, content);
-        let due = convert(std::slice::from_ref(&some), FormatOptions::new()).unwrap();
+        let expected = convert(std::slice::from_ref(&some), FormatOptions::new()).unwrap();
         for (name, content) in empties {
             let empty = folder.file(name, content);
             for inputs in [[some.clone(), empty.clone()], [empty.clone(), some.clone()]] {
                 let found = convert(&inputs, FormatOptions::new()).unwrap_or_else(|error| panic!("{name}: {error}"));
-                assert_eq!(values(&found), values(&due), "{name}");
-                assert_eq!(found.schema().columns, due.schema().columns, "{name}");
+                assert_eq!(values(&found), values(&expected), "{name}");
+                assert_eq!(found.schema().columns, expected.schema().columns, "{name}");
             }
-            assert_eq!(appended(&folder, &[some.clone(), empty.clone()]).unwrap(), values(&due));
+            assert_eq!(appended(&folder, &[some.clone(), empty.clone()]).unwrap(), values(&expected));
             // alone, it has the columns that its format gives without samples
             match convert(&[empty], FormatOptions::new()) {
                 Ok(file) => assert_eq!(file.sample_count(), 0),

@@ -61,8 +61,8 @@ unsafe impl Send for CudaDriver {}
 unsafe impl Sync for CudaDriver {}
 
 /// Makes an error of one of the driver.
-fn failed(doing: &'static str) -> impl Fn(DriverError) -> CudaError {
-    move |error| CudaError::Driver { doing, message: format!("{error:?}") }
+fn failed(operation: &'static str) -> impl Fn(DriverError) -> CudaError {
+    move |error| CudaError::Driver { operation, message: format!("{error:?}") }
 }
 
 impl Gpu {
@@ -80,7 +80,7 @@ impl Gpu {
         if std::env::var_os("TENSILO_EMULATED_GPU").is_some() {
             return Ok(Self::emulated());
         }
-        Gpu::of(Arc::new(CudaDriver::open(ordinal)?))
+        Gpu::from_driver(Arc::new(CudaDriver::open(ordinal)?))
     }
 }
 
@@ -111,7 +111,7 @@ impl CudaDriver {
         unsafe {
             let context = result::primary_ctx::retain(device).map_err(failed("opening the context of the GPU"))?;
             let before = result::ctx::get_current().map_err(failed("asking for the current GPU"))?;
-            let entered = Entered { before: before.unwrap_or(std::ptr::null_mut()) };
+            let guard = ContextGuard { before: before.unwrap_or(std::ptr::null_mut()) };
             let load = || {
                 result::ctx::set_current(context)?;
                 let module = result::module::load_data(image.as_ptr().cast())?;
@@ -129,7 +129,7 @@ impl CudaDriver {
                 Ok((module, decode, gather))
             };
             let loaded = load();
-            drop(entered);
+            drop(guard);
             match loaded {
                 Ok((module, decode, gather)) => {
                     Ok(Self { name, device, context, module, decode, gather, multiprocessors, shared_bytes: shared })
@@ -143,29 +143,29 @@ impl CudaDriver {
     }
 
     /// Makes the context current, until the result is dropped.
-    fn enter(&self, doing: &'static str) -> Result<Entered> {
-        let before = result::ctx::get_current().map_err(failed(doing))?;
+    fn enter(&self, operation: &'static str) -> Result<ContextGuard> {
+        let before = result::ctx::get_current().map_err(failed(operation))?;
         // SAFETY: the context is retained as long as this lives.
-        unsafe { result::ctx::set_current(self.context) }.map_err(failed(doing))?;
-        Ok(Entered { before: before.unwrap_or(std::ptr::null_mut()) })
+        unsafe { result::ctx::set_current(self.context) }.map_err(failed(operation))?;
+        Ok(ContextGuard { before: before.unwrap_or(std::ptr::null_mut()) })
     }
 
     /// Returns the shared memory of a warp, and the number of thread blocks that run at the same
     /// time, for a launch with such a stage.
-    fn shape(&self, stage_bytes: u32) -> (u32, u32) {
+    fn launch_config(&self, stage_bytes: u32) -> (u32, u32) {
         let shared = stage_bytes.min(MAX_SHARED_STAGE).next_multiple_of(16);
         let resident = (self.shared_bytes / (WARPS * shared + TABLE_BYTES)).clamp(1, MAX_RESIDENT);
         let blocks = self.multiprocessors.max(1).saturating_mul(resident);
         if stage_bytes <= MAX_SHARED_STAGE {
             return (shared, blocks);
         }
-        let most = MAX_SCRATCH_BYTES / (WARPS as usize * stage_bytes as usize);
-        (shared, blocks.min(u32::try_from(most).unwrap_or(1).max(1)))
+        let max_blocks = MAX_SCRATCH_BYTES / (WARPS as usize * stage_bytes as usize);
+        (shared, blocks.min(u32::try_from(max_blocks).unwrap_or(1).max(1)))
     }
 
     /// Returns the number of thread blocks for `count` pieces of work, a warp each.
     fn grid(&self, count: u32, stage_bytes: u32) -> u32 {
-        count.div_ceil(WARPS).min(self.shape(stage_bytes).1)
+        count.div_ceil(WARPS).min(self.launch_config(stage_bytes).1)
     }
 }
 
@@ -192,19 +192,19 @@ fn kernel_image(major: i32, minor: i32) -> Result<Vec<u8>> {
     let of_major = KERNELS.iter().filter(|(code, _)| code / 10 == major && *code <= capability);
     let compressed = of_major.max_by_key(|(code, _)| *code).map_or(PTX, |(_, bytes)| bytes);
     let expanded = zstd::bulk::decompress(compressed, MAX_KERNEL_BYTES);
-    let mut image =
-        expanded.map_err(|error| CudaError::Driver { doing: "expanding the kernels", message: error.to_string() })?;
+    let mut image = expanded
+        .map_err(|error| CudaError::Driver { operation: "expanding the kernels", message: error.to_string() })?;
     image.push(0);
     Ok(image)
 }
 
 /// A context that is current. The one before becomes current again: which GPU a thread works on is
 /// its caller's choice.
-struct Entered {
+struct ContextGuard {
     before: sys::CUcontext,
 }
 
-impl Drop for Entered {
+impl Drop for ContextGuard {
     fn drop(&mut self) {
         // SAFETY: it was current, or there was none. An error comes from an earlier operation.
         let _ = unsafe { result::ctx::set_current(self.before) };
@@ -230,29 +230,29 @@ impl Driver for CudaDriver {
 
     fn allocate(&self, bytes: usize) -> Result<Address> {
         const DOING: &str = "allocating memory of the GPU";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         // SAFETY: it is written before it is read.
         unsafe { result::malloc_sync(bytes) }.map_err(failed(DOING))
     }
 
     fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>> {
         const DOING: &str = "allocating pinned memory";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         // SAFETY: the caller writes to it before anything reads it.
         let memory = unsafe { result::malloc_host(bytes, 0) }.map_err(failed(DOING))?;
-        NonNull::new(memory.cast()).ok_or(CudaError::Driver { doing: DOING, message: "a null pointer".to_owned() })
+        NonNull::new(memory.cast()).ok_or(CudaError::Driver { operation: DOING, message: "a null pointer".to_owned() })
     }
 
     fn new_stream(&self) -> Result<StreamId> {
         const DOING: &str = "making a stream";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         let made = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed(DOING))?;
         Ok(StreamId(made.expose_provenance() as u64))
     }
 
     fn new_event(&self) -> Result<EventId> {
         const DOING: &str = "making an event";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         let made = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed(DOING))?;
         Ok(EventId(made.expose_provenance() as u64))
     }
@@ -260,38 +260,38 @@ impl Driver for CudaDriver {
     fn scratch_bytes(&self, stage_bytes: u32) -> usize {
         match stage_bytes <= MAX_SHARED_STAGE {
             true => 0,
-            false => self.shape(stage_bytes).1 as usize * WARPS as usize * stage_bytes as usize,
+            false => self.launch_config(stage_bytes).1 as usize * WARPS as usize * stage_bytes as usize,
         }
     }
 
     unsafe fn free(&self, address: Address) {
         // an error here comes from an earlier operation, which has reported it
-        let _entered = self.enter("freeing memory");
+        let _guard = self.enter("freeing memory");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::free_sync(address) };
     }
 
     unsafe fn free_pinned(&self, memory: NonNull<u8>) {
-        let _entered = self.enter("freeing memory");
+        let _guard = self.enter("freeing memory");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::free_host(memory.as_ptr().cast()) };
     }
 
     unsafe fn destroy_stream(&self, id: StreamId) {
-        let _entered = self.enter("destroying a stream");
+        let _guard = self.enter("destroying a stream");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::stream::destroy(stream(id)) };
     }
 
     unsafe fn destroy_event(&self, id: EventId) {
-        let _entered = self.enter("destroying an event");
+        let _guard = self.enter("destroying an event");
         // SAFETY: the caller's promise.
         let _ = unsafe { result::event::destroy(event(id)) };
     }
 
     unsafe fn copy_to_device(&self, to: Address, from: NonNull<u8>, bytes: usize, on: StreamId) -> Result<()> {
         const DOING: &str = "copying a batch to the GPU";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         let from = from.as_ptr().cast_const().cast();
         // SAFETY: the caller's promise.
         unsafe { sys::cuMemcpyHtoDAsync_v2(to, from, bytes, stream(on)) }.result().map_err(failed(DOING))
@@ -299,7 +299,7 @@ impl Driver for CudaDriver {
 
     unsafe fn copy_to_host(&self, to: NonNull<u8>, from: Address, bytes: usize, on: StreamId) -> Result<()> {
         const DOING: &str = "copying a report from the GPU";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { sys::cuMemcpyDtoHAsync_v2(to.as_ptr().cast(), from, bytes, stream(on)) }
             .result()
@@ -311,9 +311,9 @@ impl Driver for CudaDriver {
         if launch.block_count == 0 {
             return Ok(());
         }
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         let Launch { mut blocks, mut block_count, mut copies, mut stage_bytes, mut scratch, mut report } = launch;
-        let mut shared = self.shape(stage_bytes).0;
+        let mut shared = self.launch_config(stage_bytes).0;
         let grid = self.grid(block_count, stage_bytes);
         // the arguments of `tensilo_decode`, in its order
         let mut arguments: [*mut c_void; 7] = [
@@ -337,10 +337,10 @@ impl Driver for CudaDriver {
         if gather.count == 0 {
             return Ok(());
         }
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         let Gather { mut samples, mut indices, mut count, mut rows, mut row_bytes, .. } = gather;
         let (mut stage_bytes, mut scratch, mut report) = (gather.stage_bytes, gather.scratch, gather.report);
-        let mut shared = self.shape(stage_bytes).0;
+        let mut shared = self.launch_config(stage_bytes).0;
         let grid = self.grid(count, stage_bytes);
         // the arguments of `tensilo_gather`, in its order
         let mut arguments: [*mut c_void; 9] = [
@@ -361,14 +361,14 @@ impl Driver for CudaDriver {
 
     unsafe fn record(&self, id: EventId, on: StreamId) -> Result<()> {
         const DOING: &str = "recording an event";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { result::event::record(event(id), stream(on)) }.map_err(failed(DOING))
     }
 
     unsafe fn wait(&self, id: EventId, on: StreamId) -> Result<()> {
         const DOING: &str = "making a stream wait";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         let flags = sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT;
         // SAFETY: the caller's promise.
         unsafe { result::stream::wait_event(stream(on), event(id), flags) }.map_err(failed(DOING))
@@ -376,14 +376,14 @@ impl Driver for CudaDriver {
 
     unsafe fn synchronize(&self, id: EventId) -> Result<()> {
         const DOING: &str = "waiting for the GPU";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         unsafe { result::event::synchronize(event(id)) }.map_err(failed(DOING))
     }
 
     unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration> {
         const DOING: &str = "measuring";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         let milliseconds = unsafe { result::event::elapsed(event(from), event(to)) }.map_err(failed(DOING))?;
         Ok(Duration::try_from_secs_f32(milliseconds / 1e3).unwrap_or_default())
@@ -391,14 +391,14 @@ impl Driver for CudaDriver {
 
     fn synchronize_all(&self) -> Result<()> {
         const DOING: &str = "waiting for the GPU";
-        let _entered = self.enter(DOING)?;
+        let _guard = self.enter(DOING)?;
         result::ctx::synchronize().map_err(failed(DOING))
     }
 }
 
 impl Drop for CudaDriver {
     fn drop(&mut self) {
-        let _entered = self.enter("closing the GPU");
+        let _guard = self.enter("closing the GPU");
         // SAFETY: all users of the kernels and the context hold this driver: none is left.
         unsafe {
             let _ = result::module::unload(self.module);

@@ -114,16 +114,16 @@ impl Emulator {
         let address = list.reserve_records()?.as_mut_ptr().expose_provenance() as u64;
         let segments: Vec<u64> =
             list.segments()?.iter().map(|(_, bytes)| bytes.as_ptr().expose_provenance() as u64).collect();
-        let sealed = list.seal(address, &segments, batch.as_mut_ptr().expose_provenance() as u64)?;
+        let layout = list.write_records(address, &segments, batch.as_mut_ptr().expose_provenance() as u64)?;
         let memory = list.reserve_records()?.as_mut_ptr();
         memory.expose_provenance();
         // SAFETY: the records were sealed for this memory, which did not move since, and for this
         // batch, which is long enough. The stage has its length. All live as long as the call.
         let report = unsafe {
             decode_at(
-                memory.wrapping_add(sealed.blocks).cast(),
+                memory.wrapping_add(layout.blocks).cast(),
                 list.block_count() as u32, // records are in 4 GiB
-                memory.wrapping_add(sealed.copies).cast(),
+                memory.wrapping_add(layout.copies).cast(),
                 self.stage.as_mut_ptr().cast(),
                 stage_bytes,
                 self.order,

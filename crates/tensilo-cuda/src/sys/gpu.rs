@@ -5,9 +5,9 @@
 //! report is copied back. Copies have a stream of their own, so that the list of the next batch
 //! arrives while the kernel decodes this one. The stream of the kernel waits for the list, and for
 //! whatever the caller's stream did with the memory of the batch; then the caller's stream waits
-//! for the kernel. No host thread waits before [`Launched::finish`].
+//! for the kernel. No host thread waits before [`PendingLaunch::finish`].
 //!
-//! A list that is in flight is owned by its [`Launched`], so that nobody can change it, and comes
+//! A list that is in flight is owned by its [`PendingLaunch`], so that nobody can change it, and comes
 //! back from `finish` for the next batch.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
@@ -69,7 +69,7 @@ impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: it is allocated, and freed once. A slot is dropped, or its memory replaced,
-            // after the operations on it have run: `Launched` waits for them.
+            // after the operations on it have run: `PendingLaunch` waits for them.
             unsafe { self.driver.free(self.address) };
         }
     }
@@ -77,24 +77,24 @@ impl Drop for DeviceMemory {
 
 /// Memory of the host that the device copies from.
 #[derive(Debug)]
-struct Pinned {
+struct PinnedMemory {
     driver: Arc<dyn Driver>,
     memory: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: the memory belongs to this value alone, as a `Vec` owns its memory.
-unsafe impl Send for Pinned {}
+unsafe impl Send for PinnedMemory {}
 // SAFETY: as above; a shared reference only reads.
-unsafe impl Sync for Pinned {}
+unsafe impl Sync for PinnedMemory {}
 
-impl Pinned {
+impl PinnedMemory {
     fn none(driver: &Arc<dyn Driver>) -> Self {
         Self { driver: driver.clone(), memory: NonNull::dangling(), bytes: 0 }
     }
 }
 
-impl Drop for Pinned {
+impl Drop for PinnedMemory {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: as for `DeviceMemory`.
@@ -103,10 +103,10 @@ impl Drop for Pinned {
     }
 }
 
-impl ReadMemory for Pinned {
+impl ReadMemory for PinnedMemory {
     fn bytes(&self) -> &[u8] {
         // SAFETY: the memory has `self.bytes` bytes, or is none. It was zeroed when it was
-        // allocated. No operation writes to it while this can be called: `Launched` has the list
+        // allocated. No operation writes to it while this can be called: `PendingLaunch` has the list
         // until it has waited for them.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
     }
@@ -172,7 +172,7 @@ impl Event {
     }
 
     /// Makes a stream, which exists, wait.
-    fn delay(&self, stream: StreamId) -> Result<()> {
+    fn make_wait(&self, stream: StreamId) -> Result<()> {
         // SAFETY: both exist.
         unsafe { self.driver.wait(self.id, stream) }
     }
@@ -261,16 +261,16 @@ impl DeviceBuffer {
             return Err(tensilo::Error::bad_argument(message).into());
         }
         let GpuState { driver, copies, .. } = &*self.gpu.0;
-        let mut staging = Staging::new(driver)?;
-        for (start, piece) in (0..).step_by(STAGING_BYTES).zip(out.chunks_mut(STAGING_BYTES)) {
+        let mut staging = StagingBuffer::new(driver)?;
+        for (start, staged) in (0..).step_by(STAGING_BYTES).zip(out.chunks_mut(STAGING_BYTES)) {
             let from = self.memory.address + start as u64;
-            staging.memory.reserve(0, piece.len())?;
+            staging.memory.reserve(0, staged.len())?;
             // SAFETY: both ranges live, and nobody uses either before the event was waited for.
-            let copied = unsafe { driver.copy_to_host(staging.memory.memory, from, piece.len(), copies.id) };
-            staging.settle(copies.id)?;
+            let copied = unsafe { driver.copy_to_host(staging.memory.memory, from, staged.len(), copies.id) };
+            staging.wait_for(copies.id)?;
             copied?;
             // equal lengths
-            piece.copy_from_slice(staging.memory.bytes().get(..piece.len()).unwrap_or(&[]));
+            staged.copy_from_slice(staging.memory.bytes().get(..staged.len()).unwrap_or(&[]));
         }
         Ok(())
     }
@@ -291,14 +291,14 @@ impl Gpu {
 
     /// Returns the stream that lists are decoded on, as a `CUstream`. A caller who allocates memory
     /// of batches for this stream need not wait for others: see [`BatchMemory::stream`]. To use
-    /// a batch on another stream, wait for [`Launched::finish`] first.
+    /// a batch on another stream, wait for [`PendingLaunch::finish`] first.
     pub fn stream(&self) -> u64 {
         self.0.kernels.id.0
     }
 
     /// Allocates memory of the GPU, and copies bytes to it.
-    pub fn buffer_of(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
-        let memory = self.0.upload(bytes, &mut Staging::new(&self.0.driver)?)?;
+    pub fn buffer_from(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
+        let memory = self.0.upload(bytes, &mut StagingBuffer::new(&self.0.driver)?)?;
         Ok(DeviceBuffer { gpu: self.clone(), memory, bytes: bytes.len() })
     }
 }
@@ -316,14 +316,14 @@ pub struct BatchMemory {
 
 impl GpuState {
     /// Copies bytes to memory of the device, which is allocated for them, and waits.
-    pub(super) fn upload(&self, bytes: &[u8], pinned: &mut Staging) -> Result<DeviceMemory> {
+    pub(super) fn upload(&self, bytes: &[u8], pinned: &mut StagingBuffer) -> Result<DeviceMemory> {
         let memory = DeviceMemory::new(&self.driver, bytes.len())?;
-        for (start, piece) in (0..).step_by(STAGING_BYTES).zip(bytes.chunks(STAGING_BYTES)) {
+        for (start, staged) in (0..).step_by(STAGING_BYTES).zip(bytes.chunks(STAGING_BYTES)) {
             let to = memory.address + start as u64;
-            let from = pinned.copy(piece)?;
+            let from = pinned.copy(staged)?;
             // SAFETY: both ranges live, and nobody uses either before the event was waited for.
-            let copied = unsafe { self.driver.copy_to_device(to, from, piece.len(), self.copies.id) };
-            if let Err(error) = pinned.settle(self.copies.id) {
+            let copied = unsafe { self.driver.copy_to_device(to, from, staged.len(), self.copies.id) };
+            if let Err(error) = pinned.wait_for(self.copies.id) {
                 mem::forget(memory); // nobody knows what still runs
                 return Err(error);
             }
@@ -337,22 +337,22 @@ impl GpuState {
 const STAGING_BYTES: usize = 8 << 20;
 
 /// Pinned memory for uploads.
-pub(super) struct Staging {
-    memory: Pinned,
+pub(super) struct StagingBuffer {
+    memory: PinnedMemory,
     event: Event,
 }
 
-impl Staging {
+impl StagingBuffer {
     pub(super) fn new(driver: &Arc<dyn Driver>) -> Result<Self> {
-        Ok(Self { memory: Pinned::none(driver), event: Event::new(driver)? })
+        Ok(Self { memory: PinnedMemory::none(driver), event: Event::new(driver)? })
     }
 
     /// Waits for the operations of a stream. If that fails, nobody knows what still runs: the
     /// memory is leaked.
-    fn settle(&mut self, stream: StreamId) -> Result<()> {
+    fn wait_for(&mut self, stream: StreamId) -> Result<()> {
         let waited = self.event.record(stream).and_then(|()| self.event.wait());
         waited.inspect_err(|_| {
-            let none = Pinned::none(&self.memory.driver);
+            let none = PinnedMemory::none(&self.memory.driver);
             mem::forget(mem::replace(&mut self.memory, none));
         })
     }
@@ -372,11 +372,11 @@ impl Gpu {
     #[cfg(feature = "emulator")]
     pub fn emulated() -> Self {
         let driver: Arc<dyn Driver> = Arc::new(super::emulated::EmulatedDriver::default());
-        Self::of(driver).unwrap_or_else(|error| unreachable!("{error}"))
+        Self::from_driver(driver).unwrap_or_else(|error| unreachable!("{error}"))
     }
 
     /// Returns the GPU of a driver.
-    pub(crate) fn of(driver: Arc<dyn Driver>) -> Result<Self> {
+    pub(crate) fn from_driver(driver: Arc<dyn Driver>) -> Result<Self> {
         let (copies, kernels) = (Stream::new(&driver)?, Stream::new(&driver)?);
         Ok(Self(Arc::new(GpuState { driver, copies, kernels, slots: Mutex::default(), reports: Mutex::default() })))
     }
@@ -394,13 +394,13 @@ impl Gpu {
     /// Returns memory that the GPU copies from, for [`tensilo::stages::FetchedBytes::set_memory`].
     /// It begins at a page.
     pub fn new_memory(&self) -> Box<dyn ReadMemory> {
-        Box::new(Pinned::none(&self.0.driver))
+        Box::new(PinnedMemory::none(&self.0.driver))
     }
 
     /// Returns an empty list in memory that the GPU copies from. Cost: pinned memory is slow to
-    /// allocate; use a list again when [`Launched::finish`] returns it.
+    /// allocate; use a list again when [`PendingLaunch::finish`] returns it.
     pub fn new_list(&self) -> BlockList {
-        BlockList::in_memory(Box::new(Pinned::none(&self.0.driver)))
+        BlockList::in_memory(Box::new(PinnedMemory::none(&self.0.driver)))
     }
 
     /// Decodes a list to the memory of a batch, after what the caller's stream does now. Returns
@@ -411,10 +411,10 @@ impl Gpu {
     ///
     /// # Safety
     ///
-    /// The memory is on this GPU, and stays allocated until [`Launched::finish`] has returned, or
-    /// [`Launched`] was dropped, or later operations of the stream have run. Nobody uses it on
+    /// The memory is on this GPU, and stays allocated until [`PendingLaunch::finish`] has returned, or
+    /// [`PendingLaunch`] was dropped, or later operations of the stream have run. Nobody uses it on
     /// other streams meanwhile. The stream exists.
-    pub unsafe fn launch(&self, mut list: BlockList, batch: BatchMemory) -> Result<Launched> {
+    pub unsafe fn launch(&self, mut list: BlockList, batch: BatchMemory) -> Result<PendingLaunch> {
         list.check_batch(batch.bytes)?;
         let GpuState { driver, copies, kernels, .. } = &*self.0;
         let mut slot = self.0.take_slot()?;
@@ -428,32 +428,32 @@ impl Gpu {
             .map(|(offset, bytes)| (slot.list.address + offset as u64, NonNull::from(bytes).cast(), bytes.len()))
             .collect();
         let addresses: Vec<u64> = segments.iter().map(|(address, ..)| *address).collect();
-        let sealed = list.seal(slot.list.address, &addresses, batch.address)?;
+        let layout = list.write_records(slot.list.address, &addresses, batch.address)?;
         let launch = Launch {
-            blocks: slot.list.address + sealed.blocks as u64,
+            blocks: slot.list.address + layout.blocks as u64,
             block_count: list.block_count() as u32, // records are in 4 GiB
-            copies: slot.list.address + sealed.copies as u64,
+            copies: slot.list.address + layout.copies as u64,
             stage_bytes,
             scratch: slot.scratch.address,
             report: slot.list.address,
         };
         let memory = NonNull::from(list.reserve_records()?).cast();
         // it waits, however this ends: for what was enqueued before an operation failed, too
-        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
+        let launched = PendingLaunch { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: list and slot belong to `launched`, which keeps them until `done`, and with the
         // list the memory of its segments. Records name ranges of the list on the device, and of
         // the batch, as `check_batch` has checked. The batch is the caller's promise.
         let enqueued = unsafe {
             slot.begun.record(copies.id).and_then(|()| {
-                driver.copy_to_device(slot.list.address, memory, sealed.end, copies.id)?;
+                driver.copy_to_device(slot.list.address, memory, layout.end, copies.id)?;
                 for &(to, from, bytes) in segments.iter().filter(|(.., bytes)| *bytes > 0) {
                     driver.copy_to_device(to, from, bytes, copies.id)?;
                 }
                 slot.copied.record(copies.id)?;
                 slot.free.record(StreamId(batch.stream))?;
-                slot.copied.delay(kernels.id)?;
-                slot.free.delay(kernels.id)?;
+                slot.copied.make_wait(kernels.id)?;
+                slot.free.make_wait(kernels.id)?;
                 slot.ready.record(kernels.id)?;
                 driver.decode(launch, kernels.id)?;
                 driver.copy_to_host(memory, slot.list.address, size_of::<u64>(), kernels.id)
@@ -468,7 +468,7 @@ impl Gpu {
             return Err(error);
         }
         enqueued?;
-        slot.done.delay(StreamId(batch.stream))?;
+        slot.done.make_wait(StreamId(batch.stream))?;
         Ok(launched)
     }
 }
@@ -494,7 +494,7 @@ impl Gpu {
         mut gather: Gather,
         read: Arc<Vec<DeviceMemory>>,
         stream: u64,
-    ) -> Result<Launched> {
+    ) -> Result<PendingLaunch> {
         let GpuState { driver, kernels, .. } = &*self.0;
         let mut slot = self.0.take_slot()?;
         slot.list.reserve(size_of::<u128>())?;
@@ -502,15 +502,15 @@ impl Gpu {
         (gather.scratch, gather.report) = (slot.scratch.address, slot.list.address);
         let unused = self.0.reports.lock().ok().and_then(|mut reports| reports.pop());
         let mut list = unused.unwrap_or_else(|| self.new_list());
-        list.seal(0, &[], 0)?;
+        list.write_records(0, &[], 0)?;
         let memory = NonNull::from(list.reserve_records()?).cast();
-        let launched = Launched { gpu: self.clone(), slot: Some(slot), list: Some(list), read: Some(read) };
+        let launched = PendingLaunch { gpu: self.clone(), slot: Some(slot), list: Some(list), read: Some(read) };
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: report and slot belong to `launched`, which keeps them until `done`. The rest is
         // the caller's promise.
         let enqueued = unsafe {
             slot.free.record(StreamId(stream)).and_then(|()| {
-                slot.free.delay(kernels.id)?;
+                slot.free.make_wait(kernels.id)?;
                 slot.begun.record(kernels.id)?;
                 driver.copy_to_device(slot.list.address, memory, size_of::<u64>(), kernels.id)?;
                 slot.copied.record(kernels.id)?;
@@ -524,7 +524,7 @@ impl Gpu {
             return Err(error);
         }
         enqueued?;
-        slot.done.delay(StreamId(stream))?;
+        slot.done.make_wait(StreamId(stream))?;
         Ok(launched)
     }
 }
@@ -546,7 +546,7 @@ pub struct LaunchReport {
 /// A list that is being decoded. Dropping it waits.
 #[derive(Debug)]
 #[must_use = "a refused block is reported by `finish`"]
-pub struct Launched {
+pub struct PendingLaunch {
     gpu: Gpu,
     slot: Option<Slot>,
     list: Option<BlockList>,
@@ -554,13 +554,13 @@ pub struct Launched {
     read: Option<Arc<Vec<DeviceMemory>>>,
 }
 
-impl Launched {
+impl PendingLaunch {
     /// Leaks what operations may still use.
     fn leak(mut self) {
         mem::forget((self.slot.take(), self.list.take(), self.read.take()));
     }
 
-    /// As [`Launched::finish`], and gives the list back to the GPU.
+    /// As [`PendingLaunch::finish`], and gives the list back to the GPU.
     pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
         let LaunchReport { list, refusal, decoding, .. } = self.finish()?;
@@ -596,7 +596,7 @@ impl Launched {
     }
 }
 
-impl Drop for Launched {
+impl Drop for PendingLaunch {
     fn drop(&mut self) {
         if self.wait().is_err() {
             // the driver has failed, and nobody knows what still runs: its memory is leaked

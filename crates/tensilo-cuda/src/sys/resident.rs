@@ -8,7 +8,7 @@
 //! know which samples they are.
 
 use super::driver::{Gather, Samples};
-use super::gpu::{BatchMemory, DeviceMemory, Gpu, Launched, Staging};
+use super::gpu::{BatchMemory, DeviceMemory, Gpu, PendingLaunch, StagingBuffer};
 use crate::block_list::{BlockList, Conversion, Destination, Refusal};
 use crate::error::{CudaError, Result};
 use std::fmt;
@@ -34,10 +34,10 @@ impl fmt::Debug for Resident {
 }
 
 /// The size that pieces aim at.
-const PIECE_BYTES: usize = 64 << 20;
+const UPLOAD_BYTES: usize = 64 << 20;
 /// The samples of the first piece, and the maximum.
-const FIRST_SAMPLES: usize = 64;
-const MAX_SAMPLES: usize = 1 << 14;
+const FIRST_UPLOAD_SAMPLES: usize = 64;
+const MAX_UPLOAD_SAMPLES: usize = 1 << 14;
 
 impl Resident {
     /// Reads, checks and uploads all samples of a column, which are numbers.
@@ -52,12 +52,12 @@ impl Resident {
         let count = column.sample_count();
         let mut start = 0;
         while start < count {
-            let end = count.min(start.saturating_add(builder.next_piece() as u64)); // exact
+            let end = count.min(start.saturating_add(builder.next_upload_samples() as u64)); // exact
             plan.select_range(std::slice::from_ref(column), start..end)?;
             plan.fetch(&mut bytes)?;
-            builder.begin_piece((end - start) as usize); // at most MAX_SAMPLES
+            builder.begin_upload((end - start) as usize); // at most MAX_UPLOAD_SAMPLES
             builder.add(&mut decoder, &plan, &bytes, 0, None, &mut shapes)?;
-            builder.end_piece()?;
+            builder.end_upload()?;
             start = end;
         }
         builder.finish()
@@ -84,15 +84,21 @@ impl Resident {
     /// them. What a row has after a shorter sample is left as it is.
     ///
     /// Fails if the rows are too short, or if the driver fails. A number that no sample has is
-    /// reported by [`Gathered::finish`].
+    /// reported by [`PendingGather::finish`].
     ///
     /// # Safety
     ///
     /// Rows and indices are on the GPU of this column, at multiples of the bytes of an element and
-    /// of 8, and stay allocated until [`Gathered::finish`] has returned, or [`Gathered`] was
+    /// of 8, and stay allocated until [`PendingGather::finish`] has returned, or [`PendingGather`] was
     /// dropped, or later operations of the stream have run. Nobody uses the rows on other streams
     /// meanwhile, or writes to the indices. The stream exists.
-    pub unsafe fn gather(&self, indices: u64, count: usize, rows: BatchMemory, row_bytes: usize) -> Result<Gathered> {
+    pub unsafe fn gather(
+        &self,
+        indices: u64,
+        count: usize,
+        rows: BatchMemory,
+        row_bytes: usize,
+    ) -> Result<PendingGather> {
         let needed = count.checked_mul(row_bytes).filter(|needed| *needed <= rows.bytes);
         let (Some(_), Ok(count)) = (needed, u32::try_from(count)) else {
             let message = format!("{} bytes for {count} rows of {row_bytes}", rows.bytes);
@@ -111,16 +117,16 @@ impl Resident {
         // SAFETY: the memory of the samples lives as long as the launch, which has it; a kernel
         // reads nothing beyond its arrays. The rest is the caller's promise.
         let launched = unsafe { self.gpu.gather(gather, self.memory.clone(), rows.stream) }?;
-        Ok(Gathered(launched))
+        Ok(PendingGather(launched))
     }
 }
 
 /// Samples that are being gathered. Dropping it waits.
 #[derive(Debug)]
 #[must_use = "a wrong number is reported by `finish`"]
-pub struct Gathered(Launched);
+pub struct PendingGather(PendingLaunch);
 
-impl Gathered {
+impl PendingGather {
     /// Waits until the samples are decoded. Returns the first row whose sample does not exist, does
     /// not fit, or breaks a rule, after which the rows have any values; and how long the kernel
     /// ran.
@@ -145,16 +151,16 @@ pub struct ResidentBuilder {
     stage_bytes: u32,
     memory: Vec<DeviceMemory>,
     /// The samples of the pieces that were ended.
-    ended: usize,
-    next_piece: usize,
+    uploaded_count: usize,
+    next_upload_samples: usize,
     /// The blocks of the piece.
     list: BlockList,
-    staging: Staging,
+    staging: StagingBuffer,
 }
 
 impl fmt::Debug for ResidentBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} samples in {} bytes of {}", self.ended, self.byte_count(), self.gpu.name())
+        write!(f, "{} samples in {} bytes of {}", self.uploaded_count, self.byte_count(), self.gpu.name())
     }
 }
 
@@ -178,26 +184,26 @@ impl ResidentBuilder {
             lengths: Vec::new(),
             stage_bytes: 0,
             memory: Vec::new(),
-            ended: 0,
-            next_piece: FIRST_SAMPLES,
+            uploaded_count: 0,
+            next_upload_samples: FIRST_UPLOAD_SAMPLES,
             list: gpu.new_list(),
-            staging: Staging::new(&gpu.0.driver)?,
+            staging: StagingBuffer::new(&gpu.0.driver)?,
         })
     }
 
     /// Returns how many samples the next piece should have to be about 64 MiB long: few at first,
     /// then as the size of earlier pieces suggests.
-    pub fn next_piece(&self) -> usize {
-        self.next_piece
+    pub fn next_upload_samples(&self) -> usize {
+        self.next_upload_samples
     }
 
     /// Begins a piece of `count` samples, which have no elements until they are added. Drops a
     /// piece that was not ended.
-    pub fn begin_piece(&mut self, count: usize) {
+    pub fn begin_upload(&mut self, count: usize) {
         self.list.clear();
-        self.places.truncate(self.ended);
-        self.lengths.truncate(self.ended);
-        let samples = self.ended.saturating_add(count);
+        self.places.truncate(self.uploaded_count);
+        self.lengths.truncate(self.uploaded_count);
+        let samples = self.uploaded_count.saturating_add(count);
         self.places.resize(samples, [0; 2]);
         self.lengths.resize(samples, 0);
     }
@@ -215,43 +221,45 @@ impl ResidentBuilder {
         rows: Option<&[usize]>,
         shapes: &mut ColumnBuffer,
     ) -> Result<()> {
-        let mut pieces = Vec::new();
-        let Self { list, places, lengths, block_count, ended, .. } = self;
+        let mut entries = Vec::new();
+        let Self { list, places, lengths, block_count, uploaded_count, .. } = self;
         decoder.visit_blocks(plan, bytes, column, shapes, &mut |samples: BlockSamples<'_>| {
             // a sample goes on in the block that follows, though it may be equal
-            let block = list.push_apart(&samples)?;
+            let block = list.push_distinct(&samples)?;
             let width = samples.block.element_bytes();
-            pieces.push((samples.position, samples.offset / width, samples.elements, block, width));
+            entries.push((samples.position, samples.offset / width, samples.elements, block, width));
             Ok(())
         })?;
         // without blocks, no sample has an element
-        let width = pieces.first().map_or(1, |(.., width)| *width);
-        let start_of = |position: usize| shapes.value_start(position).map(|byte| byte / width).ok_or_else(lost);
+        let width = entries.first().map_or(1, |(.., width)| *width);
+        let start_of =
+            |position: usize| shapes.value_start(position).map(|byte| byte / width).ok_or_else(missing_sample);
         let row_of = |position: usize| {
             let row = rows.map_or(Some(position), |rows| rows.get(position).copied());
-            row.and_then(|row| row.checked_add(*ended)).ok_or_else(lost)
+            row.and_then(|row| row.checked_add(*uploaded_count)).ok_or_else(missing_sample)
         };
-        let mut placed = pieces
+        let mut by_start = entries
             .into_iter()
             .map(|(position, offset, elements, block, _)| {
                 Ok((start_of(position)?.saturating_add(offset), elements, block))
             })
             .collect::<Result<Vec<_>>>()?;
         // samples that are used as they are stored are handed out last
-        placed.sort_by_key(|(at, ..)| *at);
+        by_start.sort_by_key(|(at, ..)| *at);
         let mut position = 0;
-        for (at, elements, block) in placed {
+        for (at, elements, block) in by_start {
             let block = u32::try_from(block_count.saturating_add(block as u64)).map_err(|_| too_many())?;
             while position < shapes.sample_count() && start_of(position)? < at.saturating_add(elements.len()) {
-                let in_block = start_of(position)?.checked_sub(at).ok_or_else(lost)?;
+                let in_block = start_of(position)?.checked_sub(at).ok_or_else(missing_sample)?;
                 let in_block = u32::try_from(elements.start.saturating_add(in_block)).map_err(|_| too_many())?;
-                *places.get_mut(row_of(position)?).ok_or_else(lost)? = [block, in_block];
+                *places.get_mut(row_of(position)?).ok_or_else(missing_sample)? = [block, in_block];
                 position += 1;
             }
         }
         for position in 0..shapes.sample_count() {
             let length = start_of(position + 1)?.saturating_sub(start_of(position)?);
-            *lengths.get_mut(row_of(position)?).ok_or_else(lost)? = u32::try_from(length).map_err(|_| too_many())?;
+            *lengths.get_mut(row_of(position)?).ok_or_else(missing_sample)? =
+                u32::try_from(length).map_err(|_| too_many())?;
         }
         Ok(())
     }
@@ -265,10 +273,10 @@ impl ResidentBuilder {
     }
 
     /// Sends the piece.
-    pub fn end_piece(&mut self) -> Result<()> {
-        let samples = self.places.len().saturating_sub(self.ended);
-        let as_large = samples.saturating_mul(PIECE_BYTES) / self.list.byte_count().max(1);
-        self.next_piece = as_large.min(samples.saturating_mul(4)).clamp(1, MAX_SAMPLES);
+    pub fn end_upload(&mut self) -> Result<()> {
+        let samples = self.places.len().saturating_sub(self.uploaded_count);
+        let target_samples = samples.saturating_mul(UPLOAD_BYTES) / self.list.byte_count().max(1);
+        self.next_upload_samples = target_samples.min(samples.saturating_mul(4)).clamp(1, MAX_UPLOAD_SAMPLES);
         self.stage_bytes = self.stage_bytes.max(self.list.stage_bytes());
         let (blocks, memory, used) = self.list.stored();
         let uploaded = self.gpu.0.upload(memory.get(..used).unwrap_or(&[]), &mut self.staging)?;
@@ -280,13 +288,13 @@ impl ResidentBuilder {
         self.block_count += blocks.len() as u64;
         self.memory.push(uploaded);
         self.list.clear();
-        self.ended = self.places.len();
+        self.uploaded_count = self.places.len();
         Ok(())
     }
 
     /// Returns the column, with the pieces that were ended.
     pub fn finish(mut self) -> Result<Resident> {
-        self.begin_piece(0);
+        self.begin_upload(0);
         let Self { gpu, blocks, block_count, places, lengths, stage_bytes, mut memory, mut staging, .. } = self;
         let mut upload = |bytes: &[u8]| -> Result<u64> {
             let uploaded = gpu.0.upload(bytes, &mut staging)?;
@@ -314,7 +322,7 @@ impl ResidentBuilder {
 }
 
 #[cold]
-fn lost() -> CudaError {
+fn missing_sample() -> CudaError {
     Error::bad_argument("the blocks of a column do not have all of its samples").into()
 }
 

@@ -1,6 +1,6 @@
 //! Blocks that are sent from the memory that they were fetched to.
 
-use super::{ORDERS, destination, gpu, placed, readable_columns};
+use super::{ORDERS, destination, gpu, in_order, readable_columns};
 use tensilo::source::PositionedFile;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, OpenOptions, Verification};
@@ -30,7 +30,7 @@ fn collect(gpu: &Gpu, column: &Column, list: &mut BlockList, bytes: &mut Fetched
     plan.select(std::slice::from_ref(column), &samples).unwrap();
     drop(bytes.set_memory(Some(list.take_unused().unwrap_or_else(|| gpu.new_memory()))));
     plan.fetch(bytes).unwrap();
-    list.expect(bytes);
+    list.add_segment(bytes);
     let memory = bytes.memory().map(<[u8]>::as_ptr_range);
     let visit = &mut |samples: tensilo::stages::BlockSamples<'_>| {
         let start = samples.block.bytes().as_ptr();
@@ -39,7 +39,7 @@ fn collect(gpu: &Gpu, column: &Column, list: &mut BlockList, bytes: &mut Fetched
         list.push(0, &samples)
     };
     Decoder::new().visit_blocks(&plan, bytes, 0, &mut shapes, visit).unwrap();
-    list.place(&destination(column), &[placed(&shapes)]).unwrap();
+    list.place(&destination(column), &[in_order(&shapes)]).unwrap();
     // the samples themselves, by the same bytes
     let mut decoded = ColumnBuffer::new();
     Decoder::new().decode_column(&plan, bytes, 0, &mut decoded).unwrap();
@@ -51,27 +51,27 @@ fn blocks_are_sent_from_the_memory_that_they_were_fetched_to() {
     let (gpu, mut list, mut bytes, mut aligned) = (gpu(), BlockList::new(), FetchedBytes::new(), 0);
     each_column(|name, column| {
         list.clear();
-        let (due, blocks) = collect(&gpu, column, &mut list, &mut bytes);
+        let (expected, blocks) = collect(&gpu, column, &mut list, &mut bytes);
         aligned += blocks;
         if blocks > 0 {
             // they have no memory without it
-            assert!(Emulator::default().decode(&mut list, &mut vec![0; due.bytes().len()]).is_err(), "{name}");
+            assert!(Emulator::default().decode(&mut list, &mut vec![0; expected.bytes().len()]).is_err(), "{name}");
         }
         list.adopt(&mut bytes);
         for order in ORDERS {
-            let mut found = vec![0xEE; due.bytes().len()];
+            let mut found = vec![0xEE; expected.bytes().len()];
             assert_eq!(Emulator::new(order).decode(&mut list, &mut found).unwrap(), None, "{name}");
-            assert!(found == due.bytes(), "{name}");
+            assert!(found == expected.bytes(), "{name}");
         }
-        let batch = gpu.buffer_of(&vec![0xEE; due.bytes().len()]).unwrap();
+        let batch = gpu.buffer_from(&vec![0xEE; expected.bytes().len()]).unwrap();
         // SAFETY: the batch lives until the launch was finished.
         let launched = unsafe { gpu.launch(std::mem::take(&mut list), batch.as_batch()) }.unwrap();
         let finished = launched.finish().unwrap();
         assert_eq!(finished.refusal, None, "{name}");
         list = finished.list;
-        let mut found = vec![0; due.bytes().len()];
+        let mut found = vec![0; expected.bytes().len()];
         batch.read(&mut found).unwrap();
-        assert!(found == due.bytes(), "{name}");
+        assert!(found == expected.bytes(), "{name}");
     });
     assert!(aligned > 200, "{aligned} blocks");
 }

@@ -1,10 +1,10 @@
 //! Launches by a driver that delays all operations until somebody waits for them.
 
 use super::hostile::each_block;
-use super::{Wanted, destination, gpu, open, placed, push_whole, readable_columns, want_in};
+use super::{Fixture, destination, fixture_in, gpu, in_order, open, push_whole, readable_columns};
 use tensilo::Column;
 use tensilo::stages::BlockScratch;
-use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Gpu, LaunchReport, Launched};
+use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Gpu, LaunchReport, PendingLaunch};
 use tensilo_testing::{vector, vector_files};
 
 /// Columns of several encodings, and the samples of each.
@@ -21,21 +21,21 @@ fn columns() -> Vec<(Column, Vec<u64>)> {
 
 /// A batch in flight: the launch is dropped first.
 struct InFlight {
-    launched: Launched,
+    launched: PendingLaunch,
     batch: DeviceBuffer,
-    due: Vec<u8>,
+    expected: Vec<u8>,
 }
 
 impl InFlight {
     /// Waits, and checks the values. Returns the list.
     fn check(self) -> BlockList {
-        let Self { launched, batch, due } = self;
+        let Self { launched, batch, expected } = self;
         let LaunchReport { list, refusal, decoding, .. } = launched.finish().unwrap();
         assert_eq!(refusal, None);
         assert!(!decoding.is_zero());
-        let mut found = vec![0; due.len()];
+        let mut found = vec![0; expected.len()];
         batch.read(&mut found).unwrap();
-        assert!(found == due);
+        assert!(found == expected);
         list
     }
 }
@@ -43,12 +43,12 @@ impl InFlight {
 /// Launches a column, with a list that is used again.
 fn launch(gpu: &Gpu, mut list: BlockList, (column, samples): &(Column, Vec<u64>)) -> InFlight {
     list.clear();
-    let Wanted { decoded, shapes, mut list } = want_in(list, column, samples).unwrap();
-    list.place(&destination(column), &[placed(&shapes)]).unwrap();
-    let batch = gpu.buffer_of(&vec![0xEE; decoded.bytes().len()]).unwrap();
+    let Fixture { decoded, shapes, mut list } = fixture_in(list, column, samples).unwrap();
+    list.place(&destination(column), &[in_order(&shapes)]).unwrap();
+    let batch = gpu.buffer_from(&vec![0xEE; decoded.bytes().len()]).unwrap();
     // SAFETY: the batch lives until the launch was finished or dropped.
     let launched = unsafe { gpu.launch(list, batch.as_batch()) }.unwrap();
-    InFlight { launched, batch, due: decoded.bytes().to_vec() }
+    InFlight { launched, batch, expected: decoded.bytes().to_vec() }
 }
 
 #[test]
@@ -87,11 +87,11 @@ fn damaged_blocks_are_refused() {
         damaged[middle] ^= 1;
         let block = samples.block.with_bytes(&damaged);
         let bytes = block.element_count() * block.element_bytes();
-        let mut due = vec![0; bytes];
-        let is_valid = block.decode(&mut due, &mut BlockScratch::default()).is_ok();
+        let mut expected = vec![0; bytes];
+        let is_valid = block.decode(&mut expected, &mut BlockScratch::default()).is_ok();
         let mut list = gpu.new_list();
         push_whole(&mut list, &block).unwrap();
-        let batch = gpu.buffer_of(&vec![0xEE; bytes]).unwrap();
+        let batch = gpu.buffer_from(&vec![0xEE; bytes]).unwrap();
         // SAFETY: as above.
         let launched = unsafe { gpu.launch(list, batch.as_batch()) }.unwrap();
         let refusal = launched.finish().unwrap().refusal;
@@ -99,7 +99,7 @@ fn damaged_blocks_are_refused() {
         refused += usize::from(!is_valid);
         let mut found = vec![0; bytes];
         batch.read(&mut found).unwrap();
-        assert!(!is_valid || found == due, "{block:?}");
+        assert!(!is_valid || found == expected, "{block:?}");
     });
     assert!(refused > 100, "{refused} refused");
 }
@@ -119,9 +119,9 @@ fn a_launch_that_is_dropped_leaves_the_gpu_usable() {
 fn memory_that_is_too_short_is_refused() {
     let (gpu, columns) = (gpu(), columns());
     let (column, samples) = &columns[0];
-    let Wanted { decoded, shapes, mut list } = want_in(gpu.new_list(), column, samples).unwrap();
-    list.place(&destination(column), &[placed(&shapes)]).unwrap();
-    let batch = gpu.buffer_of(&vec![0; decoded.bytes().len() - 1]).unwrap();
+    let Fixture { decoded, shapes, mut list } = fixture_in(gpu.new_list(), column, samples).unwrap();
+    list.place(&destination(column), &[in_order(&shapes)]).unwrap();
+    let batch = gpu.buffer_from(&vec![0; decoded.bytes().len() - 1]).unwrap();
     // SAFETY: it is refused.
     let refused = unsafe { gpu.launch(list, batch.as_batch()) };
     assert!(matches!(refused, Err(CudaError::Read(_))), "{refused:?}");

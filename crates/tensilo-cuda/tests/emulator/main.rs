@@ -10,9 +10,9 @@ mod vectors;
 use std::env;
 use std::sync::Arc;
 use tensilo::source::InMemory;
-use tensilo::stages::{BlockSamples, BlockScratch, Decoder, FetchedBytes, ReadPlan, StoredBlock, VisitBlocks};
+use tensilo::stages::{BlockSamples, BlockScratch, BlockVisitor, Decoder, FetchedBytes, ReadPlan, StoredBlock};
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Reader, Result, Shape};
-use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, Gpu, LaneOrder, PlacedSamples};
+use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, Gpu, LaneOrder, SampleRows};
 
 /// Orders of lanes: forwards, backwards, others.
 const ORDERS: [LaneOrder; 3] =
@@ -41,19 +41,19 @@ fn readable_columns(reader: &Reader) -> Vec<Column> {
 }
 
 /// Samples of a column, decoded by the library, and the blocks that have them.
-struct Wanted {
+struct Fixture {
     decoded: ColumnBuffer,
     /// Without values.
     shapes: ColumnBuffer,
     list: BlockList,
 }
 
-fn want(column: &Column, samples: &[u64]) -> Result<Wanted> {
-    want_in(BlockList::new(), column, samples)
+fn fixture(column: &Column, samples: &[u64]) -> Result<Fixture> {
+    fixture_in(BlockList::new(), column, samples)
 }
 
 /// Hands out the blocks that have samples of a column. Returns the shapes of the samples.
-fn collect(column: &Column, samples: &[u64], visit: &mut VisitBlocks<'_>) -> Result<ColumnBuffer> {
+fn collect(column: &Column, samples: &[u64], visit: &mut BlockVisitor<'_>) -> Result<ColumnBuffer> {
     let mut plan = ReadPlan::new();
     plan.select(std::slice::from_ref(column), samples)?;
     let mut bytes = FetchedBytes::new();
@@ -64,11 +64,11 @@ fn collect(column: &Column, samples: &[u64], visit: &mut VisitBlocks<'_>) -> Res
 }
 
 /// Adds the blocks to a list.
-fn want_in(mut list: BlockList, column: &Column, samples: &[u64]) -> Result<Wanted> {
+fn fixture_in(mut list: BlockList, column: &Column, samples: &[u64]) -> Result<Fixture> {
     let mut decoded = ColumnBuffer::new();
     column.cursor().gather_into(samples, &mut decoded)?;
     let shapes = collect(column, samples, &mut |samples| list.push(0, &samples))?;
-    Ok(Wanted { decoded, shapes, list })
+    Ok(Fixture { decoded, shapes, list })
 }
 
 /// Returns the destination of a column that begins where the batch does.
@@ -77,8 +77,8 @@ fn destination(column: &Column) -> Destination {
 }
 
 /// Returns samples that are all of a batch, in order.
-fn placed(shapes: &ColumnBuffer) -> PlacedSamples<'_> {
-    PlacedSamples { shapes, rows: None }
+fn in_order(shapes: &ColumnBuffer) -> SampleRows<'_> {
+    SampleRows { shapes, rows: None }
 }
 
 /// Adds a block to a list, as the values of one sample, of any type with elements of so many bytes.
@@ -95,7 +95,7 @@ fn push_whole(list: &mut BlockList, block: &StoredBlock<'_>) -> Result<()> {
     shapes.fill(&sample, &ColumnBatch::from_bytes(dtype, 1, &[], &values))?;
     list.push(0, &BlockSamples { block: *block, elements: 0..block.element_count(), position: 0, offset: 0 })?;
     let destination = Destination { dtype, conversion: Conversion::None, offset: 0, row_bytes: None };
-    list.place(&destination, &[placed(&shapes)])
+    list.place(&destination, &[in_order(&shapes)])
 }
 
 /// Decodes a block by the library, and by the kernels in each order of lanes. Fails if they

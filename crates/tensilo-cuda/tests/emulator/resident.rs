@@ -9,8 +9,8 @@ use tensilo_testing::{vector, vector_files};
 /// Gathers samples to rows, which are full of a byte before.
 fn gather(gpu: &Gpu, resident: &Resident, samples: &[i64], row_bytes: usize) -> (Vec<u8>, Option<Refusal>) {
     let mut found = vec![0xEE; samples.len() * row_bytes];
-    let rows = gpu.buffer_of(&found).unwrap();
-    let indices = gpu.buffer_of(bytemuck::cast_slice(samples)).unwrap();
+    let rows = gpu.buffer_from(&found).unwrap();
+    let indices = gpu.buffer_from(bytemuck::cast_slice(samples)).unwrap();
     // SAFETY: rows and indices live until the samples were gathered.
     let gathered = unsafe { resident.gather(indices.address(), samples.len(), rows.as_batch(), row_bytes) }.unwrap();
     let (refusal, time) = gathered.finish().unwrap();
@@ -38,17 +38,17 @@ fn samples_in_any_order_are_those_of_the_library() {
         // backwards, with gaps, and the first and the last one twice
         let mut samples: Vec<i64> = (0..count).rev().step_by(3).collect();
         samples.extend((count > 0).then_some([0, column.sample_count() as i64 - 1]).into_iter().flatten());
-        let mut due = ColumnBuffer::new();
+        let mut expected = ColumnBuffer::new();
         let numbers: Vec<u64> = samples.iter().map(|&sample| sample as u64).collect();
-        column.cursor().gather_into(&numbers, &mut due).unwrap();
+        column.cursor().gather_into(&numbers, &mut expected).unwrap();
         let width = column.schema().dtype.coded_bytes();
         let row_bytes = resident.row_bytes() + width;
         let (rows, refusal) = gather(&gpu, &resident, &samples, row_bytes);
         assert_eq!(refusal, None, "{name}");
         for (position, row) in rows.chunks_exact(row_bytes).enumerate() {
-            let values = due.value_start(position).unwrap()..due.value_start(position + 1).unwrap();
+            let values = expected.value_start(position).unwrap()..expected.value_start(position + 1).unwrap();
             let (found, rest) = row.split_at(values.len());
-            assert!(found == &due.bytes()[values], "{name}, {}, row {position}", column.schema().name);
+            assert!(found == &expected.bytes()[values], "{name}, {}, row {position}", column.schema().name);
             assert!(rest.iter().all(|&byte| byte == 0xEE), "{name}");
         }
         columns += 1;
@@ -73,7 +73,7 @@ fn numbers_of_no_sample_are_reported() {
 
 /// Samples of two files, in another order than theirs, and a piece that is dropped.
 #[test]
-fn a_piece_has_samples_of_several_files_in_any_order() {
+fn an_upload_has_samples_of_several_files_in_any_order() {
     let gpu = gpu();
     let files = ["valid/exponent-tiers-in-blocks.hex", "valid/exponent-tiers-in-blocks.hex"];
     let columns: Vec<Column> =
@@ -87,27 +87,27 @@ fn a_piece_has_samples_of_several_files_in_any_order() {
         builder.add(&mut Decoder::new(), &plan, &bytes, 0, Some(rows), &mut shapes)
     };
     let count = count as usize;
-    builder.begin_piece(count);
+    builder.begin_upload(count);
     assert!(add(&mut builder, 0, &vec![count; count]).is_err(), "a place outside of the piece");
-    builder.begin_piece(2 * count);
+    builder.begin_upload(2 * count);
     let (even, odd): (Vec<usize>, Vec<usize>) = (0..2 * count).rev().partition(|row| row % 2 == 0);
     add(&mut builder, 0, &even).unwrap();
     let with_one = builder.byte_count();
     add(&mut builder, 1, &odd).unwrap();
     assert!(builder.byte_count() > with_one);
-    builder.end_piece().unwrap();
-    builder.begin_piece(7);
+    builder.end_upload().unwrap();
+    builder.begin_upload(7);
     let resident = builder.finish().unwrap();
     assert_eq!(resident.sample_count(), 2 * count as u64);
-    let mut due = ColumnBuffer::new();
-    columns[0].cursor().range_into(0..count as u64, &mut due).unwrap();
+    let mut expected = ColumnBuffer::new();
+    columns[0].cursor().range_into(0..count as u64, &mut expected).unwrap();
     let all: Vec<i64> = (0..2 * count as i64).rev().collect();
     let (rows, refusal) = gather(&gpu, &resident, &all, resident.row_bytes());
     assert_eq!(refusal, None);
-    for (place, row) in rows.chunks_exact(resident.row_bytes()).enumerate() {
-        let sample = place / 2;
-        let values = due.value_start(sample).unwrap()..due.value_start(sample + 1).unwrap();
-        assert!(row == &due.bytes()[values], "row {place}");
+    for (position, row) in rows.chunks_exact(resident.row_bytes()).enumerate() {
+        let sample = position / 2;
+        let values = expected.value_start(sample).unwrap()..expected.value_start(sample + 1).unwrap();
+        assert!(row == &expected.bytes()[values], "row {position}");
     }
 }
 
@@ -120,8 +120,8 @@ fn floats_are_delivered_as_f32() {
     let samples: Vec<i64> = (0..column.sample_count() as i64).collect();
     let (rows, refusal) = gather(&gpu, &resident, &samples, resident.row_bytes());
     assert_eq!(refusal, None);
-    let mut due = ColumnBuffer::new();
-    column.cursor().range_into(0..column.sample_count(), &mut due).unwrap();
-    let due: Vec<u8> = due.bytes().as_chunks().0.iter().flat_map(|&[low, high]| [0, 0, low, high]).collect();
-    assert_eq!(rows, due);
+    let mut expected = ColumnBuffer::new();
+    column.cursor().range_into(0..column.sample_count(), &mut expected).unwrap();
+    let expected: Vec<u8> = expected.bytes().as_chunks().0.iter().flat_map(|&[low, high]| [0, 0, low, high]).collect();
+    assert_eq!(rows, expected);
 }

@@ -1,10 +1,10 @@
 //! Each valid vector of the specification.
 
 use super::hostile::each_block;
-use super::{ORDERS, Wanted, collect, destination, open, placed, readable_columns, want};
+use super::{Fixture, ORDERS, collect, destination, fixture, in_order, open, readable_columns};
 use std::collections::BTreeSet;
 use tensilo::{Column, DType};
-use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, PlacedSamples};
+use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, SampleRows};
 use tensilo_testing::{vector, vector_files};
 
 /// Calls `check` with each column that can be read, and the number of its samples.
@@ -25,13 +25,13 @@ fn all_samples_are_those_of_the_library() {
     let mut blocks = 0;
     each_column(|name, column, count| {
         let samples: Vec<u64> = (0..count.min(1 << 16)).collect();
-        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
-        list.place(&destination(column), &[placed(&shapes)]).unwrap();
+        let Ok(Fixture { decoded, shapes, mut list }) = fixture(column, &samples) else { return };
+        list.place(&destination(column), &[in_order(&shapes)]).unwrap();
         blocks += list.block_count();
         assert_eq!((shapes.offsets(), shapes.extents()), (decoded.offsets(), decoded.extents()), "{name}");
         assert_eq!((shapes.validity(), shapes.item_count()), (decoded.validity(), decoded.item_count()), "{name}");
-        for (found, due) in shapes.lists().iter().zip(decoded.lists()) {
-            assert_eq!((found.offsets(), found.validity()), (due.offsets(), due.validity()), "{name}");
+        for (found, expected) in shapes.lists().iter().zip(decoded.lists()) {
+            assert_eq!((found.offsets(), found.validity()), (expected.offsets(), expected.validity()), "{name}");
         }
         for order in ORDERS {
             let mut found = vec![0; decoded.bytes().len()];
@@ -56,22 +56,22 @@ fn vectors_have_all_that_kernels_decode() {
             mappings.insert(tables[23]);
         }
     });
-    let due = (4..=6).flat_map(|id| [1, 2, 4, 8].map(|width| (id, width))).collect();
-    assert_eq!(encodings, due);
-    let due = BTreeSet::from([(4, 0), (4, 1), (5, 0), (5, 2), (5, 3), (6, 0), (6, 2), (6, 3), (6, 4)]);
-    assert_eq!(transforms, due);
+    let expected = (4..=6).flat_map(|id| [1, 2, 4, 8].map(|width| (id, width))).collect();
+    assert_eq!(encodings, expected);
+    let expected = BTreeSet::from([(4, 0), (4, 1), (5, 0), (5, 2), (5, 3), (6, 0), (6, 2), (6, 3), (6, 4)]);
+    assert_eq!(transforms, expected);
     assert!((0..4).all(|mapping| mappings.iter().any(|field| field & 15 == mapping)), "{mappings:?}");
     assert!([16, 32, 64].iter().all(|option| mappings.iter().any(|field| field & option != 0)), "{mappings:?}");
 }
 
 #[test]
-fn samples_in_any_order_are_copied_to_their_places() {
+fn samples_in_any_order_are_copied_to_their_positions() {
     each_column(|name, column, count| {
         // backwards, with gaps, and the first one twice
         let mut samples: Vec<u64> = (0..count.min(500)).rev().step_by(3).collect();
         samples.extend((count > 0).then_some(0));
-        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
-        list.place(&destination(column), &[placed(&shapes)]).unwrap();
+        let Ok(Fixture { decoded, shapes, mut list }) = fixture(column, &samples) else { return };
+        list.place(&destination(column), &[in_order(&shapes)]).unwrap();
         let mut found = vec![0; decoded.bytes().len()];
         assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
         assert!(found == decoded.bytes(), "{name}, {}", column.schema().name);
@@ -83,7 +83,7 @@ fn samples_in_any_order_are_copied_to_their_places() {
 fn parts_of_a_batch_go_to_their_rows() {
     each_column(|name, column, count| {
         let samples: Vec<u64> = (0..count.min(40)).collect();
-        let Ok(Wanted { decoded, .. }) = want(column, &samples) else { return };
+        let Ok(Fixture { decoded, .. }) = fixture(column, &samples) else { return };
         let halves = [0, 1].map(|first| (first..samples.len()).step_by(2).collect::<Vec<usize>>());
         let of_half = |half: &[usize]| half.iter().map(|&row| samples[row]).collect::<Vec<u64>>();
         let mut list = BlockList::new();
@@ -94,22 +94,22 @@ fn parts_of_a_batch_go_to_their_rows() {
         let starts: Vec<usize> = (0..=samples.len()).map(|position| decoded.value_start(position).unwrap()).collect();
         let width = column.schema().dtype.coded_bytes();
         let row_bytes = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + 3 * width;
-        let parts = [0, 1].map(|half| PlacedSamples { shapes: &shapes[half], rows: Some(&halves[half]) });
+        let parts = [0, 1].map(|half| SampleRows { shapes: &shapes[half], rows: Some(&halves[half]) });
         list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &parts).unwrap();
-        let mut due: Vec<u8> = Vec::new();
+        let mut expected: Vec<u8> = Vec::new();
         for (row, pair) in starts.windows(2).enumerate() {
-            due.extend(&decoded.bytes()[pair[0]..pair[1]]);
+            expected.extend(&decoded.bytes()[pair[0]..pair[1]]);
             let filler = [7, 8, 9, 10, 11, 12, 13, 14];
             let missing = row_bytes - (pair[1] - pair[0]);
-            list.fill(due.len(), &filler[..width], missing / width).unwrap();
-            due.extend(filler[..width].iter().cycle().take(missing));
-            assert_eq!(due.len(), (row + 1) * row_bytes);
+            list.fill(expected.len(), &filler[..width], missing / width).unwrap();
+            expected.extend(filler[..width].iter().cycle().take(missing));
+            assert_eq!(expected.len(), (row + 1) * row_bytes);
         }
-        list.push_bytes(due.len(), b"the end").unwrap();
-        due.extend(b"the end");
+        list.push_bytes(expected.len(), b"the end").unwrap();
+        expected.extend(b"the end");
         let mut found = vec![0xEE; list.batch_bytes()];
         assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
-        assert!(found == due, "{name}, {}", column.schema().name);
+        assert!(found == expected, "{name}, {}", column.schema().name);
     });
 }
 
@@ -120,10 +120,10 @@ fn wrong_destinations_are_refused() {
     let column = readable_columns(&reader).remove(0);
     let right = destination(&column);
     let width = right.dtype.coded_bytes();
-    let list = || want(&column, &[0, 1]).unwrap();
+    let list = || fixture(&column, &[0, 1]).unwrap();
     let refused = |wrong: Destination| {
-        let Wanted { shapes, mut list, .. } = list();
-        list.place(&wrong, &[placed(&shapes)]).unwrap_err();
+        let Fixture { shapes, mut list, .. } = list();
+        list.place(&wrong, &[in_order(&shapes)]).unwrap_err();
     };
     let other = if width == 8 { DType::U16 } else { DType::U64 };
     refused(Destination { dtype: other, ..right });
@@ -133,7 +133,7 @@ fn wrong_destinations_are_refused() {
         refused(Destination { row_bytes: Some(1_000_001), ..right });
     }
     refused(Destination { row_bytes: Some(0), ..right });
-    let Wanted { mut list, .. } = list();
+    let Fixture { mut list, .. } = list();
     list.push_bytes(0, b"before the blocks have places").unwrap_err();
     list.fill(0, &[1], 9).unwrap_err();
 }
@@ -143,10 +143,10 @@ fn samples_of_different_lengths_fill_rows() {
     let mut columns = 0;
     each_column(|name, column, count| {
         let samples: Vec<u64> = (0..count.min(300)).collect();
-        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
+        let Ok(Fixture { decoded, shapes, mut list }) = fixture(column, &samples) else { return };
         let starts: Vec<usize> = (0..=samples.len()).map(|position| shapes.value_start(position).unwrap()).collect();
         let row_bytes = starts.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap_or(0) + 16;
-        list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &[placed(&shapes)]).unwrap();
+        list.place(&Destination { row_bytes: Some(row_bytes), ..destination(column) }, &[in_order(&shapes)]).unwrap();
         let mut found = vec![0xEE; row_bytes * samples.len()];
         assert_eq!(Emulator::default().decode(&mut list, &mut found).unwrap(), None, "{name}");
         for (row, pair) in found.chunks_exact(row_bytes).zip(starts.windows(2)) {
@@ -170,18 +170,19 @@ fn floats_of_two_bytes_are_delivered_as_f32() {
         };
         let is_f16 = conversion == Conversion::F16ToF32;
         let samples: Vec<u64> = (0..count).collect();
-        let Ok(Wanted { decoded, shapes, mut list }) = want(column, &samples) else { return };
+        let Ok(Fixture { decoded, shapes, mut list }) = fixture(column, &samples) else { return };
         let halves = decoded.bytes().as_chunks().0.iter().map(|&half| u16::from_le_bytes(half));
-        let due: Vec<u32> = halves.map(|half| if is_f16 { f32_of_f16(half) } else { u32::from(half) << 16 }).collect();
-        list.place(&Destination { conversion, ..destination(column) }, &[placed(&shapes)]).unwrap();
-        let mut found = vec![0_u32; due.len()];
+        let expected: Vec<u32> =
+            halves.map(|half| if is_f16 { f32_of_f16(half) } else { u32::from(half) << 16 }).collect();
+        list.place(&Destination { conversion, ..destination(column) }, &[in_order(&shapes)]).unwrap();
+        let mut found = vec![0_u32; expected.len()];
         assert_eq!(
             Emulator::default().decode(&mut list, bytemuck::cast_slice_mut(&mut found)).unwrap(),
             None,
             "{name}"
         );
-        assert!(found == due, "{name}");
-        count_of[usize::from(is_f16)] += due.len();
+        assert!(found == expected, "{name}");
+        count_of[usize::from(is_f16)] += expected.len();
     });
     assert!(count_of.iter().all(|&count| count > 0), "{count_of:?}");
 }

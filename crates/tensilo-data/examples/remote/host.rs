@@ -21,12 +21,12 @@ impl Host {
     pub fn start(files: &Path) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
-        let place = folder.path().display();
+        let directory = folder.path().display();
         let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
-        let paths: String = paths.iter().map(|name| format!("{name}_temp_path {place}/{name};")).collect();
+        let paths: String = paths.iter().map(|name| format!("{name}_temp_path {directory}/{name};")).collect();
         let configuration = format!(
-            "daemon off; master_process off; pid {place}/pid; error_log {place}/errors; events {{ worker_connections 4096; }}
-            http {{ access_log {place}/requests; {paths} keepalive_requests 100000;
+            "daemon off; master_process off; pid {directory}/pid; error_log {directory}/errors; events {{ worker_connections 4096; }}
+            http {{ access_log {directory}/requests; {paths} keepalive_requests 100000;
             server {{ listen {address}; root {}; autoindex on; }} }}",
             files.display()
         );

@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
-use tensilo_data::{Dataset, DatasetOptions, LoaderOptions, Mode, Tail, View};
+use tensilo_data::{Dataset, DatasetOptions, LastBatch, LoaderOptions, Order, View};
 use tensilo_object::{Cache, ObjectOptions};
 use tensilo_testing::{DelayProxy, Random};
 
@@ -139,11 +139,11 @@ fn fetch_whole(folder: &Path, url: &str) -> Result<Duration, Failure> {
 
 fn options(dataset: &Dataset, mode: &str) -> LoaderOptions {
     let mode = match mode {
-        "sequential" => Mode::Sequential,
-        "windowed" => Mode::Windowed(dataset.order()),
-        _ => Mode::Shuffled,
+        "sequential" => Order::Sequential,
+        "windowed" => Order::Windowed(dataset.window_sizes()),
+        _ => Order::Shuffled,
     };
-    LoaderOptions::new(BATCH).mode(mode).tail(Tail::Exact).seed(1)
+    LoaderOptions::new(BATCH).order(mode).last_batch(LastBatch::Exact).seed(1)
 }
 
 /// Reads an epoch, and returns the time.

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 /// The bytes of the head of a region, and of an entry of the index.
-pub const HEAD: u64 = 64;
-pub const ENTRY: u64 = 32;
+pub const HEADER_BYTES: u64 = 64;
+pub const ENTRY_BYTES: u64 = 32;
 /// The entries of a page of the index, and its bytes.
 pub const PAGE_ENTRIES: u64 = 126;
-pub const PAGE: u64 = 4096;
+pub const PAGE_BYTES: u64 = 4096;
 
 /// A dataset of one column of a fixed shape. All files are equal.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct DatasetModel {
     pub chunk_bytes: u64,
     pub block_samples: u64,
     /// The bytes of a chunk between its head and its first block.
-    pub front_bytes: u64,
+    pub block_index_bytes: u64,
     /// The reads that open a file.
     pub opening: Vec<OpeningRead>,
     /// The bytes of footer and trailer, after the index.
@@ -53,7 +53,7 @@ impl DatasetModel {
 
     /// Returns the stored bytes of a number of samples of one chunk, without its head.
     pub fn stored(&self, samples: u64) -> u64 {
-        (self.chunk_bytes - HEAD) * samples / self.chunk_samples
+        (self.chunk_bytes - HEADER_BYTES) * samples / self.chunk_samples
     }
 
     /// Returns the samples of a chunk, of which the last one may have fewer.
@@ -64,15 +64,17 @@ impl DatasetModel {
     /// Returns the bytes of a chunk, with its head.
     pub fn chunk(&self, chunk: u64) -> Range<u64> {
         let start = self.chunk_start(chunk);
-        start..start + HEAD + self.stored(self.samples_of(chunk))
+        start..start + HEADER_BYTES + self.stored(self.samples_of(chunk))
     }
 
     /// Returns the bytes of the block that contains a sample of a file.
     pub fn block(&self, sample: u64) -> Range<u64> {
         let (chunk, in_chunk) = (sample / self.chunk_samples, sample % self.chunk_samples);
         let first = in_chunk / self.block_samples * self.block_samples;
-        let start = self.chunk_start(chunk) + HEAD + self.front_bytes;
-        let at = |samples: u64| start + (self.chunk_bytes - HEAD - self.front_bytes) * samples / self.chunk_samples;
+        let start = self.chunk_start(chunk) + HEADER_BYTES + self.block_index_bytes;
+        let at = |samples: u64| {
+            start + (self.chunk_bytes - HEADER_BYTES - self.block_index_bytes) * samples / self.chunk_samples
+        };
         at(first)..at((first + self.block_samples).min(self.samples_of(chunk)))
     }
 
@@ -81,26 +83,27 @@ impl DatasetModel {
     }
 
     fn index_start(&self) -> u64 {
-        self.chunk(self.file_chunks() - 1).end.next_multiple_of(HEAD)
+        self.chunk(self.file_chunks() - 1).end.next_multiple_of(HEADER_BYTES)
     }
 
     /// Returns the bytes of a page of the index.
     pub fn index_page(&self, page: u64) -> Range<u64> {
-        let start = self.index_start() + page * PAGE;
+        let start = self.index_start() + page * PAGE_BYTES;
         let entries = PAGE_ENTRIES.min(self.file_chunks() - page * PAGE_ENTRIES);
-        start..start + HEAD + entries * ENTRY
+        start..start + HEADER_BYTES + entries * ENTRY_BYTES
     }
 
     /// Returns the bytes of the entry of a chunk.
     pub fn index_entry(&self, chunk: u64) -> Range<u64> {
-        let start = self.index_start() + chunk / PAGE_ENTRIES * PAGE + HEAD + chunk % PAGE_ENTRIES * ENTRY;
-        start..start + ENTRY
+        let start =
+            self.index_start() + chunk / PAGE_ENTRIES * PAGE_BYTES + HEADER_BYTES + chunk % PAGE_ENTRIES * ENTRY_BYTES;
+        start..start + ENTRY_BYTES
     }
 
     /// Returns the bytes of a file.
     pub fn file_bytes(&self) -> u64 {
-        let index_bytes = self.file_index_pages() * HEAD + self.file_chunks() * ENTRY;
-        (self.index_start() + index_bytes).next_multiple_of(HEAD) + self.end_bytes
+        let index_bytes = self.file_index_pages() * HEADER_BYTES + self.file_chunks() * ENTRY_BYTES;
+        (self.index_start() + index_bytes).next_multiple_of(HEADER_BYTES) + self.end_bytes
     }
 
     /// Returns the bytes of the reads that open a file.

@@ -14,19 +14,19 @@ pub struct Traffic {
     pub ranges: u64,
     pub range_bytes: u64,
     /// Reads ahead of time, for which nobody waits.
-    pub announced: u64,
-    pub announced_bytes: u64,
+    pub prefetched: u64,
+    pub prefetched_bytes: u64,
     /// The times that a reader waited for an answer.
     pub waits: u64,
 }
 
 impl Traffic {
     pub fn requests(&self) -> u64 {
-        self.small + self.ranges + self.announced
+        self.small + self.ranges + self.prefetched
     }
 
     pub fn bytes(&self) -> u64 {
-        self.small_bytes + self.range_bytes + self.announced_bytes
+        self.small_bytes + self.range_bytes + self.prefetched_bytes
     }
 }
 
@@ -47,14 +47,14 @@ struct Cache {
 pub struct Device {
     cache: Option<Cache>,
     /// The ranges of one call that are read at the same time.
-    at_once: u64,
+    concurrent_ranges: u64,
     pub traffic: Traffic,
 }
 
 impl Device {
-    pub fn new(cache: Option<CacheSize>, at_once: u64) -> Self {
+    pub fn new(cache: Option<CacheSize>, concurrent_ranges: u64) -> Self {
         let cache = cache.map(|CacheSize { line, bytes }| Cache { line, lines: Lru::new((bytes / line) as usize) });
-        Self { cache, at_once, traffic: Traffic::default() }
+        Self { cache, concurrent_ranges, traffic: Traffic::default() }
     }
 
     pub fn small(&mut self, file: u64, bytes: Range<u64>) {
@@ -71,14 +71,14 @@ impl Device {
         self.traffic.rounds += u64::from(count > 0);
         self.traffic.ranges += count;
         self.traffic.range_bytes += missing.iter().sum::<u64>();
-        self.traffic.waits += count.div_ceil(self.at_once);
+        self.traffic.waits += count.div_ceil(self.concurrent_ranges);
     }
 
-    /// Reads bytes into the cache, by requests of at most `most` bytes.
-    pub fn announce(&mut self, file: u64, bytes: Range<u64>, most: u64) {
+    /// Reads bytes into the cache, by requests of at most `max_bytes` bytes.
+    pub fn prefetch(&mut self, file: u64, bytes: Range<u64>, max_bytes: u64) {
         for missing in self.missing(file, bytes) {
-            self.traffic.announced += missing.div_ceil(most);
-            self.traffic.announced_bytes += missing;
+            self.traffic.prefetched += missing.div_ceil(max_bytes);
+            self.traffic.prefetched_bytes += missing;
         }
     }
 

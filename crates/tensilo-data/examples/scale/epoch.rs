@@ -7,7 +7,7 @@ use crate::rank_reads::RankReads;
 use crate::storage::Storage;
 use std::collections::BTreeSet;
 use std::ops::Range;
-use tensilo_data::{DataError, Division, Mode, Order, Tail};
+use tensilo_data::{DataError, Division, EpochOrder, LastBatch, Order};
 
 /// A training job, of which one node is modelled: ranks `0..node_ranks`.
 #[derive(Clone, Copy, Debug)]
@@ -20,28 +20,28 @@ pub struct Job {
 }
 
 /// Ranks of one machine, up to which runs are announced (`ReadAhead::Auto`).
-const ANNOUNCED_RANKS: u32 = 8;
+const MAX_PREFETCH_RANKS: u32 = 8;
 
 /// The files that a thread opens for a batch before others help.
-const FILES_ALONE: u64 = 4;
+const MAX_SERIAL_FILES: u64 = 4;
 /// The threads that there are then.
 const THREADS: u64 = 16;
 
-/// Returns the waits of a batch whose threads share all but the first `alone`: those of a number of
+/// Returns the waits of a batch whose threads share all but the first `serial_waits`: those of a number of
 /// files, each of which is one thread's.
-fn on_threads(waits: u64, alone: u64, files: u64) -> u64 {
-    let alone = alone.min(waits);
-    alone + (waits - alone).div_ceil(THREADS.min(files).max(1))
+fn on_threads(waits: u64, serial_waits: u64, files: u64) -> u64 {
+    let serial_waits = serial_waits.min(waits);
+    serial_waits + (waits - serial_waits).div_ceil(THREADS.min(files).max(1))
 }
 
 /// Returns how many threads share the opening of files, of which a batch opens so many.
 pub fn opening_threads(opened: f64) -> f64 {
-    if opened >= FILES_ALONE as f64 { THREADS as f64 } else { 1.0 }
+    if opened >= MAX_SERIAL_FILES as f64 { THREADS as f64 } else { 1.0 }
 }
 
 /// Returns the waits for pages of the manifest of a batch.
 pub fn page_waits(pages: u64) -> u64 {
-    on_threads(pages, FILES_ALONE, pages)
+    on_threads(pages, MAX_SERIAL_FILES, pages)
 }
 
 /// The reads of a node in some steps.
@@ -55,12 +55,12 @@ pub struct Steps {
 /// A rank at work.
 struct Rank<'d> {
     reads: RankReads<'d>,
-    announced: Lru<u64, ()>,
+    prefetched: Lru<u64, ()>,
 }
 
 /// The steps of one node.
 pub struct Node<'d> {
-    order: Order,
+    order: EpochOrder,
     run: Option<u64>,
     division: Division,
     samples: u64,
@@ -70,20 +70,20 @@ pub struct Node<'d> {
 
 impl<'d> Node<'d> {
     /// Begins an epoch.
-    pub fn new(dataset: &'d DatasetModel, job: &Job, mode: Mode, storage: &Storage) -> Result<Self, DataError> {
-        let announces = storage.announces && job.world <= ANNOUNCED_RANKS;
+    pub fn new(dataset: &'d DatasetModel, job: &Job, mode: Order, storage: &Storage) -> Result<Self, DataError> {
+        let prefetches = storage.prefetches && job.world <= MAX_PREFETCH_RANKS;
         let (run, window) = match mode {
-            Mode::Windowed(sizes) => (Some(u64::from(sizes.run())).filter(|_| announces), sizes.window()),
+            Order::Windowed(sizes) => (Some(u64::from(sizes.run())).filter(|_| prefetches), sizes.window()),
             _ => (None, 1),
         };
         let rank = || Rank {
             reads: RankReads::new(dataset, storage.reading),
-            announced: Lru::new(2 * window as usize), // those of this window, and of the one before
+            prefetched: Lru::new(2 * window as usize), // those of this window, and of the one before
         };
         Ok(Self {
-            order: Order::new(mode, dataset.samples(), 1, 0),
+            order: EpochOrder::new(mode, dataset.samples(), 1, 0),
             run,
-            division: Division::new(job.batch, job.world, Tail::Drop)?,
+            division: Division::new(job.batch, job.world, LastBatch::Drop)?,
             samples: dataset.samples(),
             ranks: (0..job.node_ranks).map(|_| rank()).collect(),
             device: storage.device(),
@@ -109,16 +109,17 @@ impl<'d> Node<'d> {
             let mut samples: Vec<u64> = positions.filter_map(|position| order.sample_at(position)).collect();
             if let Some(run) = *run {
                 let runs = samples.iter().map(|sample| sample / run);
-                let new: BTreeSet<u64> = runs.filter(|&at| rank.announced.touch(at).1).collect();
+                let new: BTreeSet<u64> = runs.filter(|&at| rank.prefetched.touch(at).1).collect();
                 for at in new {
-                    rank.reads.announce(at * run..((at + 1) * run).min(*n), device);
+                    rank.reads.prefetch(at * run..((at + 1) * run).min(*n), device);
                 }
             }
             let (opened, waits) = (rank.reads.opened, device.traffic.waits);
             let files = rank.reads.batch(&mut samples, device);
-            if rank.reads.opened - opened >= FILES_ALONE {
-                let alone = FILES_ALONE * rank.reads.opening_reads();
-                device.traffic.waits = waits + on_threads(device.traffic.waits - waits, alone, files - FILES_ALONE);
+            if rank.reads.opened - opened >= MAX_SERIAL_FILES {
+                let serial_waits = MAX_SERIAL_FILES * rank.reads.opening_reads();
+                device.traffic.waits =
+                    waits + on_threads(device.traffic.waits - waits, serial_waits, files - MAX_SERIAL_FILES);
             }
         }
     }
@@ -171,19 +172,19 @@ mod tests {
     use crate::rank_reads::Reading;
     use crate::scenario;
     use crate::storage::{ALL, NVME, OBJECTS};
-    use tensilo_data::RunsAndWindows;
+    use tensilo_data::WindowSizes;
 
     const ONE_RANK: Job = Job { batch: 256, world: 1, node_ranks: 1, step_seconds: 0.2 };
 
-    fn modes(dataset: &DatasetModel) -> [Mode; 3] {
-        let sizes = RunsAndWindows::for_samples_of(dataset.sample_bytes);
-        [Mode::Sequential, Mode::Windowed(sizes), Mode::Shuffled]
+    fn modes(dataset: &DatasetModel) -> [Order; 3] {
+        let sizes = WindowSizes::for_sample_bytes(dataset.sample_bytes);
+        [Order::Sequential, Order::Windowed(sizes), Order::Shuffled]
     }
 
     #[test]
-    fn sequential_reading_asks_for_each_byte_once() {
+    fn sequential_reading_requests_each_byte_once() {
         let dataset = scenario::dataset();
-        let mut node = Node::new(&dataset, &ONE_RANK, Mode::Sequential, &OBJECTS).unwrap();
+        let mut node = Node::new(&dataset, &ONE_RANK, Order::Sequential, &OBJECTS).unwrap();
         let batches = 1000;
         let steps = node.steps(0..batches);
         let chunks = (batches * 256).div_ceil(dataset.chunk_samples);
@@ -208,7 +209,7 @@ mod tests {
     fn the_better_the_shuffle_the_more_is_read() {
         let dataset = scenario::dataset();
         for storage in ALL {
-            let of_modes = traffic(&dataset, &Storage { cache: None, announces: false, ..storage });
+            let of_modes = traffic(&dataset, &Storage { cache: None, prefetches: false, ..storage });
             assert!(of_modes.is_sorted_by_key(|traffic| traffic.requests()), "{}: {of_modes:?}", storage.name);
         }
         // with gaps, ranges of a run are joined: fewer requests for more bytes
@@ -220,12 +221,12 @@ mod tests {
     #[test]
     fn a_cache_reads_each_run_once() {
         let dataset = scenario::dataset();
-        let sizes = RunsAndWindows::for_samples_of(dataset.sample_bytes);
-        let mut node = Node::new(&dataset, &ONE_RANK, Mode::Windowed(sizes), &NVME).unwrap();
+        let sizes = WindowSizes::for_sample_bytes(dataset.sample_bytes);
+        let mut node = Node::new(&dataset, &ONE_RANK, Order::Windowed(sizes), &NVME).unwrap();
         let window = u64::from(sizes.run()) * u64::from(sizes.window());
         let steps = node.steps(0..window / 256);
         let stored = dataset.stored(dataset.chunk_samples) * window / dataset.chunk_samples;
-        let share = steps.traffic.announced_bytes as f64 / stored as f64;
+        let share = steps.traffic.prefetched_bytes as f64 / stored as f64;
         assert!((1.0..1.1).contains(&share), "{share}: {steps:?}");
         assert_eq!(steps.traffic.range_bytes, 0);
     }
@@ -233,7 +234,7 @@ mod tests {
     #[test]
     fn threads_share_the_waits_of_a_batch_in_many_files() {
         let dataset = scenario::dataset();
-        let waits = |mode: Mode| {
+        let waits = |mode: Order| {
             let mut node = Node::new(&dataset, &ONE_RANK, mode, &OBJECTS).unwrap();
             node.steps(0..1);
             let Steps { traffic, opened, .. } = node.steps(1..2);
@@ -242,8 +243,11 @@ mod tests {
         let [sequential, _, shuffled] = modes(&dataset).map(waits);
         assert_eq!(sequential.1, sequential.2);
         // four files of six reads, and then all that there is at a time
-        let alone = 4 * 6;
-        assert!(shuffled.0 > 200 && shuffled.2 == alone + (shuffled.1 - alone).div_ceil(16), "{shuffled:?}");
+        let serial_waits = 4 * 6;
+        assert!(
+            shuffled.0 > 200 && shuffled.2 == serial_waits + (shuffled.1 - serial_waits).div_ceil(16),
+            "{shuffled:?}"
+        );
     }
 
     #[test]

@@ -3,18 +3,18 @@
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
 
-/// At most `most` entries.
+/// At most `capacity` entries.
 pub struct Lru<K, V> {
-    most: usize,
+    capacity: usize,
     clock: u64,
     entries: HashMap<K, (u64, V)>,
     by_time: BTreeMap<u64, K>,
 }
 
 impl<K: Copy + Eq + Hash, V: Default> Lru<K, V> {
-    /// Returns an empty map of at most `most` entries, at least 1.
-    pub fn new(most: usize) -> Self {
-        Self { most: most.max(1), clock: 0, entries: HashMap::new(), by_time: BTreeMap::new() }
+    /// Returns an empty map of at most `capacity` entries, at least 1.
+    pub fn new(capacity: usize) -> Self {
+        Self { capacity: capacity.max(1), clock: 0, entries: HashMap::new(), by_time: BTreeMap::new() }
     }
 
     /// Uses an entry, and returns its value and whether it is a new one.
@@ -24,7 +24,7 @@ impl<K: Copy + Eq + Hash, V: Default> Lru<K, V> {
         let known = self.entries.get(&key).map(|(time, _)| *time);
         match known {
             Some(time) => drop(self.by_time.remove(&time)),
-            None if self.entries.len() >= self.most => {
+            None if self.entries.len() >= self.capacity => {
                 if let Some((_, oldest)) = self.by_time.pop_first() {
                     self.entries.remove(&oldest);
                 }

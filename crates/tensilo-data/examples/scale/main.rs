@@ -75,7 +75,7 @@ fn measure() -> Result<(), Failure> {
     let dataset = datasets::write(&folder.path("samples"), 1000, 100_000)?;
     let file = first_file(&dataset)?;
     let model = datasets::model(&dataset, &file)?;
-    let modes = modes(dataset.order());
+    let modes = modes(dataset.window_sizes());
     let measured = Measured { folder: &folder.path("samples"), model: &model, batch: 256, steps: 300 };
     title("Reads of 300 batches of 256 of 10^8 samples in 10^3 files");
     print!("{}", reads::table(&measured, &[NEAR, FAR, FAR_IN_LINES], &modes)?);

@@ -12,7 +12,7 @@ const GROUP_ENTRY_MEMORY: u64 = 40;
 const PAGE_MEMORY: u64 = 24;
 const PAGE_ENTRY_MEMORY: u64 = 48;
 /// The bytes that are kept for a front, and for the slot of one; the most slots of a file.
-const FRONT_MEMORY: u64 = 432;
+const BLOCK_INDEX_MEMORY: u64 = 432;
 const SLOT_MEMORY: u64 = 16;
 const SLOTS: u64 = 1 << 14;
 
@@ -74,11 +74,11 @@ pub fn file_memory(dataset: &DatasetModel, reads_blocks: bool) -> u64 {
     let (chunks, pages) = (dataset.file_chunks(), dataset.file_index_pages());
     let blocks = if dataset.block_samples < dataset.chunk_samples { chunks * 8 } else { 0 };
     let slots = chunks.min(SLOTS);
-    let fronts = if reads_blocks { slots * SLOT_MEMORY } else { 0 };
-    chunks / 8 + pages / 8 + blocks + fronts
+    let block_indexes = if reads_blocks { slots * SLOT_MEMORY } else { 0 };
+    chunks / 8 + pages / 8 + blocks + block_indexes
 }
 
 /// Returns the bytes that the kept fronts of an open file take at most.
-pub fn fronts_memory(dataset: &DatasetModel) -> u64 {
-    dataset.file_chunks().min(SLOTS) * FRONT_MEMORY
+pub fn block_index_memory(dataset: &DatasetModel) -> u64 {
+    dataset.file_chunks().min(SLOTS) * BLOCK_INDEX_MEMORY
 }

@@ -9,15 +9,15 @@ use std::ops::Range;
 /// The slots of the cache of index pages.
 const CACHED_PAGES: u64 = 256;
 /// The bytes that are read first of a chunk whose blocks are read alone.
-const FRONT: u64 = 1024;
+const FIRST_READ_BYTES: u64 = 1024;
 /// A chunk is read whole if more than three quarters of it are wanted; a sample counts for at least
 /// so many bytes.
-const LEAST_SAMPLE: u64 = 1024;
+const MIN_SAMPLE_BYTES: u64 = 1024;
 /// Stored chunks of fewer bytes have no blocks.
-const LEAST_IN_BLOCKS: u64 = 8 << 10;
+const MIN_BLOCKED_BYTES: u64 = 8 << 10;
 /// A coalesced range has at most so many bytes, or gaps.
-const COALESCED: u64 = 256 << 10;
-const COALESCED_GAPS: u64 = 16;
+const MAX_COALESCED_BYTES: u64 = 256 << 10;
+const MAX_COALESCED_GAPS: u64 = 16;
 
 /// How a source is read.
 #[derive(Clone, Copy, Debug)]
@@ -45,7 +45,7 @@ struct OpenFile {
     pages: HashSet<u64>,
     /// The page in each slot of the cache of pages.
     cached_pages: HashMap<u64, u64>,
-    fronts: HashSet<u64>,
+    block_indexes: HashSet<u64>,
     lines: HashSet<u64>,
 }
 
@@ -80,9 +80,9 @@ impl<'d> RankReads<'d> {
     }
 
     /// Announces the samples of a run to the operating system.
-    pub fn announce(&mut self, samples: Range<u64>, device: &mut Device) {
+    pub fn prefetch(&mut self, samples: Range<u64>, device: &mut Device) {
         let DatasetModel { file_samples, chunk_samples, .. } = *self.dataset;
-        let most = most_coalesced(self.reading.gap);
+        let max_bytes = max_coalesced_bytes(self.reading.gap);
         let mut start = samples.start;
         while start < samples.end {
             let number = start / file_samples;
@@ -91,7 +91,7 @@ impl<'d> RankReads<'d> {
             let chunks = start % file_samples / chunk_samples..(end - 1) % file_samples / chunk_samples + 1;
             chunks.clone().for_each(|chunk| file.locate(chunk));
             let bytes = file.dataset.chunk(chunks.start).start..file.dataset.chunk(chunks.end - 1).end;
-            device.announce(number, bytes, most);
+            device.prefetch(number, bytes, max_bytes);
             start = end;
         }
     }
@@ -131,7 +131,7 @@ impl FileReads<'_> {
 
     /// Finds a chunk by the index.
     fn locate(&mut self, chunk: u64) {
-        if self.open.fronts.contains(&chunk) {
+        if self.open.block_indexes.contains(&chunk) {
             return; // a front that is kept says where its chunk is
         }
         let page = chunk / PAGE_ENTRIES;
@@ -151,15 +151,15 @@ impl FileReads<'_> {
         self.locate(chunk);
         let bytes = dataset.chunk(chunk);
         let in_chunk = dataset.samples_of(chunk);
-        let wanted = samples.len() as u64 * dataset.sample_bytes.max(LEAST_SAMPLE);
-        let is_whole = (in_chunk > 1 || samples.len() > 1) && wanted / 3 > in_chunk * dataset.sample_bytes / 4;
-        let has_blocks = bytes.end - bytes.start >= LEAST_IN_BLOCKS.max(2 * self.reading.gap);
+        let requested = samples.len() as u64 * dataset.sample_bytes.max(MIN_SAMPLE_BYTES);
+        let is_whole = (in_chunk > 1 || samples.len() > 1) && requested / 3 > in_chunk * dataset.sample_bytes / 4;
+        let has_blocks = bytes.end - bytes.start >= MIN_BLOCKED_BYTES.max(2 * self.reading.gap);
         if is_whole || !has_blocks || dataset.block_samples >= dataset.chunk_samples {
             ranges.push(bytes);
             return;
         }
-        if self.open.fronts.insert(chunk) {
-            self.small(bytes.start..bytes.start + FRONT);
+        if self.open.block_indexes.insert(chunk) {
+            self.small(bytes.start..bytes.start + FIRST_READ_BYTES);
         }
         ranges.extend(samples.iter().map(|&sample| dataset.block(sample)));
     }
@@ -167,11 +167,11 @@ impl FileReads<'_> {
 
 /// Returns ascending ranges as they are read: with gaps that are cheaper to read than to skip.
 fn coalesced(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
-    let most = most_coalesced(gap);
+    let max_bytes = max_coalesced_bytes(gap);
     let mut out: Vec<Range<u64>> = Vec::new();
     for range in ranges {
         match out.last_mut() {
-            Some(last) if range.start <= last.end + gap && range.end.max(last.end) - last.start <= most => {
+            Some(last) if range.start <= last.end + gap && range.end.max(last.end) - last.start <= max_bytes => {
                 last.end = last.end.max(range.end);
             }
             _ => out.push(range.clone()),
@@ -181,6 +181,6 @@ fn coalesced(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
 }
 
 /// Returns the most bytes of a coalesced range.
-fn most_coalesced(gap: u64) -> u64 {
-    COALESCED.max(gap * COALESCED_GAPS)
+fn max_coalesced_bytes(gap: u64) -> u64 {
+    MAX_COALESCED_BYTES.max(gap * MAX_COALESCED_GAPS)
 }

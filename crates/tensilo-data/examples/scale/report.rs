@@ -1,13 +1,13 @@
 //! The tables of the model.
 
-use crate::dataset_model::{DatasetModel, PAGE};
+use crate::dataset_model::{DatasetModel, PAGE_BYTES};
 use crate::epoch::{Epoch, Job, Node, Steps, page_waits};
-use crate::manifest::{ManifestModel, file_memory, fronts_memory};
+use crate::manifest::{ManifestModel, block_index_memory, file_memory};
 use crate::measured::Failure;
 use crate::measured::reads::modes;
 use crate::storage::{NVME, OBJECTS, Storage};
 use crate::table::{Table, seconds, si};
-use tensilo_data::{Mode, Order, RunsAndWindows, State};
+use tensilo_data::{EpochOrder, Order, State, WindowSizes};
 
 /// Returns the table of sizes and memory.
 pub fn sizes(dataset: &DatasetModel) -> Table {
@@ -15,19 +15,19 @@ pub fn sizes(dataset: &DatasetModel) -> Table {
     let mut table = Table::new(&["", "bytes"]);
     let mut row = |what: &str, bytes: u64| table.row(&[what, &si(bytes as f64, "B")]);
     row("stored samples of a file", dataset.file_chunks() * dataset.chunk_bytes);
-    row("index of a file", dataset.file_index_pages() * PAGE);
+    row("index of a file", dataset.file_index_pages() * PAGE_BYTES);
     row("manifest: file of the version, read to open", manifest.version_bytes);
     row("manifest: a page, read when a sample of its 256 files is first wanted", manifest.page_bytes);
     row("manifest: all", manifest.bytes());
-    row("memory: order of an epoch", size_of::<Order>() as u64);
+    row("memory: order of an epoch", size_of::<EpochOrder>() as u64);
     row("memory: state of a job", State::BYTES as u64);
     row("memory: manifest, opened", manifest.opened_memory);
     row("memory: manifest, all pages read", manifest.opened_memory + manifest.pages_memory);
     let (whole, blocks) = (file_memory(dataset, false), file_memory(dataset, true));
     row("memory: an open file, chunks read whole", whole);
     row("memory: an open file, blocks read alone", blocks);
-    row("memory: the fronts of its chunks, at most", fronts_memory(dataset));
-    row("memory: 256 open files, blocks read alone, without fronts", 256 * blocks);
+    row("memory: the block indexes of its chunks, at most", block_index_memory(dataset));
+    row("memory: 256 open files, blocks read alone, without block indexes", 256 * blocks);
     table
 }
 
@@ -52,7 +52,7 @@ pub fn epochs(dataset: &DatasetModel, job: &Job, all: &[Storage], sampled: Sampl
         "GPUs wait",
     ]);
     for storage in all {
-        for (name, mode) in modes(RunsAndWindows::for_samples_of(dataset.sample_bytes)) {
+        for (name, mode) in modes(WindowSizes::for_sample_bytes(dataset.sample_bytes)) {
             let mut node = Node::new(dataset, job, mode, storage)?;
             node.steps(0..sampled.warm_up);
             let steps = node.steps(sampled.warm_up..sampled.warm_up + sampled.counted);
@@ -78,10 +78,10 @@ pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result
     let mut table = Table::new(&["storage", "sequential", "windowed", "shuffled"]);
     for storage in all {
         let mut cells = vec![storage.name.to_owned()];
-        for (_, mode) in modes(RunsAndWindows::for_samples_of(dataset.sample_bytes)) {
-            let alone = Job { node_ranks: 1, ..*job };
+        for (_, mode) in modes(WindowSizes::for_sample_bytes(dataset.sample_bytes)) {
+            let single_rank = Job { node_ranks: 1, ..*job };
             let Steps { traffic, .. } =
-                Node::new(dataset, &alone, mode, &Storage { announces: false, ..*storage })?.steps(0..1);
+                Node::new(dataset, &single_rank, mode, &Storage { prefetches: false, ..*storage })?.steps(0..1);
             let waits = MANIFEST_WAITS + page_waits(pages_of_first_batch(dataset, job, mode)) + traffic.waits;
             cells.push(format!("{waits} ({})", seconds(storage.seconds(waits as f64, traffic.bytes() as f64))));
         }
@@ -94,8 +94,8 @@ pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result
 const MANIFEST_WAITS: u64 = 2;
 
 /// Returns the pages of the manifest that the samples of the first batch are in.
-fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Mode) -> u64 {
-    let order = Order::new(mode, dataset.samples(), 1, 0);
+fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Order) -> u64 {
+    let order = EpochOrder::new(mode, dataset.samples(), 1, 0);
     let pages = (0..u64::from(job.batch)).filter_map(|position| order.sample_at(position));
     let mut pages: Vec<u64> = pages.map(|sample| sample / dataset.file_samples / 256).collect();
     pages.sort_unstable();
@@ -105,8 +105,8 @@ fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Mode) -> u64 {
 
 /// Returns the table of the lengths of reads, and how many must be under way.
 pub fn lengths() -> Table {
-    let head = ["bytes of a read", "share of a stream's bandwidth", "reads under way for the node's", "on NVMe"];
-    let mut table = Table::new(&head);
+    let header = ["bytes of a read", "share of a stream's bandwidth", "reads under way for the node's", "on NVMe"];
+    let mut table = Table::new(&header);
     for kib in [4, 64, 256, 1024, 4096, 16 << 10] {
         let bytes = f64::from(kib) * 1024.0;
         let share = format!("{:.0} %", OBJECTS.share_of_stream(bytes) * 100.0);

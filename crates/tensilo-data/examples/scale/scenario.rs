@@ -1,6 +1,6 @@
 //! The dataset and the jobs of the question.
 
-use crate::dataset_model::{DatasetModel, HEAD, OpeningRead};
+use crate::dataset_model::{DatasetModel, HEADER_BYTES, OpeningRead};
 use crate::epoch::Job;
 
 /// Returns 10^12 samples of 512 BF16 values in 10^5 files, stored by the profile `fast` at the
@@ -14,9 +14,9 @@ pub fn dataset() -> DatasetModel {
         sample_bytes,
         start_bytes: START_BYTES,
         chunk_samples,
-        chunk_bytes: (HEAD + stored).next_multiple_of(64),
+        chunk_bytes: (HEADER_BYTES + stored).next_multiple_of(64),
         block_samples: 8,
-        front_bytes: FRONT_BYTES,
+        block_index_bytes: BLOCK_INDEX_BYTES,
         opening: OPENING.to_vec(),
         end_bytes: END_BYTES,
     }
@@ -34,7 +34,7 @@ pub const OPENING: [OpeningRead; 6] = [
 /// The bytes of the header.
 pub const START_BYTES: u64 = 128;
 /// The bytes of a chunk that list its blocks.
-const FRONT_BYTES: u64 = 160;
+const BLOCK_INDEX_BYTES: u64 = 160;
 /// The bytes of footer and trailer.
 pub const END_BYTES: u64 = 320;
 

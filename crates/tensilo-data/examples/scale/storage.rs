@@ -16,13 +16,13 @@ pub struct Storage {
     pub requests: f64,
     pub shared_requests: f64,
     /// The ranges of one call that are read at the same time.
-    pub at_once: u64,
+    pub concurrent_ranges: u64,
     /// `LoaderOptions::io_depth` of each rank.
     pub io_depth: u64,
     pub reading: Reading,
     pub cache: Option<CacheSize>,
     /// Runs of a windowed order are read into the cache ahead of time.
-    pub announces: bool,
+    pub prefetches: bool,
 }
 
 const KIB: u64 = 1 << 10;
@@ -39,11 +39,11 @@ pub const OBJECTS: Storage = Storage {
     node: 3.1e9,
     requests: 10_000.0,
     shared_requests: 16.0 * 5500.0,
-    at_once: 16,
+    concurrent_ranges: 16,
     io_depth: 32,
     reading: Reading { gap: MIB, open_files: 256, line: None },
     cache: None,
-    announces: false,
+    prefetches: false,
 };
 
 /// A source that reads small structures in lines, and keeps more files open.
@@ -57,7 +57,7 @@ pub const OBJECTS_IN_LINES: Storage = Storage {
 pub const OBJECTS_CACHED: Storage = Storage {
     name: "objects, cache of 16 GiB",
     cache: Some(CacheSize { line: 64 * KIB, bytes: 16 * GIB }),
-    announces: true,
+    prefetches: true,
     ..OBJECTS_IN_LINES
 };
 
@@ -69,11 +69,11 @@ pub const NVME: Storage = Storage {
     node: 3e9,
     requests: 64.0 / 80e-6, // a depth of 64
     shared_requests: f64::INFINITY,
-    at_once: 64,
+    concurrent_ranges: 64,
     io_depth: 4,
     reading: Reading { gap: 4 * KIB, open_files: 256, line: None },
     cache: Some(CacheSize { line: 4 * KIB, bytes: 64 * GIB }),
-    announces: true,
+    prefetches: true,
 };
 
 /// A parallel file system, read with `pread`. The requests per second of a client are assumed.
@@ -83,7 +83,7 @@ pub const PARALLEL: Storage = Storage {
     stream: 1e9,
     node: 2e9,
     requests: 50_000.0,
-    at_once: 1,
+    concurrent_ranges: 1,
     io_depth: 16,
     ..NVME
 };
@@ -92,7 +92,7 @@ pub const ALL: [Storage; 5] = [OBJECTS, OBJECTS_IN_LINES, OBJECTS_CACHED, NVME, 
 
 impl Storage {
     pub fn device(&self) -> Device {
-        Device::new(self.cache, self.at_once)
+        Device::new(self.cache, self.concurrent_ranges)
     }
 
     /// Returns the seconds that one thread takes for reads.

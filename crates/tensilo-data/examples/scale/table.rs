@@ -9,9 +9,9 @@ pub struct Table {
 }
 
 impl Table {
-    pub fn new(head: &[&str]) -> Self {
-        let mut table = Self { columns: head.len(), text: String::new() };
-        table.row(head);
+    pub fn new(header: &[&str]) -> Self {
+        let mut table = Self { columns: header.len(), text: String::new() };
+        table.row(header);
         table.text += "|---|";
         table.text += &"--:|".repeat(table.columns.saturating_sub(1));
         table.text += "\n";
@@ -57,10 +57,10 @@ pub fn seconds(seconds: f64) -> String {
 }
 
 /// Returns how much larger a number is than the due one, in percent.
-pub fn difference(number: f64, due: f64) -> String {
-    match due {
+pub fn difference(number: f64, expected: f64) -> String {
+    match expected {
         0.0 if number == 0.0 => "0.0 %".to_owned(),
-        due => format!("{:+.1} %", (number / due - 1.0) * 100.0),
+        expected => format!("{:+.1} %", (number / expected - 1.0) * 100.0),
     }
 }
 
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits() {
-        let due = [(0.0, "0 B"), (7.0, "7 B"), (999.0, "999 B"), (1234.0, "1.23 kB"), (999_999.0, "1.00 MB")];
-        due.iter().for_each(|(number, text)| assert_eq!(si(*number, "B"), *text));
+        let expected = [(0.0, "0 B"), (7.0, "7 B"), (999.0, "999 B"), (1234.0, "1.23 kB"), (999_999.0, "1.00 MB")];
+        expected.iter().for_each(|(number, text)| assert_eq!(si(*number, "B"), *text));
         assert_eq!(si(1.5e12, ""), "1.50 T");
         assert_eq!([0.0012, 3.0, 1e6].map(seconds), ["1.20 ms", "3.00 s", "11.6 days"]);
         assert_eq!(difference(110.0, 100.0), "+10.0 %");

@@ -9,19 +9,19 @@
 //! Other handles to the same version, for a process that was forked or for another way of reading,
 //! share no open file and no lock with this one.
 
-use super::groups::{GroupFile, Groups, PlacedGroup, SampleGroup};
+use super::groups::{GroupFile, GroupRef, Groups, SampleGroup};
 use super::listed_file::{self, Listing};
 use super::open_files::OpenFiles;
 use super::salvage::{self, SalvagedFile};
 use super::store::Store;
 use super::store::folder::Folder;
 use super::store::location::{ReadOptions, location, remote};
-use super::versions::{self, Place};
+use super::versions::{self, VersionContext};
 use super::without_manifest;
 use crate::error::{DataError, Result};
-use crate::io::{Io, IoChoice, IoPool, Opening};
-use crate::manifest::{Group, Hex, ListedFile, Version, join};
-use crate::order::RunsAndWindows;
+use crate::io::{Io, IoChoice, IoPool, PendingReader};
+use crate::manifest::{FileEntry, Group, Hex, Version, join};
+use crate::order::WindowSizes;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -42,11 +42,11 @@ use tensilo::{Column, Reader, Schema};
 /// A clone costs one reference count. Any thread can keep one, and it works after `fork`. Files are
 /// opened when a sample of theirs is first asked for, and a bounded number is kept open.
 #[derive(Clone, Debug)]
-pub struct Dataset(pub(super) Arc<OpenedDataset>);
+pub struct Dataset(pub(super) Arc<DatasetInner>);
 
 /// The state of an open dataset, which all handles to it share.
 #[derive(Debug)]
-pub(super) struct OpenedDataset {
+pub(super) struct DatasetInner {
     pub store: Arc<dyn Store>,
     pub location: Location,
     /// The options that it was opened with.
@@ -76,7 +76,7 @@ impl Location {
         }
     }
 
-    fn path(&self, file: &ListedFile) -> PathBuf {
+    fn path(&self, file: &FileEntry) -> PathBuf {
         match self {
             Self::Folder(folder) => join(folder, &file.path),
             Self::Anywhere => PathBuf::from(&*file.path),
@@ -84,11 +84,11 @@ impl Location {
     }
 
     /// Returns a path on the file system of the files: the folder, or the first file.
-    fn any_path(&self, groups: &Groups, place: &Place<'_>) -> PathBuf {
+    fn any_path(&self, groups: &Groups, context: &VersionContext<'_>) -> PathBuf {
         match self {
             Self::Folder(folder) => folder.clone(),
             Self::Anywhere => {
-                let first = groups.of_page(place, 0).into_iter().flatten().next();
+                let first = groups.page_groups(context, 0).into_iter().flatten().next();
                 first.and_then(|group| group.group.files.first().map(|file| self.path(file))).unwrap_or_default()
             }
         }
@@ -98,7 +98,7 @@ impl Location {
 /// A sample of a column, found in a file.
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct FoundSample {
+pub struct SampleLocation {
     /// The column of the file; `None` if the group of the sample has no such file, so that all of
     /// its samples are null.
     pub column: Option<Column>,
@@ -109,29 +109,29 @@ pub struct FoundSample {
 }
 
 /// A group of samples, whose files may not be open.
-pub(crate) struct FoundGroup(pub(super) PlacedGroup);
+pub(crate) struct GroupHandle(pub(super) GroupRef);
 
-impl FoundGroup {
+impl GroupHandle {
     pub(crate) fn samples(&self) -> &Range<u64> {
         &self.0.samples
     }
 }
 
 /// Some columns of a group of samples.
-pub(crate) struct FoundColumns {
+pub(crate) struct GroupColumns {
     /// The samples of the group.
     pub samples: Range<u64>,
     /// The files that have any of the columns.
-    pub files: Vec<FoundFile>,
+    pub files: Vec<FileColumns>,
     /// The columns that no file has, so that all samples are null: places in the request.
     pub absent: Vec<usize>,
 }
 
 /// Columns of one file.
-pub(crate) struct FoundFile {
+pub(crate) struct FileColumns {
     pub columns: Vec<Column>,
     /// The place of each in the request.
-    pub places: Vec<usize>,
+    pub slots: Vec<usize>,
 }
 
 impl Dataset {
@@ -146,13 +146,13 @@ impl Dataset {
         let schema = Schema { columns, metadata: version.metadata.clone() };
         let groups = Groups::new(&mut version);
         let io = options.io.clone().unwrap_or_else(|| {
-            let place = Place { store: &*store, folder: location.folder(), version: &version };
-            let path = location.any_path(&groups, &place);
-            let stays_cached = |_: &IoChoice| IoChoice::stays_cached(&path, || groups.stored_bytes(&place));
+            let context = VersionContext { store: &*store, folder: location.folder(), version: &version };
+            let path = location.any_path(&groups, &context);
+            let stays_cached = |_: &IoChoice| IoChoice::stays_cached(&path, || groups.stored_bytes(&context));
             options.if_cached.clone().filter(stays_cached).unwrap_or_else(|| IoChoice::choose(&path))
         });
         let files = OpenFiles::new(options.max_open_files.unwrap_or_else(tensilo::source::default_open_files), io);
-        Self(Arc::new(OpenedDataset { store, location, options, version, digest, schema, groups, files }))
+        Self(Arc::new(DatasetInner { store, location, options, version, digest, schema, groups, files }))
     }
 
     /// Opens the newest version of the dataset in a folder, see
@@ -255,16 +255,16 @@ impl Dataset {
     }
 
     /// Returns the sizes of runs and windows that a training of this dataset uses unless told.
-    pub fn order(&self) -> RunsAndWindows {
+    pub fn window_sizes(&self) -> WindowSizes {
         self.0.version.order
     }
 
     /// Returns the groups of samples, in order. Reads the pages of the manifest that were not read
     /// before, and opens no file.
     pub fn groups(&self) -> impl Iterator<Item = Result<SampleGroup>> + '_ {
-        let opened = &*self.0;
-        let groups = (0..opened.groups.page_count()).flat_map(|page| opened.groups.of_page(&opened.place(), page));
-        groups.map(|group| group.map(|group| opened.described(&group)))
+        let inner = &*self.0;
+        let groups = (0..inner.groups.page_count()).flat_map(|page| inner.groups.page_groups(&inner.context(), page));
+        groups.map(|group| group.map(|group| inner.to_sample_group(&group)))
     }
 
     /// Returns the versions that the folder has, in ascending order; none without a manifest.
@@ -278,11 +278,11 @@ impl Dataset {
     /// Opens a file of a group, and checks that it is the one that the manifest lists. `file` is
     /// counted from 0. The file is not one of those that are kept open.
     pub fn open_file(&self, group: &SampleGroup, file: usize) -> Result<Reader> {
-        let files = &group.placed.group.files;
+        let files = &group.group_ref.group.files;
         let listed = files.get(file).ok_or_else(|| {
             DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", files.len()))
         })?;
-        self.0.open_listed(&group.placed, listed, None)
+        self.0.open_listed(&group.group_ref, listed, None)
     }
 
     /// Salvages a file of a group, see [`tensilo::salvage`]. `file` is counted from 0.
@@ -305,10 +305,10 @@ impl Dataset {
     ///
     /// Cost: reads the version before, or all pages of the manifest.
     pub fn check_lineage(&self) -> Result<()> {
-        let opened = &*self.0;
-        if let Location::Folder(folder) = &opened.location {
-            let groups = || (0..opened.groups.page_count()).map(|page| opened.groups_of_page(page));
-            versions::check_lineage(&*opened.store, folder, &opened.version, groups())?;
+        let inner = &*self.0;
+        if let Location::Folder(folder) = &inner.location {
+            let groups = || (0..inner.groups.page_count()).map(|page| inner.groups_of_page(page));
+            versions::check_lineage(&*inner.store, folder, &inner.version, groups())?;
         }
         Ok(())
     }
@@ -330,19 +330,19 @@ impl Dataset {
     /// Returns about how many bytes all files have, from those of the first page of the manifest;
     /// 0 if that cannot be read.
     pub(crate) fn stored_bytes(&self) -> u64 {
-        self.0.groups.stored_bytes(&self.0.place())
+        self.0.groups.stored_bytes(&self.0.context())
     }
 
     /// Finds the group of a sample.
-    pub(crate) fn find_group(&self, sample: u64) -> Result<FoundGroup> {
-        self.0.groups.find(&self.0.place(), sample).map(FoundGroup)
+    pub(crate) fn find_group(&self, sample: u64) -> Result<GroupHandle> {
+        self.0.groups.find(&self.0.context(), sample).map(GroupHandle)
     }
 
     /// Returns whether the files are objects, or on the file system of a network: each request
     /// takes a round trip.
     pub(crate) fn is_remote(&self) -> bool {
-        let OpenedDataset { location, groups, .. } = &*self.0;
-        self.io() == Io::Object || tensilo::source::is_on_network(&location.any_path(groups, &self.0.place()))
+        let DatasetInner { location, groups, .. } = &*self.0;
+        self.io() == Io::Object || tensilo::source::is_on_network(&location.any_path(groups, &self.0.context()))
     }
 
     /// Reads the pages of the manifest that finding some samples needs, several at the same time.
@@ -350,25 +350,25 @@ impl Dataset {
     pub(crate) fn read_pages(&self, io: &IoPool, samples: impl Iterator<Item = u64>) {
         let pages = self.0.groups.unread_pages(samples);
         if pages.len() > 1 {
-            io.map(pages.into_iter(), |page| drop(self.0.groups.of_page(&self.0.place(), page)));
+            io.map(pages.into_iter(), |page| drop(self.0.groups.page_groups(&self.0.context(), page)));
         }
     }
 
     /// Begins to open the files of a group that have one of these columns, if opening takes a round
     /// trip. [`Dataset::open_group`] then waits for them.
-    pub(crate) fn begin_group(&self, columns: &[usize], group: &FoundGroup) {
+    pub(crate) fn begin_group(&self, columns: &[usize], group: &GroupHandle) {
         self.0.begin_group(columns, &group.0);
     }
 
     /// Returns how many files of a group that have one of these columns are not open.
-    pub(crate) fn closed_files(&self, columns: &[usize], group: &FoundGroup) -> usize {
+    pub(crate) fn closed_files(&self, columns: &[usize], group: &GroupHandle) -> usize {
         let files = group.0.group.files.iter().enumerate();
-        let closed = files.filter(|(number, _)| !self.0.files.has(group.0.file_place(*number)));
-        closed.filter(|(_, file)| !self.0.places_in(columns, file).is_empty()).count()
+        let closed = files.filter(|(number, _)| !self.0.files.has(group.0.file_key(*number)));
+        closed.filter(|(_, file)| !self.0.column_slots(columns, file).is_empty()).count()
     }
 
     /// Opens the files of a group that have one of these columns, which are named by their numbers.
-    pub(crate) fn open_group(&self, columns: &[usize], group: &FoundGroup) -> Result<FoundColumns> {
+    pub(crate) fn open_group(&self, columns: &[usize], group: &GroupHandle) -> Result<GroupColumns> {
         self.0.open_group(columns, &group.0)
     }
 
@@ -376,14 +376,14 @@ impl Dataset {
     /// is open. All samples from `found.samples` are in the same file: keep what this returns.
     ///
     /// Cost: logarithmic in the number of files, and linear in the number of columns.
-    pub fn find(&self, column: usize, sample: u64) -> Result<FoundSample> {
+    pub fn find(&self, column: usize, sample: u64) -> Result<SampleLocation> {
         self.0.find(column, sample)
     }
 
     /// Returns the same dataset, read as suits samples in any order.
     pub(crate) fn for_shuffled(&self) -> Self {
-        let OpenedDataset { location, groups, files, .. } = &*self.0;
-        let path = location.any_path(groups, &self.0.place());
+        let DatasetInner { location, groups, files, .. } = &*self.0;
+        let path = location.any_path(groups, &self.0.context());
         match files.io().for_shuffled(&path, || self.stored_bytes()) {
             Some(io) => self.with_files(files.with_io(io)),
             None => self.clone(),
@@ -398,8 +398,8 @@ impl Dataset {
 
     /// Returns the same dataset, which opens files in another way and shares no lock with this one.
     fn with_files(&self, files: OpenFiles) -> Self {
-        let OpenedDataset { store, location, version, digest, schema, groups, .. } = &*self.0;
-        Self(Arc::new(OpenedDataset {
+        let DatasetInner { store, location, version, digest, schema, groups, .. } = &*self.0;
+        Self(Arc::new(DatasetInner {
             options: self.0.options.clone(),
             store: store.clone(),
             location: location.clone(),
@@ -412,9 +412,9 @@ impl Dataset {
     }
 }
 
-impl OpenedDataset {
-    fn place(&self) -> Place<'_> {
-        Place { store: &*self.store, folder: self.folder(), version: &self.version }
+impl DatasetInner {
+    fn context(&self) -> VersionContext<'_> {
+        VersionContext { store: &*self.store, folder: self.folder(), version: &self.version }
     }
 
     /// Returns the folder to which the paths of the manifest are relative.
@@ -423,17 +423,17 @@ impl OpenedDataset {
     }
 
     /// Returns the path of a file.
-    fn path(&self, file: &ListedFile) -> PathBuf {
+    fn path(&self, file: &FileEntry) -> PathBuf {
         self.location.path(file)
     }
 
     /// Returns the groups of a page, or, after the last page, the inline ones.
     pub(super) fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
-        let groups = self.groups.of_page(&self.place(), page).into_iter();
+        let groups = self.groups.page_groups(&self.context(), page).into_iter();
         groups.map(|group| group.map(|group| (*group.group).clone())).collect()
     }
 
-    fn described(&self, group: &PlacedGroup) -> SampleGroup {
+    fn to_sample_group(&self, group: &GroupRef) -> SampleGroup {
         let files = &group.group.files;
         let files = files.iter().map(|file| GroupFile {
             path: self.path(file),
@@ -441,11 +441,11 @@ impl OpenedDataset {
             content_id: ContentId(file.content_id.0),
             columns: self.columns_of(file),
         });
-        SampleGroup { samples: group.samples.clone(), files: files.collect(), placed: group.clone() }
+        SampleGroup { samples: group.samples.clone(), files: files.collect(), group_ref: group.clone() }
     }
 
     /// Returns the columns of a file that have not been dropped: names in the file and numbers.
-    fn columns_of(&self, file: &ListedFile) -> Vec<(String, usize)> {
+    fn columns_of(&self, file: &FileEntry) -> Vec<(String, usize)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let numbers: HashMap<u64, usize> = self.version.columns.iter().map(|column| column.id).zip(0..).collect();
         let mut columns: Vec<_> = layout.filter_map(|(name, id)| Some((name.clone(), *numbers.get(id)?))).collect();
@@ -453,27 +453,27 @@ impl OpenedDataset {
         columns
     }
 
-    fn find(&self, column: usize, sample: u64) -> Result<FoundSample> {
-        let wanted = self.version.columns.get(column).ok_or_else(|| {
+    fn find(&self, column: usize, sample: u64) -> Result<SampleLocation> {
+        let requested = self.version.columns.get(column).ok_or_else(|| {
             let count = self.version.columns.len();
             DataError::BadArgument(format!("column {column} of a dataset with {count} columns, counted from 0"))
         })?;
-        let group = self.groups.find(&self.place(), sample)?;
+        let group = self.groups.find(&self.context(), sample)?;
         let index = sample.saturating_sub(group.samples.start);
         let samples = group.samples.clone();
         for (number, file) in group.group.files.iter().enumerate() {
             let mut layout = self.version.layouts.get(file.layout).into_iter().flatten();
-            let Some((name, _)) = layout.find(|(_, id)| **id == wanted.id) else { continue };
+            let Some((name, _)) = layout.find(|(_, id)| **id == requested.id) else { continue };
             let reader = self.reader(&group, number, file)?;
-            return Ok(FoundSample { column: Some(reader.column(name)?), index, samples });
+            return Ok(SampleLocation { column: Some(reader.column(name)?), index, samples });
         }
-        Ok(FoundSample { column: None, index, samples })
+        Ok(SampleLocation { column: None, index, samples })
     }
 
-    fn begin_group(&self, columns: &[usize], group: &PlacedGroup) {
+    fn begin_group(&self, columns: &[usize], group: &GroupRef) {
         for (number, file) in group.group.files.iter().enumerate() {
-            self.files.begin(group.file_place(number), || {
-                let is_needed = !self.places_in(columns, file).is_empty();
+            self.files.begin(group.file_key(number), || {
+                let is_needed = !self.column_slots(columns, file).is_empty();
                 let path = is_needed.then(|| self.path(file))?;
                 self.files.opener().begin(&path, Some(file.footer..file.bytes))
             });
@@ -482,36 +482,36 @@ impl OpenedDataset {
 
     /// Returns the columns that a file has: the place of each in `columns`, and its name there.
     /// Cost: linear in the columns; there may be thousands.
-    fn places_in(&self, columns: &[usize], file: &ListedFile) -> Vec<(usize, &str)> {
+    fn column_slots(&self, columns: &[usize], file: &FileEntry) -> Vec<(usize, &str)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();
         let name_of = |column: &usize| names.get(&self.version.columns.get(*column)?.id).copied();
-        columns.iter().map(name_of).enumerate().filter_map(|(place, name)| Some((place, name?))).collect()
+        columns.iter().map(name_of).enumerate().filter_map(|(slot, name)| Some((slot, name?))).collect()
     }
 
-    fn open_group(&self, columns: &[usize], group: &PlacedGroup) -> Result<FoundColumns> {
+    fn open_group(&self, columns: &[usize], group: &GroupRef) -> Result<GroupColumns> {
         let mut is_absent = vec![true; columns.len()];
         let mut files = Vec::new();
         for (number, file) in group.group.files.iter().enumerate() {
-            let (places, names): (Vec<_>, Vec<_>) = self.places_in(columns, file).into_iter().unzip();
-            if places.is_empty() {
+            let (slots, names): (Vec<_>, Vec<_>) = self.column_slots(columns, file).into_iter().unzip();
+            if slots.is_empty() {
                 continue;
             }
             let columns = self.reader(group, number, file)?.columns_named(names)?;
-            places.iter().for_each(|&place| is_absent.get_mut(place).into_iter().for_each(|absent| *absent = false));
-            files.push(FoundFile { columns, places });
+            slots.iter().for_each(|&slot| is_absent.get_mut(slot).into_iter().for_each(|absent| *absent = false));
+            files.push(FileColumns { columns, slots });
         }
-        let absent = is_absent.iter().enumerate().filter_map(|(place, &absent)| absent.then_some(place)).collect();
-        Ok(FoundColumns { samples: group.samples.clone(), files, absent })
+        let absent = is_absent.iter().enumerate().filter_map(|(slot, &absent)| absent.then_some(slot)).collect();
+        Ok(GroupColumns { samples: group.samples.clone(), files, absent })
     }
 
     /// Returns the reader of a file of a group. Opens it unless it is open.
-    fn reader(&self, group: &PlacedGroup, number: usize, file: &ListedFile) -> Result<Reader> {
-        self.files.get(group.file_place(number), |begun| self.open_listed(group, file, begun))
+    fn reader(&self, group: &GroupRef, number: usize, file: &FileEntry) -> Result<Reader> {
+        self.files.get(group.file_key(number), |pending| self.open_listed(group, file, pending))
     }
 
     /// Opens a file, and checks it against the manifest.
-    fn open_listed(&self, group: &PlacedGroup, file: &ListedFile, begun: Option<Opening>) -> Result<Reader> {
+    fn open_listed(&self, group: &GroupRef, file: &FileEntry, pending: Option<PendingReader>) -> Result<Reader> {
         let path = self.path(file);
         let layout = self.version.layouts.get(file.layout).ok_or_else(|| {
             // not so: the parser has checked it
@@ -519,6 +519,6 @@ impl OpenedDataset {
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);
         let listing = Listing { file, samples, layout, columns: &self.version.columns };
-        listed_file::open(self.files.opener(), &path, &listing, begun)
+        listed_file::open(self.files.opener(), &path, &listing, pending)
     }
 }

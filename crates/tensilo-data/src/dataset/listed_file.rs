@@ -5,8 +5,8 @@
 //! ([`check_column`]): a file that was replaced or changed is an error, and never other samples.
 
 use crate::error::{DataError, Result};
-use crate::io::{Opener, Opening};
-use crate::manifest::{Broken, Hex, IdentifiedColumn, Layout, ListedFile, need};
+use crate::io::{Opener, PendingReader};
+use crate::manifest::{DatasetColumn, FileEntry, Hex, Layout, RuleViolation, ensure};
 use std::path::Path;
 use tensilo::facts::FileId;
 use tensilo::{ColumnSchema, OpenOptions, Reader, Schema};
@@ -17,7 +17,7 @@ pub(super) struct FileFacts {
     pub raw_bytes: u64,
     pub schema: Schema,
     /// Its layout is not known yet, and 0.
-    pub listed: ListedFile,
+    pub listed: FileEntry,
 }
 
 impl FileFacts {
@@ -34,9 +34,14 @@ impl FileFacts {
 
     /// Opens a file, whose path in the dataset is `name`, unless that was begun. Returns the id of
     /// the file, too.
-    pub(super) fn with_id(opener: &Opener, path: &Path, name: &str, begun: Option<Opening>) -> Result<(Self, FileId)> {
-        let reader = opener.open_begun(path, OpenOptions::new(), begun)?;
-        let listed = ListedFile {
+    pub(super) fn with_id(
+        opener: &Opener,
+        path: &Path,
+        name: &str,
+        pending: Option<PendingReader>,
+    ) -> Result<(Self, FileId)> {
+        let reader = opener.open_pending(path, OpenOptions::new(), pending)?;
+        let listed = FileEntry {
             layout: 0,
             path: name.into(),
             bytes: reader.file_bytes().saturating_sub(reader.tail_bytes()),
@@ -51,58 +56,63 @@ impl FileFacts {
 
 /// The facts that a manifest states of a file.
 pub(super) struct Listing<'a> {
-    pub file: &'a ListedFile,
+    pub file: &'a FileEntry,
     pub samples: u64,
     pub layout: &'a Layout,
-    pub columns: &'a [IdentifiedColumn],
+    pub columns: &'a [DatasetColumn],
 }
 
 /// Opens a file, unless that was begun, and checks M-4.3, M-5.2 and M-7.1.
-pub(super) fn open(opener: &Opener, path: &Path, listing: &Listing<'_>, begun: Option<Opening>) -> Result<Reader> {
+pub(super) fn open(
+    opener: &Opener,
+    path: &Path,
+    listing: &Listing<'_>,
+    pending: Option<PendingReader>,
+) -> Result<Reader> {
     let options = OpenOptions::new().first_bytes(listing.file.bytes);
-    let reader = opener.open_begun(path, options, begun).map_err(|error| error.with_path(path))?;
-    check(&reader, listing).map_err(|broken| broken.of(path))?;
+    let reader = opener.open_pending(path, options, pending).map_err(|error| error.with_path(path))?;
+    check(&reader, listing).map_err(|violation| violation.of(path))?;
     Ok(reader.with_path(path))
 }
 
-fn check(reader: &Reader, listing: &Listing<'_>) -> std::result::Result<(), Broken> {
+fn check(reader: &Reader, listing: &Listing<'_>) -> std::result::Result<(), RuleViolation> {
     let Listing { file, samples, layout, columns } = *listing;
     let found = Hex(reader.content_id().0);
-    need(found == file.content_id, "M-7.1", || {
-        let due = file.content_id;
-        format!("the file was replaced or changed: its content id is {found}, and the manifest has {due}")
+    ensure(found == file.content_id, "M-7.1", || {
+        let expected = file.content_id;
+        format!("the file was replaced or changed: its content id is {found}, and the manifest has {expected}")
     })?;
-    need(reader.file_bytes() == file.bytes && reader.tail_bytes() == 0, "M-5.2", || {
+    ensure(reader.file_bytes() == file.bytes && reader.tail_bytes() == 0, "M-5.2", || {
         let bytes = reader.file_bytes().saturating_sub(reader.tail_bytes());
         format!("the commit ends after {bytes} bytes, and the manifest says {}", file.bytes)
     })?;
-    need(reader.footer_offset() == file.footer, "M-5.2", || {
+    ensure(reader.footer_offset() == file.footer, "M-5.2", || {
         format!("the footer is at offset {}, and the manifest says {}", reader.footer_offset(), file.footer)
     })?;
-    need(reader.sample_count() == samples, "M-5.2", || {
+    ensure(reader.sample_count() == samples, "M-5.2", || {
         format!("the file has {} samples, and the manifest says {samples}", reader.sample_count())
     })?;
     for (name, id) in layout {
         let stored = reader.schema().columns.iter().find(|column| column.name == *name);
-        let stored = stored.ok_or_else(|| Broken::new("M-4.3", format!("the file has no column {name:?}")))?;
-        let due = columns.iter().find(|column| column.id == *id); // else it was dropped
-        due.map_or(Ok(()), |due| check_column(stored, &due.schema))?;
+        let stored = stored.ok_or_else(|| RuleViolation::new("M-4.3", format!("the file has no column {name:?}")))?;
+        let expected = columns.iter().find(|column| column.id == *id); // else it was dropped
+        expected.map_or(Ok(()), |expected| check_column(stored, &expected.schema))?;
     }
     Ok(())
 }
 
-/// Checks that samples of `stored` are samples of `due`.
-pub(super) fn check_column(stored: &ColumnSchema, due: &ColumnSchema) -> std::result::Result<(), Broken> {
+/// Checks that samples of `stored` are samples of `expected`.
+pub(super) fn check_column(stored: &ColumnSchema, expected: &ColumnSchema) -> std::result::Result<(), RuleViolation> {
     let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len(), column.cast);
-    need(of(stored) == of(due), "M-4.3", || {
-        let (name, found, due) = (&stored.name, type_of(stored), type_of(due));
-        format!("column {name:?} is {found}, and the dataset has {due}")
+    ensure(of(stored) == of(expected), "M-4.3", || {
+        let (name, found, expected) = (&stored.name, type_of(stored), type_of(expected));
+        format!("column {name:?} is {found}, and the dataset has {expected}")
     })?;
     let nulls = |column: &ColumnSchema| {
         let levels: Vec<bool> = column.levels.iter().map(|level| level.nullable).collect();
         std::iter::once(column.nullable).chain(levels)
     };
-    need(nulls(stored).zip(nulls(due)).all(|(has, may)| !has || may), "M-4.3", || {
+    ensure(nulls(stored).zip(nulls(expected)).all(|(has, may)| !has || may), "M-4.3", || {
         format!("column {:?} may have nulls, and that of the dataset may not", stored.name)
     })
 }

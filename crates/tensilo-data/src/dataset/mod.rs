@@ -29,8 +29,8 @@ mod without_manifest;
 
 pub use changes::{Changes, Garbage, JobFile, WriteJob};
 pub use groups::{GroupFile, SampleGroup};
-pub use handle::{Dataset, FoundSample};
-pub(crate) use handle::{FoundColumns, FoundFile, FoundGroup};
+pub use handle::{Dataset, SampleLocation};
+pub(crate) use handle::{FileColumns, GroupColumns, GroupHandle};
 pub use options::DatasetOptions;
 pub use salvage::SalvagedFile;
 pub use store::DataFile;

@@ -5,9 +5,9 @@
 //! used least recently is closed first. In a process that was forked, files are opened each time: a
 //! lock may be held by a thread that this process does not have.
 
-use super::groups::FilePlace;
+use super::groups::FileKey;
 use crate::error::Result;
-use crate::io::{IoChoice, Opener, Opening};
+use crate::io::{IoChoice, Opener, PendingReader};
 use std::collections::HashMap;
 use std::fmt;
 use std::process;
@@ -17,38 +17,38 @@ use tensilo::Reader;
 /// Readers, of which the least recently used is closed when there are too many.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
-    most: usize,
+    max_open: usize,
     io: IoChoice,
     process: u32,
-    readers: Mutex<Readers>,
+    cache: Mutex<ReaderCache>,
 }
 
 #[derive(Default)]
-struct Readers {
+struct ReaderCache {
     /// Readers, and when each was last asked for.
-    by_place: HashMap<FilePlace, (Reader, u64)>,
+    by_key: HashMap<FileKey, (Reader, u64)>,
     /// Files that are being opened; the lock is the turn to open one.
-    opening: HashMap<FilePlace, Arc<Mutex<Turn>>>,
+    opening: HashMap<FileKey, Arc<Mutex<OpenAttempt>>>,
     clock: u64,
 }
 
 /// The turn to open a file.
 #[derive(Default)]
-struct Turn {
+struct OpenAttempt {
     /// The opening, if it was begun and no thread waits for it yet.
-    begun: Option<Opening>,
+    pending: Option<PendingReader>,
     has_failed: bool,
 }
 
-impl fmt::Debug for Readers {
+impl fmt::Debug for ReaderCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} open files", self.by_place.len())
+        write!(f, "{} open files", self.by_key.len())
     }
 }
 
 impl OpenFiles {
-    pub(super) fn new(most: usize, io: IoChoice) -> Self {
-        Self { most: most.max(1), io, process: process::id(), readers: Mutex::default() }
+    pub(super) fn new(max_open: usize, io: IoChoice) -> Self {
+        Self { max_open: max_open.max(1), io, process: process::id(), cache: Mutex::default() }
     }
 
     /// Returns the same without open files.
@@ -58,7 +58,7 @@ impl OpenFiles {
 
     /// Returns the same without open files, which are opened in another way.
     pub(super) fn with_io(&self, io: IoChoice) -> Self {
-        Self::new(self.most, io)
+        Self::new(self.max_open, io)
     }
 
     pub(super) fn io(&self) -> &IoChoice {
@@ -70,22 +70,22 @@ impl OpenFiles {
     }
 
     /// Returns whether a file is open, or being opened.
-    pub(super) fn has(&self, place: FilePlace) -> bool {
-        self.process == process::id() && self.locked(|readers| readers.has(place))
+    pub(super) fn has(&self, key: FileKey) -> bool {
+        self.process == process::id() && self.with_cache(|cache| cache.has(key))
     }
 
     /// Begins to open a file, unless it is open or being opened. [`OpenFiles::get`] then waits for
     /// it.
-    pub(super) fn begin(&self, place: FilePlace, begin: impl FnOnce() -> Option<Opening>) {
+    pub(super) fn begin(&self, key: FileKey, begin: impl FnOnce() -> Option<PendingReader>) {
         if self.process != process::id() {
             return;
         }
-        self.locked(|readers| {
-            if !readers.has(place)
+        self.with_cache(|cache| {
+            if !cache.has(key)
                 && let Some(opening) = begin()
             {
-                let turn = Turn { begun: Some(opening), has_failed: false };
-                readers.opening.insert(place, Arc::new(Mutex::new(turn)));
+                let attempt = OpenAttempt { pending: Some(opening), has_failed: false };
+                cache.opening.insert(key, Arc::new(Mutex::new(attempt)));
             }
         });
     }
@@ -93,69 +93,73 @@ impl OpenFiles {
     /// Returns the reader of a file. Of threads that ask for the same file, one opens it and the
     /// others wait: opening an object takes a round trip. If it fails, all of them try at the same
     /// time. `open` gets the opening, if that was begun.
-    pub(super) fn get(&self, place: FilePlace, open: impl FnOnce(Option<Opening>) -> Result<Reader>) -> Result<Reader> {
+    pub(super) fn get(
+        &self,
+        key: FileKey,
+        open: impl FnOnce(Option<PendingReader>) -> Result<Reader>,
+    ) -> Result<Reader> {
         if self.process != process::id() {
             return open(None);
         }
-        let turn = match self.locked(|readers| readers.get(place).ok_or_else(|| readers.turn(place))) {
+        let attempt = match self.with_cache(|cache| cache.get(key).ok_or_else(|| cache.attempt(key))) {
             Ok(reader) => return Ok(reader),
-            Err(turn) => turn,
+            Err(attempt) => attempt,
         };
-        let mut turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(reader) = self.locked(|readers| readers.get(place)) {
+        let mut attempt = attempt.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = self.with_cache(|cache| cache.get(key)) {
             return Ok(reader);
         }
-        let begun = turn.begun.take();
-        let mut turn = Some(turn).filter(|turn| !turn.has_failed);
-        let opened = open(begun);
-        if let Some(turn) = &mut turn {
-            turn.has_failed = opened.is_err();
+        let pending = attempt.pending.take();
+        let mut attempt = Some(attempt).filter(|attempt| !attempt.has_failed);
+        let opened = open(pending);
+        if let Some(attempt) = &mut attempt {
+            attempt.has_failed = opened.is_err();
         }
-        self.locked(|readers| {
-            readers.opening.remove(&place);
+        self.with_cache(|cache| {
+            cache.opening.remove(&key);
             if let Ok(reader) = &opened {
-                readers.insert(place, reader.clone(), self.most);
+                cache.insert(key, reader.clone(), self.max_open);
             }
         });
         opened
     }
 
-    fn locked<T>(&self, act: impl FnOnce(&mut Readers) -> T) -> T {
+    fn with_cache<T>(&self, act: impl FnOnce(&mut ReaderCache) -> T) -> T {
         // a thread that panicked has left whole entries
-        act(&mut self.readers.lock().unwrap_or_else(PoisonError::into_inner))
+        act(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Readers {
-    fn get(&mut self, place: FilePlace) -> Option<Reader> {
+impl ReaderCache {
+    fn get(&mut self, key: FileKey) -> Option<Reader> {
         self.clock = self.clock.saturating_add(1);
-        let (reader, used) = self.by_place.get_mut(&place)?;
+        let (reader, used) = self.by_key.get_mut(&key)?;
         *used = self.clock;
         Some(reader.clone())
     }
 
-    fn has(&self, place: FilePlace) -> bool {
-        self.by_place.contains_key(&place) || self.opening.contains_key(&place)
+    fn has(&self, key: FileKey) -> bool {
+        self.by_key.contains_key(&key) || self.opening.contains_key(&key)
     }
 
     /// Returns the turn to open a file.
-    fn turn(&mut self, place: FilePlace) -> Arc<Mutex<Turn>> {
-        self.opening.entry(place).or_default().clone()
+    fn attempt(&mut self, key: FileKey) -> Arc<Mutex<OpenAttempt>> {
+        self.opening.entry(key).or_default().clone()
     }
 
-    /// Adds a reader, and closes others until there are at most `most`.
-    fn insert(&mut self, place: FilePlace, reader: Reader, most: usize) {
-        self.make_room(most);
+    /// Adds a reader, and closes others until there are at most `max_open`.
+    fn insert(&mut self, key: FileKey, reader: Reader, max_open: usize) {
+        self.evict_below(max_open);
         self.clock = self.clock.saturating_add(1);
-        self.by_place.insert(place, (reader, self.clock));
+        self.by_key.insert(key, (reader, self.clock));
     }
 
-    /// Closes files until fewer than `most` are open.
-    fn make_room(&mut self, most: usize) {
-        while self.by_place.len() >= most {
-            let oldest = self.by_place.iter().min_by_key(|(_, (_, used))| *used).map(|(&place, _)| place);
+    /// Closes files until fewer than `max_open` are open.
+    fn evict_below(&mut self, max_open: usize) {
+        while self.by_key.len() >= max_open {
+            let oldest = self.by_key.iter().min_by_key(|(_, (_, used))| *used).map(|(&key, _)| key);
             let Some(oldest) = oldest else { return };
-            self.by_place.remove(&oldest);
+            self.by_key.remove(&oldest);
         }
     }
 }

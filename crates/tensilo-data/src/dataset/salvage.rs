@@ -8,7 +8,7 @@ use super::groups::{GroupFile, SampleGroup};
 use super::listed_file::check_column;
 use super::store::location::{RemoteOptions, source_at};
 use crate::error::{DataError, Result};
-use tensilo::salvage::{SalvageOptions, Salvaged, nothing_left, salvage};
+use tensilo::salvage::{SalvageOptions, Salvaged, all_lost, salvage};
 use tensilo::{ErrorKind, OpenOptions, Reader, Schema};
 
 /// A file of a dataset, as far as it is intact.
@@ -46,10 +46,10 @@ pub(super) fn salvage_file(
                 DataError::File(error) => error.with_path(&listed.path).into(),
                 other => other,
             };
-            if !error.is_lasting() {
+            if !error.is_permanent() {
                 return Err(error);
             }
-            Ok(SalvagedFile { salvaged: nothing_left(schema_of(schema, listed), samples)?, lost: Some(error) })
+            Ok(SalvagedFile { salvaged: all_lost(schema_of(schema, listed), samples)?, lost: Some(error) })
         }
     }
 }
@@ -68,8 +68,10 @@ fn schema_of(schema: &Schema, file: &GroupFile) -> Schema {
 fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Result<Salvaged> {
     for (name, number) in &file.columns {
         let (_, found) = salvaged.reader.schema().find_column(name).map_err(|error| error.with_path(&file.path))?;
-        let due = schema.columns.get(*number);
-        due.map_or(Ok(()), |due| check_column(found, due)).map_err(|broken| broken.of(&file.path))?;
+        let expected = schema.columns.get(*number);
+        expected
+            .map_or(Ok(()), |expected| check_column(found, expected))
+            .map_err(|violation| violation.of(&file.path))?;
     }
     Ok(salvaged)
 }

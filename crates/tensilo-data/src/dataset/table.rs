@@ -52,7 +52,7 @@ impl Table for Dataset {
             let found = columns_of_group(self, columns, group?.samples.start)?;
             for (facts, column) in facts.iter_mut().zip(found) {
                 if let (Some(facts), Some(more)) = (facts, column.and_then(|column| column.facts().cast)) {
-                    *facts = facts.joined(&more);
+                    *facts = facts.merged(&more);
                 }
             }
         }
@@ -60,7 +60,7 @@ impl Table for Dataset {
     }
 
     /// Returns `false` if the version has a parent. Cost: the opening of all files.
-    fn is_of_one_conversion(&self) -> Result<bool> {
+    fn is_from_one_conversion(&self) -> Result<bool> {
         if self.parent().is_some() {
             return Ok(false);
         }
@@ -122,8 +122,8 @@ fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
 fn columns_of_group(dataset: &Dataset, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
     let mut all = vec![None; columns.len()];
     for file in dataset.open_group(columns, &dataset.find_group(sample)?)?.files {
-        for (column, place) in file.columns.into_iter().zip(file.places) {
-            all.get_mut(place).into_iter().for_each(|slot| *slot = Some(column.clone()));
+        for (column, slot) in file.columns.into_iter().zip(file.slots) {
+            all.get_mut(slot).into_iter().for_each(|slot| *slot = Some(column.clone()));
         }
     }
     Ok(all)

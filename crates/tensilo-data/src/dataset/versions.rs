@@ -7,8 +7,8 @@
 use super::store::Store;
 use crate::error::{DataError, Result};
 use crate::manifest::{
-    Broken, Group, Hex, MOST_PAGE_BYTES, MOST_VERSION_BYTES, PageEntry, Version, content_ids, dataset_id, join, need,
-    number_of, path_of,
+    Group, Hex, MAX_PAGE_BYTES, MAX_VERSION_BYTES, PageEntry, RuleViolation, Version, content_ids, dataset_id, ensure,
+    join, number_of, path_of,
 };
 use std::io;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) fn list(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
         Ok(names) => names,
         Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
         Err(error) => {
-            return Err(DataError::Io { path: folder.join("manifest"), doing: "listing the versions", error });
+            return Err(DataError::Io { path: folder.join("manifest"), operation: "listing the versions", error });
         }
     };
     let mut versions: Vec<u64> = names.iter().filter_map(|name| number_of(name)).collect();
@@ -31,8 +31,8 @@ pub(super) fn list(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
 /// Reads a version, and checks it.
 pub(super) fn read(store: &dyn Store, folder: &Path, number: u64) -> Result<(Version, Hex)> {
     let path = path_of(number);
-    let bytes = read_text(store, folder, &path, MOST_VERSION_BYTES, "reading the version")?;
-    Version::parse(&bytes, number).map_err(|broken| broken.of(&join(folder, &path)))
+    let bytes = read_text(store, folder, &path, MAX_VERSION_BYTES, "reading the version")?;
+    Version::parse(&bytes, number).map_err(|violation| violation.of(&join(folder, &path)))
 }
 
 /// Checks M-3.5 of a version, whose groups `pages` has.
@@ -48,49 +48,49 @@ pub(super) fn check_lineage(
         for groups in pages {
             ids.extend(content_ids(&groups?));
         }
-        return need(version.dataset_id == dataset_id(ids.into_iter()), "M-3.5", || {
+        return ensure(version.dataset_id == dataset_id(ids.into_iter()), "M-3.5", || {
             "the dataset id is not that of the files of this version, which has no parent".to_owned()
         })
-        .map_err(|broken| broken.of(&path));
+        .map_err(|violation| violation.of(&path));
     };
     let (before, found) = match read(store, folder, parent) {
         // it was removed
         Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read?,
     };
-    need(found == digest, "M-3.5", || format!("version {parent} has another digest than the one that is stated here"))
+    ensure(found == digest, "M-3.5", || format!("version {parent} has another digest than the one that is stated here"))
         .and_then(|()| {
-            need(before.dataset_id == version.dataset_id, "M-3.5", || {
+            ensure(before.dataset_id == version.dataset_id, "M-3.5", || {
                 format!("the dataset id is not that of version {parent}, from which this one was made")
             })
         })
-        .map_err(|broken| broken.of(&path))
+        .map_err(|violation| violation.of(&path))
 }
 
 /// A version, and the place where it is.
-pub(super) struct Place<'a> {
+pub(super) struct VersionContext<'a> {
     pub store: &'a dyn Store,
     pub folder: &'a Path,
     pub version: &'a Version,
 }
 
-impl Place<'_> {
+impl VersionContext<'_> {
     /// Reads a page of the version.
     pub(super) fn read_page(&self, entry: &PageEntry) -> Result<Vec<Group>> {
         let path = entry.path();
-        let place = |broken: Broken| broken.of(&join(self.folder, &path));
-        let bytes = read_text(self.store, self.folder, &path, MOST_PAGE_BYTES, "reading a page of the manifest")?;
-        entry.parse(&bytes, self.version.columns()).map_err(place)
+        let locate = |violation: RuleViolation| violation.of(&join(self.folder, &path));
+        let bytes = read_text(self.store, self.folder, &path, MAX_PAGE_BYTES, "reading a page of the manifest")?;
+        entry.parse(&bytes, self.version.columns()).map_err(locate)
     }
 }
 
 /// Reads a sealed text.
-fn read_text(store: &dyn Store, folder: &Path, path: &str, most: u64, doing: &'static str) -> Result<Vec<u8>> {
-    store.read(path, most).map_err(|error| {
+fn read_text(store: &dyn Store, folder: &Path, path: &str, max_bytes: u64, operation: &'static str) -> Result<Vec<u8>> {
+    store.read(path, max_bytes).map_err(|error| {
         let path = join(folder, path);
         match error.kind() {
-            io::ErrorKind::FileTooLarge => Broken::new("M-2.4", error.to_string()).of(&path),
-            _ => DataError::Io { path, doing, error },
+            io::ErrorKind::FileTooLarge => RuleViolation::new("M-2.4", error.to_string()).of(&path),
+            _ => DataError::Io { path, operation, error },
         }
     })
 }

@@ -10,15 +10,15 @@ use super::store::folder::Folder;
 use super::store::location::{RemoteOptions, remote};
 use super::versions;
 use crate::error::{DataError, Result};
-use crate::io::{IoChoice, Opening};
-use crate::manifest::{Group, IdentifiedColumn, Layout, Version, content_ids, dataset_id};
-use crate::order::RunsAndWindows;
+use crate::io::{IoChoice, PendingReader};
+use crate::manifest::{DatasetColumn, Group, Layout, Version, content_ids, dataset_id};
+use crate::order::WindowSizes;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use tensilo::error::display_path;
 
 /// Objects whose opening is begun at the same time, because each takes a round trip.
-const TOGETHER: usize = 64;
+const MAX_PENDING_OPENS: usize = 64;
 
 /// Returns the files of a folder or a prefix, or those that match a pattern; `None` if there is a
 /// manifest.
@@ -38,13 +38,13 @@ pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
 /// are left out.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_pattern = folder.to_string_lossy().contains(['*', '?', '[']);
-    let doing = match is_pattern {
+    let operation = match is_pattern {
         true => "listing the folder (DatasetOptions::open_glob opens a pattern)",
         false => "listing the folder",
     };
     let io = |error| {
         let error = tensilo::source::explain_missing(folder, error);
-        DataError::Io { path: folder.to_path_buf(), doing, error }
+        DataError::Io { path: folder.to_path_buf(), operation, error }
     };
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(io)? {
@@ -61,7 +61,7 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
 pub(super) fn files_below(store: &dyn Store, prefix: &Path) -> Result<Vec<PathBuf>> {
     let names = store.names("").map_err(|error| DataError::Io {
         path: prefix.to_path_buf(),
-        doing: "listing the prefix",
+        operation: "listing the prefix",
         error,
     })?;
     let files = names.iter().filter(|name| !name.starts_with('.') && name.ends_with(".tsl"));
@@ -85,7 +85,7 @@ pub(super) fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     files.retain(|path| !path.is_dir());
     if files.is_empty() {
         let error = io::Error::new(io::ErrorKind::NotFound, "no file matches this pattern");
-        return Err(DataError::Io { path: pattern.to_path_buf(), doing: "looking for files", error });
+        return Err(DataError::Io { path: pattern.to_path_buf(), operation: "looking for files", error });
     }
     files.sort_unstable(); // by components, byte by byte
     Ok(files)
@@ -94,9 +94,9 @@ pub(super) fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
 /// Returns the version that these files are.
 pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
     let mut found: Option<(Version, u64)> = None;
-    let facts = files.chunks(TOGETHER).flat_map(|files| {
-        let begun: Vec<_> = files.iter().map(|path| (path, io.opener.begin(path, None))).collect();
-        begun.into_iter().map(|(path, begun)| facts(path, io, begun))
+    let facts = files.chunks(MAX_PENDING_OPENS).flat_map(|files| {
+        let pending: Vec<_> = files.iter().map(|path| (path, io.opener.begin(path, None))).collect();
+        pending.into_iter().map(|(path, pending)| facts(path, io, pending))
     });
     for (path, facts) in files.iter().zip(facts) {
         let FileFacts { samples, raw_bytes, schema, listed } = facts?;
@@ -111,23 +111,23 @@ pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
     }
     let (mut version, raw_bytes) =
         found.ok_or_else(|| DataError::BadArgument("there are no tensilo files (*.tsl)".to_owned()))?;
-    version.order = RunsAndWindows::for_samples_of(raw_bytes / version.samples.max(1));
+    version.order = WindowSizes::for_sample_bytes(raw_bytes / version.samples.max(1));
     version.dataset_id = dataset_id(content_ids(&version.groups));
     Ok(version)
 }
 
 /// Returns the facts of a file, whose path is its name.
-fn facts(path: &Path, io: &IoChoice, begun: Option<Opening>) -> Result<FileFacts> {
+fn facts(path: &Path, io: &IoChoice, pending: Option<PendingReader>) -> Result<FileFacts> {
     let name = path.to_str().ok_or_else(|| {
         let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
         DataError::BadArgument(message)
     })?;
-    FileFacts::with_id(&io.opener, path, name, begun).map(|(facts, _)| facts)
+    FileFacts::with_id(&io.opener, path, name, pending).map(|(facts, _)| facts)
 }
 
 /// Returns a version without files that has the columns of this schema.
 fn first(schema: &tensilo::Schema) -> Version {
-    let columns = (0..).zip(&schema.columns).map(|(id, column)| IdentifiedColumn { id, schema: column.clone() });
+    let columns = (0..).zip(&schema.columns).map(|(id, column)| DatasetColumn { id, schema: column.clone() });
     let columns: Vec<_> = columns.collect();
     let layout: Layout = columns.iter().map(|column| (column.schema.name.clone(), column.id)).collect();
     Version {
@@ -147,11 +147,11 @@ fn check_schema(path: &Path, schema: &tensilo::Schema, version: &Version) -> Res
     if schema.columns.len() != version.columns.len() {
         return Err(differs(format!("{} columns instead of {}", schema.columns.len(), version.columns.len())));
     }
-    for due in &version.columns {
-        let name = &due.schema.name;
+    for expected in &version.columns {
+        let name = &expected.schema.name;
         let found = schema.columns.iter().find(|column| column.name == *name);
         let found = found.ok_or_else(|| differs(format!("there is no column {name:?}")))?;
-        check_column(found, &due.schema).map_err(|broken| differs(broken.message))?;
+        check_column(found, &expected.schema).map_err(|violation| differs(violation.message))?;
     }
     Ok(())
 }

@@ -74,17 +74,17 @@ pub(crate) struct IoChoice {
 #[derive(Clone)]
 pub(crate) struct Opener {
     open: Arc<OpenFile>,
-    begin: Option<Arc<BeginOpening>>,
+    begin: Option<Arc<BeginOpen>>,
 }
 
 type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
 
 /// Begins to open a file, given the range from its footer to its end, if that is known.
-type BeginOpening = dyn Fn(&Path, Option<Range<u64>>) -> Opening + Send + Sync;
+type BeginOpen = dyn Fn(&Path, Option<Range<u64>>) -> PendingReader + Send + Sync;
 
 /// The opening of a file that was begun: waits, and returns the reader. If it is dropped, nothing
 /// more is asked for.
-pub(crate) type Opening = Box<dyn FnOnce(OpenOptions) -> tensilo::Result<Reader> + Send>;
+pub(crate) type PendingReader = Box<dyn FnOnce(OpenOptions) -> tensilo::Result<Reader> + Send>;
 
 impl fmt::Debug for Opener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -99,10 +99,10 @@ impl Opener {
 
     /// Returns an opener of files that take a round trip to open.
     #[cfg(feature = "object")]
-    pub(crate) fn remote(begin: impl Fn(&Path, Option<Range<u64>>) -> Opening + Send + Sync + 'static) -> Self {
+    pub(crate) fn remote(begin: impl Fn(&Path, Option<Range<u64>>) -> PendingReader + Send + Sync + 'static) -> Self {
         let begin = Arc::new(begin);
         let open = begin.clone();
-        let end_of = |options: &OpenOptions| options.told_first_bytes().map(|bytes| bytes..bytes);
+        let end_of = |options: &OpenOptions| options.explicit_first_bytes().map(|bytes| bytes..bytes);
         let open = move |path: &Path, options: OpenOptions| open(path, end_of(&options))(options);
         Self { open: Arc::new(open), begin: Some(begin) }
     }
@@ -112,20 +112,20 @@ impl Opener {
     }
 
     /// Opens a file, unless that was begun.
-    pub(crate) fn open_begun(
+    pub(crate) fn open_pending(
         &self,
         path: &Path,
         options: OpenOptions,
-        begun: Option<Opening>,
+        pending: Option<PendingReader>,
     ) -> tensilo::Result<Reader> {
-        match begun {
+        match pending {
             Some(opening) => opening(options),
             None => self.open(path, options),
         }
     }
 
     /// Begins to open a file, and returns at once; `None` if opening takes no round trip.
-    pub(crate) fn begin(&self, path: &Path, end: Option<Range<u64>>) -> Option<Opening> {
+    pub(crate) fn begin(&self, path: &Path, end: Option<Range<u64>>) -> Option<PendingReader> {
         self.begin.as_ref().map(|begin| begin(path, end))
     }
 }
@@ -141,7 +141,7 @@ impl IoChoice {
     }
 
     /// Returns the same choice, made by the library for this reason.
-    pub(crate) fn chosen_as(self, why: &'static str) -> Self {
+    pub(crate) fn with_reason(self, why: &'static str) -> Self {
         Self { chosen: Some(why), ..self }
     }
 
@@ -169,12 +169,12 @@ impl IoChoice {
     /// Chooses how to read files at a path.
     pub(crate) fn choose(path: &Path) -> Self {
         if is_of(&IN_MEMORY, path) {
-            return Self::pread().chosen_as("the file system is in memory");
+            return Self::pread().with_reason("the file system is in memory");
         }
         if UringFile::unavailable().is_some() {
-            return Self::pread().chosen_as("this system has no io_uring, or forbids it");
+            return Self::pread().with_reason("this system has no io_uring, or forbids it");
         }
-        Self::io_uring().chosen_as("it reads all ranges of a batch at the same time")
+        Self::io_uring().with_reason("it reads all ranges of a batch at the same time")
     }
 
     /// Returns whether files at a path that have so many bytes in all stay in the page cache.
@@ -196,7 +196,7 @@ impl IoChoice {
             options.open(file?)
         };
         let why = "samples are shuffled, and the page cache would keep little of files larger than half of the memory";
-        Some(Self::explicit(Io::Direct, Opener::new(open)).chosen_as(why))
+        Some(Self::explicit(Io::Direct, Opener::new(open)).with_reason(why))
     }
 }
 
@@ -204,7 +204,7 @@ impl IoChoice {
 impl IoChoice {
     /// Chooses how to read files at a path.
     pub(crate) fn choose(_: &Path) -> Self {
-        Self::pread().chosen_as("this build has no io_uring")
+        Self::pread().with_reason("this build has no io_uring")
     }
 
     /// Returns whether files at a path that have so many bytes in all stay in the page cache.
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!(chosen.kind, Io::IoUring);
         let shuffled = |choice: &IoChoice, bytes| choice.for_shuffled(here, || bytes).map(|choice| choice.kind);
         assert_eq!(shuffled(&chosen, 1), None);
-        let due = if is_on_network(here) { None } else { Some(Io::Direct) };
-        assert_eq!(shuffled(&chosen, u64::MAX), due);
+        let expected = if is_on_network(here) { None } else { Some(Io::Direct) };
+        assert_eq!(shuffled(&chosen, u64::MAX), expected);
         assert_eq!(shuffled(&IoChoice::io_uring(), u64::MAX), None, "asked for");
     }
 

@@ -23,7 +23,7 @@ const SECTOR: u64 = 4096;
 /// The alignment of memory for direct reads.
 const ALIGNMENT: usize = 4096;
 /// Longer ranges are read by position.
-const LONGEST: u64 = 1 << 30;
+const MAX_RANGE_BYTES: u64 = 1 << 30;
 /// The bytes that are read at a time at most, unless one range is longer.
 const WAVE_BYTES: usize = 8 << 20;
 
@@ -57,8 +57,8 @@ impl UringFile {
         let same = format!("/proc/self/fd/{}", positioned.as_fd().as_raw_fd());
         let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(same);
-        let doing = "opening the file for direct I/O";
-        let direct = opened.map_err(|error| tensilo::Error::io(doing, error).with_path(path))?;
+        let operation = "opening the file for direct I/O";
+        let direct = opened.map_err(|error| tensilo::Error::io(operation, error).with_path(path))?;
         Ok(Self { positioned, direct: Some(direct) })
     }
 
@@ -68,7 +68,7 @@ impl UringFile {
     }
 
     /// Returns the bytes of the file that are read for a range.
-    fn widened(&self, range: &Range<u64>) -> Range<u64> {
+    fn aligned_range(&self, range: &Range<u64>) -> Range<u64> {
         match self.direct {
             None => range.clone(),
             Some(_) => {
@@ -82,7 +82,7 @@ impl UringFile {
     fn wave(&self, ranges: &[Range<u64>]) -> usize {
         let mut bytes = 0_usize;
         let fits = |range: &&Range<u64>| {
-            bytes = bytes.saturating_add(range_length(&self.widened(range)));
+            bytes = bytes.saturating_add(range_length(&self.aligned_range(range)));
             bytes <= WAVE_BYTES
         };
         ranges.iter().take_while(fits).count().max(1)
@@ -91,23 +91,23 @@ impl UringFile {
     /// Reads ranges to memory of the thread, and copies them to `out`. The kernel must not write to
     /// borrowed memory, since the ring leaks the memory if it cannot wait for its reads. Besides,
     /// direct reads are longer than their ranges.
-    fn read_wave(&self, thread: Running<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
-        let Running { ring, memory } = thread;
+    fn read_wave(&self, thread: RingRef<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
+        let RingRef { ring, memory } = thread;
         let (mut end, mut rest) = (0_usize, out);
         let mut reads = Vec::with_capacity(ranges.len());
         let mut destinations = Vec::with_capacity(ranges.len());
         for range in ranges {
-            let widened = self.widened(range);
+            let aligned_range = self.aligned_range(range);
             // memory is aligned, and direct reads are whole sectors
-            let place = end..end.saturating_add(range_length(&widened));
-            end = place.end;
-            reads.push(ReadAt { offset: widened.start, place });
+            let buffer_range = end..end.saturating_add(range_length(&aligned_range));
+            end = buffer_range.end;
+            reads.push(ReadAt { offset: aligned_range.start, buffer_range });
             destinations.push(rest.split_off_mut(..range_length(range)).unwrap_or(&mut []));
         }
         let mut failed: Option<RangeError> = None;
         let mut taken = memory.take().unwrap_or_else(|| Box::new(AlignedMemory::default()));
         taken.reserve(0, end).map_err(|_| RangeError { range: 0, error: io::ErrorKind::OutOfMemory.into() })?;
-        let (given_back, result) = ring.read(self.read_from(), &reads, taken, &mut |number, result| {
+        let (returned, result) = ring.read(self.ring_file(), &reads, taken, &mut |number, result| {
             let (Some(range), Some(read), Some(to)) =
                 (ranges.get(number), reads.get(number), destinations.get_mut(number))
             else {
@@ -129,13 +129,13 @@ impl UringFile {
                 failed = Some(RangeError { range: number, error });
             }
         });
-        *memory = given_back;
+        *memory = returned;
         result.map_err(|error| RangeError { range: 0, error })?;
         failed.map_or(Ok(()), Err)
     }
 
     /// Returns the file that the ring reads.
-    fn read_from(&self) -> BorrowedFd<'_> {
+    fn ring_file(&self) -> BorrowedFd<'_> {
         self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd)
     }
 
@@ -146,18 +146,19 @@ impl UringFile {
         ranges: &[Range<u64>],
         memory: Box<dyn ReadMemory>,
     ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
-        let (mut end, mut reads, mut places) = (0_usize, Vec::new(), Vec::new());
+        let (mut end, mut reads, mut buffer_ranges) = (0_usize, Vec::new(), Vec::new());
         for range in ranges {
-            let place = end..end.saturating_add(range_length(range));
-            end = place.end;
+            let buffer_range = end..end.saturating_add(range_length(range));
+            end = buffer_range.end;
             // a direct read of the last range extends beyond the end of the file
-            let read = end..end.saturating_add(range_length(&self.widened(range)).saturating_sub(place.len()));
-            reads.push(ReadAt { offset: range.start, place: place.start..read.end });
-            places.push(place);
+            let read =
+                end..end.saturating_add(range_length(&self.aligned_range(range)).saturating_sub(buffer_range.len()));
+            reads.push(ReadAt { offset: range.start, buffer_range: buffer_range.start..read.end });
+            buffer_ranges.push(buffer_range);
         }
         let mut missing = Vec::new();
-        let (memory, result) = ring.read(self.read_from(), &reads, memory, &mut |number, result| {
-            let length = places.get(number).map_or(0, Range::len);
+        let (memory, result) = ring.read(self.ring_file(), &reads, memory, &mut |number, result| {
+            let length = buffer_ranges.get(number).map_or(0, Range::len);
             if result.is_ok_and(|bytes| bytes.len() >= length) {
                 return;
             }
@@ -171,8 +172,8 @@ impl UringFile {
         missing.sort_unstable();
         let all = if result.is_ok() { missing } else { (0..ranges.len()).collect() };
         for number in all {
-            let (Some(range), Some(place)) = (ranges.get(number), places.get(number)) else { continue };
-            let to = memory.bytes_mut().get_mut(place.clone()).ok_or_else(|| io::ErrorKind::InvalidInput.into());
+            let (Some(range), Some(buffer_range)) = (ranges.get(number), buffer_ranges.get(number)) else { continue };
+            let to = memory.bytes_mut().get_mut(buffer_range.clone()).ok_or_else(|| io::ErrorKind::InvalidInput.into());
             if let Err(error) = to.and_then(|to| self.positioned.read_exact_at(range.start, to)) {
                 return (Some(memory), Err(RangeError { range: number, error }));
             }
@@ -197,7 +198,7 @@ impl Source for UringFile {
     }
 
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
-        if ranges.iter().any(|range| range.end.saturating_sub(range.start) > LONGEST) {
+        if ranges.iter().any(|range| range.end.saturating_sub(range.start) > MAX_RANGE_BYTES) {
             return self.positioned.read_ranges(ranges, out);
         }
         let done = with_ring(|mut thread| {
@@ -206,7 +207,7 @@ impl Source for UringFile {
                 let wave = left.get(..self.wave(left)).unwrap_or(left);
                 let bytes = wave.iter().map(range_length).fold(0, usize::saturating_add);
                 let to = rest.split_off_mut(..bytes).ok_or_else(|| too_short(first))?;
-                self.read_wave(thread.again(), wave, to)
+                self.read_wave(thread.reborrow(), wave, to)
                     .map_err(|error| RangeError { range: first.saturating_add(error.range), ..error })?;
                 first = first.saturating_add(wave.len());
             }
@@ -229,9 +230,9 @@ impl Source for UringFile {
         memory: Box<dyn ReadMemory>,
     ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
         let is_aligned = self.direct.is_none() || memory.bytes().as_ptr().addr().is_multiple_of(ALIGNMENT);
-        let is_short = ranges.iter().all(|range| range.end.saturating_sub(range.start) <= LONGEST);
+        let is_short = ranges.iter().all(|range| range.end.saturating_sub(range.start) <= MAX_RANGE_BYTES);
         let mut memory = Some(memory);
-        let read = |thread: Running<'_>| Some(self.read_aligned(thread.ring, ranges, memory.take()?));
+        let read = |thread: RingRef<'_>| Some(self.read_aligned(thread.ring, ranges, memory.take()?));
         let done = if is_aligned && is_short { with_ring(read).flatten() } else { None };
         match (done, memory) {
             (Some(done), _) => done,
@@ -265,55 +266,55 @@ struct ThreadRing {
     /// Memory for reads, for reuse.
     memory: Option<Box<dyn ReadMemory>>,
     /// The kernel has no io_uring, or forbids it.
-    is_refused: bool,
+    is_unsupported: bool,
 }
 
 /// The ring of a thread, and its memory.
-struct Running<'t> {
+struct RingRef<'t> {
     ring: &'t mut Ring,
     memory: &'t mut Option<Box<dyn ReadMemory>>,
 }
 
-impl Running<'_> {
-    fn again(&mut self) -> Running<'_> {
-        Running { ring: self.ring, memory: self.memory }
+impl RingRef<'_> {
+    fn reborrow(&mut self) -> RingRef<'_> {
+        RingRef { ring: self.ring, memory: self.memory }
     }
 }
 
 impl Drop for ThreadRing {
     fn drop(&mut self) {
-        self.forget_of_parent();
+        self.forget_parent_ring();
     }
 }
 
 impl ThreadRing {
     /// Forgets a ring of the process that this one was forked from: its memory is not here.
-    fn forget_of_parent(&mut self) {
+    fn forget_parent_ring(&mut self) {
         if self.process != process::id() {
             std::mem::forget((self.ring.take(), self.memory.take()));
         }
     }
 
     /// Returns the ring, made anew if there is none; `None` if there is no io_uring.
-    fn get(&mut self) -> Option<Running<'_>> {
-        self.forget_of_parent();
+    fn get(&mut self) -> Option<RingRef<'_>> {
+        self.forget_parent_ring();
         if self.ring.as_ref().is_some_and(|ring| ring.is_broken()) {
             // the kernel may still write to what it has
             std::mem::forget(self.ring.take());
-            self.is_refused = true;
+            self.is_unsupported = true;
         }
-        if self.ring.is_none() && !self.is_refused {
+        if self.ring.is_none() && !self.is_unsupported {
             self.process = process::id();
             self.ring = Ring::new(DEPTH).ok().map(Box::new);
-            self.is_refused = self.ring.is_none();
+            self.is_unsupported = self.ring.is_none();
         }
         let Self { ring, memory, .. } = self;
-        ring.as_deref_mut().map(|ring| Running { ring, memory })
+        ring.as_deref_mut().map(|ring| RingRef { ring, memory })
     }
 }
 
 /// Does some work with the ring of this thread; `None` if there is no io_uring.
-fn with_ring<R>(work: impl FnOnce(Running<'_>) -> R) -> Option<R> {
+fn with_ring<R>(work: impl FnOnce(RingRef<'_>) -> R) -> Option<R> {
     thread_local! {
         static RING: RefCell<ThreadRing> = RefCell::default();
     }

@@ -4,31 +4,31 @@
 //! has damaged samples that may be substituted, it reads the samples one at a time to find them,
 //! and then the batch again with others in their positions.
 
-use super::decode::{BatchDecoder, Unread};
+use super::decode::{BatchDecoder, ReadFailure};
 use super::deliver::batch::{Batch, BatchColumn};
-use super::deliver::queue::Permits;
+use super::deliver::queue::Semaphore;
 #[cfg(feature = "cuda")]
 use super::device::blocks::BatchBlocks;
 #[cfg(feature = "cuda")]
 use super::device::collect::collect;
-use super::fetch::{Announced, fetch};
+use super::fetch::{RunPrefetcher, fetch};
 use super::metrics::{Count, Counters};
-use super::plan::parts::Parts;
 use super::plan::schedule::Schedule;
+use super::plan::segments::Segments;
 use super::setup::{OnDamage, Setup};
 use super::transform;
 use crate::error::{DataError, Result};
-use crate::order::{ATTEMPTS, Receipt, substitute};
+use crate::order::{MAX_SUBSTITUTE_ATTEMPTS, Receipt, substitute};
 use std::sync::Arc;
 
 /// Reads batches, in memory that is reused.
 pub(super) struct BatchReader {
     setup: Arc<Setup>,
     pub(super) schedule: Schedule,
-    permits: Arc<Permits>,
+    permits: Arc<Semaphore>,
     pub(super) counters: Arc<Counters>,
-    announced: Arc<Announced>,
-    parts: Parts,
+    prefetcher: Arc<RunPrefetcher>,
+    segments: Segments,
     decoder: BatchDecoder,
     /// What a GPU decodes of the samples that were read last.
     #[cfg(feature = "cuda")]
@@ -39,9 +39,9 @@ pub(super) struct BatchReader {
 pub(super) struct Shared {
     setup: Arc<Setup>,
     schedule: Schedule,
-    permits: Arc<Permits>,
+    permits: Arc<Semaphore>,
     counters: Arc<Counters>,
-    announced: Arc<Announced>,
+    prefetcher: Arc<RunPrefetcher>,
 }
 
 impl Shared {
@@ -50,23 +50,23 @@ impl Shared {
         Self {
             setup: setup.clone(),
             schedule,
-            permits: Arc::new(Permits::new(setup.threads.decode_threads)),
+            permits: Arc::new(Semaphore::new(setup.threads.decode_threads)),
             counters: counters.clone(),
-            announced: Arc::new(Announced::new(setup, &schedule, first)),
+            prefetcher: Arc::new(RunPrefetcher::new(setup, &schedule, first)),
         }
     }
 }
 
 impl BatchReader {
     pub(super) fn new(shared: &Shared) -> Self {
-        let Shared { setup, schedule, permits, counters, announced } = shared;
+        let Shared { setup, schedule, permits, counters, prefetcher } = shared;
         Self {
             setup: setup.clone(),
             schedule: *schedule,
             permits: permits.clone(),
             counters: counters.clone(),
-            announced: announced.clone(),
-            parts: Parts::default(),
+            prefetcher: prefetcher.clone(),
+            segments: Segments::default(),
             decoder: BatchDecoder::new(setup.columns.columns.len()),
             #[cfg(feature = "cuda")]
             blocks: None,
@@ -75,22 +75,22 @@ impl BatchReader {
 
     /// Reads the batch of a step.
     pub(super) fn read(&mut self, step: u64) -> Result<Batch> {
-        let place = self.schedule.place(step);
+        let start = self.schedule.start(step);
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());
-        self.schedule.samples(place, &mut samples)?;
-        let Self { announced, setup, schedule, counters, .. } = self;
-        counters.time(Count::Fetching, || announced.advance(setup, schedule, place, &samples));
+        self.schedule.samples(start, &mut samples)?;
+        let Self { prefetcher, setup, schedule, counters, .. } = self;
+        counters.time(Count::Fetching, || prefetcher.advance(setup, schedule, start, &samples));
         let mut columns = self.columns();
-        match self.fill(&samples, place.epoch, &mut columns) {
+        match self.fill(&samples, start.epoch, &mut columns) {
             Ok(()) => {}
-            Err(unread) if unread.is_damage() && self.setup.on_damage == OnDamage::Substitute => {
-                substituted = self.substitute(&mut samples, place.epoch, &mut columns)?;
-                self.fill(&samples, place.epoch, &mut columns).map_err(Unread::into_error)?;
+            Err(failure) if failure.is_damage() && self.setup.on_damage == OnDamage::Substitute => {
+                substituted = self.substitute(&mut samples, start.epoch, &mut columns)?;
+                self.fill(&samples, start.epoch, &mut columns).map_err(ReadFailure::into_error)?;
             }
-            Err(unread) => return Err(unread.into_error()),
+            Err(failure) => return Err(failure.into_error()),
         }
-        let mut batch = self.batch(samples, columns, place.epoch);
-        (batch.position, batch.substituted) = (place.position, substituted);
+        let mut batch = self.batch(samples, columns, start.epoch);
+        (batch.position, batch.substituted) = (start.position, substituted);
         self.map(&mut batch)?;
         Ok(batch)
     }
@@ -132,9 +132,9 @@ impl BatchReader {
         samples: &[u64],
         epoch: u64,
         columns: &mut [BatchColumn],
-    ) -> std::result::Result<(), Unread> {
+    ) -> std::result::Result<(), ReadFailure> {
         let filled = self.fill_columns(samples, epoch, columns);
-        self.parts.release();
+        self.segments.release();
         filled
     }
 
@@ -143,19 +143,19 @@ impl BatchReader {
         samples: &[u64],
         epoch: u64,
         columns: &mut [BatchColumn],
-    ) -> std::result::Result<(), Unread> {
-        let Self { setup, parts, decoder, permits, counters, .. } = self;
-        counters.time(Count::Planning, || parts.find(setup, samples, epoch)).map_err(Unread::Fatal)?;
-        counters.time(Count::Planning, || parts.plan(setup)).map_err(Unread::Failed)?;
+    ) -> std::result::Result<(), ReadFailure> {
+        let Self { setup, segments, decoder, permits, counters, .. } = self;
+        counters.time(Count::Planning, || segments.find(setup, samples, epoch)).map_err(ReadFailure::Fatal)?;
+        counters.time(Count::Planning, || segments.plan(setup)).map_err(ReadFailure::Failed)?;
         #[cfg(feature = "cuda")]
         if let Some(device) = &setup.device {
-            parts.all_mut().iter_mut().for_each(|part| device.give_memory(&part.plan, &mut part.bytes));
+            segments.all_mut().iter_mut().for_each(|segment| device.give_memory(&segment.plan, &mut segment.bytes));
         }
-        counters.time(Count::Fetching, || fetch(parts, setup)).map_err(Unread::Failed)?;
-        counters.add(Count::ReadBytes, parts.iter().map(|part| part.plan.fetched_bytes()).sum());
+        counters.time(Count::Fetching, || fetch(segments, setup)).map_err(ReadFailure::Failed)?;
+        counters.add(Count::ReadBytes, segments.iter().map(|segment| segment.plan.fetched_bytes()).sum());
         #[cfg(feature = "cuda")]
         if let Some(device) = &setup.device {
-            let collect = || collect(decoder, setup, device, parts, samples.len(), columns);
+            let collect = || collect(decoder, setup, device, segments, samples.len(), columns);
             let blocks = permits.run(|| counters.time(Count::Decoding, collect))?;
             // a probe for damaged samples has filled the batch before
             if let Some(BatchBlocks { list, device, .. }) = self.blocks.replace(blocks) {
@@ -163,17 +163,17 @@ impl BatchReader {
             }
             return Ok(());
         }
-        permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, parts, samples.len(), columns)))
+        permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, segments, samples.len(), columns)))
     }
 
     /// Replaces the samples that are damaged, and returns their places in the batch. `scratch` is
     /// used to read them, one at a time.
     fn substitute(&mut self, samples: &mut [u64], epoch: u64, scratch: &mut [BatchColumn]) -> Result<Vec<usize>> {
         let mut substituted = Vec::new();
-        for (place, sample) in samples.iter_mut().enumerate() {
+        for (position, sample) in samples.iter_mut().enumerate() {
             if !self.is_intact(*sample, epoch, scratch)? {
                 *sample = self.find_substitute(*sample, epoch, scratch)?;
-                substituted.push(place);
+                substituted.push(position);
             }
         }
         self.counters.add(Count::Substitutes, substituted.len() as u64); // exact
@@ -181,7 +181,7 @@ impl BatchReader {
     }
 
     fn find_substitute(&mut self, sample: u64, epoch: u64, scratch: &mut [BatchColumn]) -> Result<u64> {
-        for attempt in 0..ATTEMPTS {
+        for attempt in 0..MAX_SUBSTITUTE_ATTEMPTS {
             let candidate = substitute(self.schedule.n(), self.schedule.seed(), epoch, sample, attempt);
             if let Some(candidate) = candidate
                 && self.is_intact(candidate, epoch, scratch)?
@@ -190,7 +190,7 @@ impl BatchReader {
             }
         }
         // the error of the sample itself says what is damaged
-        let read = self.fill(&[sample], epoch, scratch).map_err(Unread::into_error);
+        let read = self.fill(&[sample], epoch, scratch).map_err(ReadFailure::into_error);
         Err(read.err().unwrap_or_else(|| {
             DataError::Internal(format!("sample {sample} of the view was damaged, and now it is not"))
         }))
@@ -199,8 +199,8 @@ impl BatchReader {
     fn is_intact(&mut self, sample: u64, epoch: u64, scratch: &mut [BatchColumn]) -> Result<bool> {
         match self.fill(&[sample], epoch, scratch) {
             Ok(()) => Ok(true),
-            Err(unread) if unread.is_damage() => Ok(false),
-            Err(unread) => Err(unread.into_error()),
+            Err(failure) if failure.is_damage() => Ok(false),
+            Err(failure) => Err(failure.into_error()),
         }
     }
 }

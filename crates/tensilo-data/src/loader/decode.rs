@@ -5,27 +5,27 @@
 //! by file and joined in the order of the batch. Casts and padding follow column by column, while
 //! the values are in a cache of the processor.
 //!
-//! Samples that could not be decoded, or read before, are [`Unread`], with the reason: only damage
+//! Samples that could not be decoded, or read before, are [`ReadFailure`], with the reason: only damage
 //! can be substituted.
 
 use super::deliver::batch::{BatchColumn, Values};
-use super::deliver::memory::{BatchAllocator, BatchMemory, PageAligned, too_large};
-use super::plan::columns::ChosenColumn;
-use super::plan::parts::Parts;
+use super::deliver::memory::{AlignedBuffer, BatchAllocator, BatchMemory, too_large};
+use super::plan::columns::ColumnSpec;
+use super::plan::segments::Segments;
 use super::setup::Setup;
 use crate::error::{DataError, Result};
 use tensilo::stages::Decoder;
 use tensilo::{ColumnBuffer, ErrorKind};
 
 /// The reason why samples were not read.
-pub(super) enum Unread {
+pub(super) enum ReadFailure {
     /// The job cannot go on.
     Fatal(DataError),
     /// Reading a file failed that was found and opened.
     Failed(DataError),
 }
 
-impl Unread {
+impl ReadFailure {
     /// Returns whether the bytes of a sample are damaged.
     pub(super) fn is_damage(&self) -> bool {
         matches!(self, Self::Failed(DataError::File(error)) if error.kind() == ErrorKind::Corrupt)
@@ -45,7 +45,7 @@ pub(super) struct BatchDecoder {
     /// For each column, the positions of null samples.
     nulls: Vec<Vec<usize>>,
     /// Elements that are yet to be converted or padded.
-    staging: PageAligned,
+    staging: AlignedBuffer,
     /// The length of the batch before, on a GPU.
     #[cfg(feature = "cuda")]
     pub(super) device_bytes: usize,
@@ -56,7 +56,7 @@ impl BatchDecoder {
         Self {
             decoders: (0..column_count).map(|_| Decoder::new()).collect(),
             nulls: vec![Vec::new(); column_count],
-            staging: PageAligned::default(),
+            staging: AlignedBuffer::default(),
             #[cfg(feature = "cuda")]
             device_bytes: usize::MAX,
         }
@@ -66,13 +66,13 @@ impl BatchDecoder {
     pub(super) fn decode(
         &mut self,
         setup: &Setup,
-        parts: &mut Parts,
+        segments: &mut Segments,
         count: usize,
         columns: &mut [BatchColumn],
-    ) -> std::result::Result<(), Unread> {
-        for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
-            column.begin(&chosen.delivered, count);
-            self.decode_column(setup, parts, place, column)?;
+    ) -> std::result::Result<(), ReadFailure> {
+        for (slot, (column, spec)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+            column.begin(&spec.delivered, count);
+            self.decode_column(setup, segments, slot, column)?;
         }
         Ok(())
     }
@@ -81,13 +81,13 @@ impl BatchDecoder {
     pub(super) fn decode_column(
         &mut self,
         setup: &Setup,
-        parts: &mut Parts,
-        place: usize,
+        segments: &mut Segments,
+        slot: usize,
         column: &mut BatchColumn,
-    ) -> std::result::Result<(), Unread> {
-        match setup.columns.columns.get(place).and_then(|chosen| chosen.fixed_bytes) {
-            Some(sample_bytes) => self.fixed(setup, parts, place, sample_bytes, column),
-            None => self.ragged(setup, parts, place, column),
+    ) -> std::result::Result<(), ReadFailure> {
+        match setup.columns.columns.get(slot).and_then(|spec| spec.fixed_bytes) {
+            Some(sample_bytes) => self.fixed(setup, segments, slot, sample_bytes, column),
+            None => self.ragged(setup, segments, slot, column),
         }
     }
 
@@ -95,34 +95,34 @@ impl BatchDecoder {
     fn fixed(
         &mut self,
         setup: &Setup,
-        parts: &Parts,
-        place: usize,
+        segments: &Segments,
+        slot: usize,
         sample_bytes: usize,
         column: &mut BatchColumn,
-    ) -> std::result::Result<(), Unread> {
+    ) -> std::result::Result<(), ReadFailure> {
         let Self { decoders, nulls, staging, .. } = self;
-        let (Some(decoder), Some(nulls)) = (decoders.get_mut(place), nulls.get_mut(place)) else { return Ok(()) };
-        let Some(chosen) = setup.columns.columns.get(place) else { return Ok(()) };
+        let (Some(decoder), Some(nulls)) = (decoders.get_mut(slot), nulls.get_mut(slot)) else { return Ok(()) };
+        let Some(spec) = setup.columns.columns.get(slot) else { return Ok(()) };
         nulls.clear();
         let count = column.sample_count;
-        let stored_bytes = count.checked_mul(sample_bytes).ok_or_else(|| Unread::Fatal(too_large(usize::MAX)))?;
-        let elements = stored_bytes / chosen.stored.dtype.element_bytes(); // at least 1
-        let delivered = elements.saturating_mul(chosen.delivered.dtype.element_bytes());
-        let room = column.room(delivered, setup.allocator.as_deref()).map_err(Unread::Fatal)?;
-        let out = match chosen.conversion {
+        let stored_bytes = count.checked_mul(sample_bytes).ok_or_else(|| ReadFailure::Fatal(too_large(usize::MAX)))?;
+        let elements = stored_bytes / spec.stored.dtype.element_bytes(); // at least 1
+        let delivered = elements.saturating_mul(spec.delivered.dtype.element_bytes());
+        let room = column.room(delivered, setup.allocator.as_deref()).map_err(ReadFailure::Fatal)?;
+        let out = match spec.conversion {
             Some(_) => {
-                staging.resize(stored_bytes).map_err(Unread::Fatal)?;
+                staging.resize(stored_bytes).map_err(ReadFailure::Fatal)?;
                 staging.bytes_mut()
             }
             None => room,
         };
-        for part in parts.iter() {
-            let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
-            setup.check_interrupt().map_err(Unread::Fatal)?;
-            let decoded = decoder.scatter(&part.plan, &part.bytes, number, &part.positions, out, nulls);
-            decoded.map_err(|error| Unread::Failed(error.into()))?;
+        for segment in segments.iter() {
+            let Some(number) = segment.slots.iter().position(|found| *found == slot) else { continue };
+            setup.check_interrupt().map_err(ReadFailure::Fatal)?;
+            let decoded = decoder.scatter(&segment.plan, &segment.bytes, number, &segment.positions, out, nulls);
+            decoded.map_err(|error| ReadFailure::Failed(error.into()))?;
         }
-        for (_, positions) in parts.absent.iter().filter(|(absent, _)| *absent == place) {
+        for (_, positions) in segments.absent.iter().filter(|(absent, _)| *absent == slot) {
             for &position in positions {
                 let start = position.saturating_mul(sample_bytes);
                 let sample = out.get_mut(start..).and_then(|rest| rest.get_mut(..sample_bytes));
@@ -130,11 +130,11 @@ impl BatchDecoder {
                 nulls.push(position);
             }
         }
-        if let Some(conversion) = &chosen.conversion {
-            conversion.run(staging.bytes(), column.room_made()).map_err(Unread::Fatal)?;
+        if let Some(conversion) = &spec.conversion {
+            conversion.run(staging.bytes(), column.current_room()).map_err(ReadFailure::Fatal)?;
         }
         column.set_nulls(nulls);
-        let extents = chosen.stored.shape.extents().iter().map(|extent| match extent {
+        let extents = spec.stored.shape.extents().iter().map(|extent| match extent {
             tensilo::Extent::Fixed(extent) => u64::from(*extent),
             _ => 0, // not so
         });
@@ -149,76 +149,76 @@ impl BatchDecoder {
     fn ragged(
         &mut self,
         setup: &Setup,
-        parts: &mut Parts,
-        place: usize,
+        segments: &mut Segments,
+        slot: usize,
         column: &mut BatchColumn,
-    ) -> std::result::Result<(), Unread> {
+    ) -> std::result::Result<(), ReadFailure> {
         let Self { decoders, staging, .. } = self;
-        let (Some(decoder), Some(chosen)) = (decoders.get_mut(place), setup.columns.columns.get(place)) else {
+        let (Some(decoder), Some(spec)) = (decoders.get_mut(slot), setup.columns.columns.get(slot)) else {
             return Ok(());
         };
-        for part in parts.all_mut().iter_mut() {
-            let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
-            let Some(buffer) = part.buffers.get_mut(number) else { continue };
-            setup.check_interrupt().map_err(Unread::Fatal)?;
-            let decoded = decoder.decode_column(&part.plan, &part.bytes, number, buffer);
-            decoded.map_err(|error| Unread::Failed(error.into()))?;
+        for segment in segments.all_mut().iter_mut() {
+            let Some(number) = segment.slots.iter().position(|found| *found == slot) else { continue };
+            let Some(buffer) = segment.buffers.get_mut(number) else { continue };
+            setup.check_interrupt().map_err(ReadFailure::Fatal)?;
+            let decoded = decoder.decode_column(&segment.plan, &segment.bytes, number, buffer);
+            decoded.map_err(|error| ReadFailure::Failed(error.into()))?;
         }
-        join(parts, place, chosen, column).map_err(Unread::Fatal)?;
-        deliver(chosen, column, staging, setup.allocator.as_deref()).map_err(Unread::Fatal)
+        join(segments, slot, spec, column).map_err(ReadFailure::Fatal)?;
+        deliver(spec, column, staging, setup.allocator.as_deref()).map_err(ReadFailure::Fatal)
     }
 }
 
 /// Puts the samples of a ragged or nested column into one buffer, in the order of the batch.
-pub(super) fn join(parts: &mut Parts, place: usize, chosen: &ChosenColumn, column: &mut BatchColumn) -> Result<()> {
+pub(super) fn join(segments: &mut Segments, slot: usize, spec: &ColumnSpec, column: &mut BatchColumn) -> Result<()> {
     let count = column.sample_count;
-    if let Some(buffer) = parts.all_mut().iter_mut().find_map(|part| {
-        let is_whole = part.positions.len() == count && part.positions.iter().copied().eq(0..count);
-        let number = part.places.iter().position(|found| *found == place).filter(|_| is_whole)?;
-        part.buffers.get_mut(number)
+    if let Some(buffer) = segments.all_mut().iter_mut().find_map(|segment| {
+        let is_whole = segment.positions.len() == count && segment.positions.iter().copied().eq(0..count);
+        let number = segment.slots.iter().position(|found| *found == slot).filter(|_| is_whole)?;
+        segment.buffers.get_mut(number)
     }) {
         std::mem::swap(buffer, &mut column.buffer);
         return Ok(());
     }
     let mut samples: Vec<Option<(&ColumnBuffer, usize)>> = vec![None; count];
-    for part in parts.iter() {
-        let Some(number) = part.places.iter().position(|found| *found == place) else { continue };
-        let Some(buffer) = part.buffers.get(number) else { continue };
-        for (i, &position) in part.positions.iter().enumerate() {
+    for segment in segments.iter() {
+        let Some(number) = segment.slots.iter().position(|found| *found == slot) else { continue };
+        let Some(buffer) = segment.buffers.get(number) else { continue };
+        for (i, &position) in segment.positions.iter().enumerate() {
             if let Some(sample) = samples.get_mut(position) {
                 *sample = Some((buffer, i));
             }
         }
     }
-    Ok(column.buffer.join(&chosen.stored, samples)?)
+    Ok(column.buffer.join(&spec.stored, samples)?)
 }
 
 /// Converts, pads and copies the samples of a buffer, as far as that was asked for.
 fn deliver(
-    chosen: &ChosenColumn,
+    spec: &ColumnSpec,
     column: &mut BatchColumn,
-    staging: &mut PageAligned,
+    staging: &mut AlignedBuffer,
     allocator: Option<&dyn BatchAllocator>,
 ) -> Result<()> {
     column.tensor = None;
     let buffer = std::mem::take(&mut column.buffer);
-    let values = match &chosen.conversion {
+    let values = match &spec.conversion {
         Some(conversion) => {
-            let elements = buffer.bytes().len() / chosen.stored.dtype.element_bytes(); // at least 1
+            let elements = buffer.bytes().len() / spec.stored.dtype.element_bytes(); // at least 1
             staging.resize(elements.saturating_mul(conversion.to.element_bytes()))?;
             conversion.run(buffer.bytes(), staging.bytes_mut())?;
             staging.bytes()
         }
         None => buffer.bytes(),
     };
-    match &chosen.padding {
+    match &spec.padding {
         Some(padding) => {
             let extents = padding.extents(&buffer);
             let room = column.room(padding.byte_count(&extents)?, allocator)?;
             padding.run(&buffer, values, &extents, room)?;
             column.tensor = Some(extents);
         }
-        None if chosen.conversion.is_some() || allocator.is_some() => {
+        None if spec.conversion.is_some() || allocator.is_some() => {
             column.room(values.len(), allocator)?.copy_from_slice(values); // equal lengths
         }
         None => column.values = Values::Buffer,

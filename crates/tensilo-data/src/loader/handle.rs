@@ -5,7 +5,7 @@
 //! [`BatchReader`].
 
 use super::batch_reader::{BatchReader, Shared};
-use super::decode::Unread;
+use super::decode::ReadFailure;
 use super::deliver::batch::Batch;
 use super::deliver::batch_iterator::BatchIterator;
 use super::metrics::Counters;
@@ -28,8 +28,8 @@ pub struct Loader(Arc<Setup>);
 
 impl fmt::Debug for Loader {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Setup { division, rank, mode, seed, .. } = &*self.0;
-        write!(f, "rank {rank} of {division:?}, {mode:?}, seed {seed}")
+        let Setup { division, rank, order, seed, .. } = &*self.0;
+        write!(f, "rank {rank} of {division:?}, {order:?}, seed {seed}")
     }
 }
 
@@ -47,8 +47,8 @@ impl Loader {
 
     /// Returns the batches of epochs, without a pause between one and the next.
     pub fn epochs(&self, epochs: Range<u64>) -> BatchIterator {
-        let setup = self.0.of_this_process();
-        let schedule = Schedule::of_epochs(&setup, epochs);
+        let setup = self.0.for_this_process();
+        let schedule = Schedule::for_epochs(&setup, epochs);
         BatchIterator::new(setup, schedule)
     }
 
@@ -56,14 +56,14 @@ impl Loader {
     /// of ranks may differ from those before. The order is that of the state.
     ///
     /// Fails if the state is of another dataset, view or number of samples, or if the loader was
-    /// told another mode, seed or tail. Cost: that of starting threads, wherever the state is.
+    /// given another order, seed or last_batch. Cost: that of starting threads, wherever the state is.
     pub fn resume(&self, state: &State) -> Result<BatchIterator> {
         self.resume_until(state, state.epoch.saturating_add(1))
     }
 
     /// As [`Loader::resume`], until an epoch, which it does not have.
     pub fn resume_until(&self, state: &State, end: u64) -> Result<BatchIterator> {
-        let setup = self.0.of_this_process();
+        let setup = self.0.for_this_process();
         let schedule = Schedule::resume(&setup, state, end)?;
         Ok(BatchIterator::new(setup, schedule))
     }
@@ -71,7 +71,7 @@ impl Loader {
     /// Returns the state at the begin of an epoch, from which [`Loader::resume`] delivers all of
     /// it.
     pub fn state(&self, epoch: u64) -> State {
-        Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).state(&self.0, 0, Receipt::default())
+        Schedule::for_epochs(&self.0, epoch..epoch.saturating_add(1)).state(&self.0, 0, Receipt::default())
     }
 
     /// Fails if [`Loader::resume`] fails with this state. Starts no thread.
@@ -84,15 +84,15 @@ impl Loader {
     /// their order.
     pub fn samples(&self, epoch: u64, position: u64) -> Result<Vec<u64>> {
         let mut samples = Vec::new();
-        let place = StepStart { epoch, position };
-        Schedule::of_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(place, &mut samples)?;
+        let start = StepStart { epoch, position };
+        Schedule::for_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(start, &mut samples)?;
         Ok(samples)
     }
 
     /// Returns a reader of any samples of the view, for the calling thread.
     pub fn reader(&self) -> SampleReader {
-        let setup = self.0.of_this_process();
-        let schedule = Schedule::of_epochs(&setup, 0..1);
+        let setup = self.0.for_this_process();
+        let schedule = Schedule::for_epochs(&setup, 0..1);
         let counters = Arc::new(Counters::new());
         SampleReader::new(BatchReader::new(&Shared::new(&setup, schedule, 0, &counters)))
     }
@@ -171,7 +171,7 @@ impl SampleReader {
     /// Reads samples of an epoch.
     fn take_of(&mut self, samples: &[u64], epoch: u64) -> Result<Batch> {
         let mut columns = self.0.columns();
-        self.0.fill(samples, epoch, &mut columns).map_err(Unread::into_error)?;
+        self.0.fill(samples, epoch, &mut columns).map_err(ReadFailure::into_error)?;
         let mut batch = self.0.batch(samples.to_vec(), columns, epoch);
         self.0.map(&mut batch)?;
         Ok(batch)

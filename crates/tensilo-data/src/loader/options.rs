@@ -8,14 +8,14 @@ use super::deliver::memory::BatchAllocator;
 #[cfg(feature = "cuda")]
 use super::device::blocks::Device;
 use super::handle::{Loader, SampleReader};
-use super::plan::columns::ChosenColumns;
+use super::plan::columns::ColumnSpecs;
 use super::setup::{Interrupt, OnDamage, ReadAhead, Setup, Threads, check_steps};
 use super::transform::BatchMap;
 use super::transform::padding::Padding;
 #[cfg(feature = "cuda")]
 use crate::error::DataError;
 use crate::error::Result;
-use crate::order::{Division, Mode, Tail};
+use crate::order::{Division, LastBatch, Order};
 use crate::view::View;
 use std::error::Error;
 use std::fmt;
@@ -25,7 +25,7 @@ use tensilo::DType;
 /// The options of a [`Loader`].
 ///
 /// ```
-/// use tensilo_data::{LoaderOptions, Mode, View};
+/// use tensilo_data::{LoaderOptions, Order, View};
 /// # use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("labels.tsl");
@@ -34,7 +34,7 @@ use tensilo::DType;
 /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
 /// # writer.finish()?;
 /// let dataset = tensilo_data::Dataset::open(folder.path())?;
-/// let loader = LoaderOptions::new(256).mode(Mode::Shuffled).seed(1).loader(&View::all(&dataset))?;
+/// let loader = LoaderOptions::new(256).order(Order::Shuffled).seed(1).loader(&View::all(&dataset))?;
 /// for epoch in 0..2 {
 ///     for batch in loader.epoch(epoch) {
 ///         let batch = batch?;
@@ -48,8 +48,8 @@ pub struct LoaderOptions {
     batch: u32,
     rank: u32,
     world: u32,
-    tail: Option<Tail>,
-    mode: Option<Mode>,
+    last_batch: Option<LastBatch>,
+    order: Option<Order>,
     seed: Option<u64>,
     columns: Option<Vec<String>>,
     casts: Vec<(String, DType)>,
@@ -69,22 +69,22 @@ pub struct LoaderOptions {
 
 impl fmt::Debug for LoaderOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batch, rank, world, tail, mode, seed, columns, .. } = self;
-        let shown = (batch, rank, world, tail, mode, seed, columns);
+        let Self { batch, rank, world, last_batch, order, seed, columns, .. } = self;
+        let shown = (batch, rank, world, last_batch, order, seed, columns);
         f.debug_tuple("LoaderOptions").field(&shown).finish_non_exhaustive()
     }
 }
 
 impl LoaderOptions {
     /// Returns the defaults for batches of so many samples: all columns, one rank, seed 0,
-    /// [`Tail::Drop`], and the mode that [`LoaderOptions::mode`] describes.
+    /// [`LastBatch::Drop`], and the order that [`LoaderOptions::order`] describes.
     pub fn new(batch: u32) -> Self {
         Self {
             batch,
             rank: 0,
             world: 1,
-            tail: None,
-            mode: None,
+            last_batch: None,
+            order: None,
             seed: None,
             columns: None,
             casts: Vec::new(),
@@ -110,16 +110,16 @@ impl LoaderOptions {
     }
 
     /// Sets how the last step of an epoch ends.
-    pub fn tail(mut self, tail: Tail) -> Self {
-        self.tail = Some(tail);
+    pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
+        self.last_batch = Some(last_batch);
         self
     }
 
-    /// Sets how samples are shuffled. The default is [`Mode::Windowed`] with the sizes that the
+    /// Sets how samples are shuffled. The default is [`Order::Windowed`] with the sizes that the
     /// manifest of the dataset records, and for a mixture, which is shuffled by itself,
-    /// [`Mode::Sequential`].
-    pub fn mode(mut self, mode: Mode) -> Self {
-        self.mode = Some(mode);
+    /// [`Order::Sequential`].
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = Some(order);
         self
     }
 
@@ -329,11 +329,12 @@ impl LoaderOptions {
     }
 
     fn setup(self, view: &View) -> Result<Setup> {
-        let division = Division::new(self.batch, self.world, self.tail.unwrap_or_default())?;
+        let division = Division::new(self.batch, self.world, self.last_batch.unwrap_or_default())?;
         let columns =
-            ChosenColumns::new(view, self.columns.as_deref(), &self.casts, &self.paddings, self.stored_elements)?;
-        let told = (self.mode, self.seed, self.tail);
-        let mut setup = Setup::new(view.clone(), division, self.rank, columns)?.told(told).threads(self.threads);
+            ColumnSpecs::new(view, self.columns.as_deref(), &self.casts, &self.paddings, self.stored_elements)?;
+        let explicit = (self.order, self.seed, self.last_batch);
+        let mut setup =
+            Setup::new(view.clone(), division, self.rank, columns)?.explicit(explicit).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
         (setup.allocator, setup.interrupt, setup.map) = (self.allocator, self.interrupt, self.map);
         #[cfg(feature = "cuda")]
@@ -344,7 +345,7 @@ impl LoaderOptions {
             }
             setup.device = Some(Device::new(gpu, self.min_device_bytes, setup.threads.prefetch.saturating_add(2)));
         }
-        if setup.mode == Mode::Shuffled {
+        if setup.order == Order::Shuffled {
             setup.view = setup.view.for_shuffled();
         }
         Ok(setup)

@@ -1,17 +1,17 @@
 //! The choices of a loader, which all of its threads share, and which never change.
 //!
 //! Defaults are resolved here: numbers of threads from the processors and from where files are, the
-//! mode from the dataset. A process that was forked gets a setup of its own, with other handles and
+//! order from the dataset. A process that was forked gets a setup of its own, with other handles and
 //! threads.
 
 use super::deliver::batch::BatchColumn;
 use super::deliver::memory::{BatchAllocator, Pool};
-use super::plan::columns::ChosenColumns;
+use super::plan::columns::ColumnSpecs;
 use super::transform::BatchMap;
 use crate::dataset::Dataset;
 use crate::error::{DataError, Result};
 use crate::io::{Io, IoPool};
-use crate::order::{Division, Mode, Tail};
+use crate::order::{Division, LastBatch, Order};
 use crate::view::View;
 use std::num::NonZero;
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ pub enum OnDamage {
     Substitute,
 }
 
-/// Whether a loader announces the runs of [`Mode::Windowed`] ahead of time.
+/// Whether a loader announces the runs of [`Order::Windowed`] ahead of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadAhead {
@@ -62,11 +62,11 @@ pub(super) struct Setup {
     pub is_remote: bool,
     pub division: Division,
     pub rank: u32,
-    pub columns: ChosenColumns,
-    pub mode: Mode,
+    pub columns: ColumnSpecs,
+    pub order: Order,
     pub seed: u64,
     /// The parts of the order that the caller has chosen, which a state must agree with.
-    pub told: (Option<Mode>, Option<u64>, Option<Tail>),
+    pub explicit: (Option<Order>, Option<u64>, Option<LastBatch>),
     pub threads: Threads,
     /// Opens and reads several files at the same time.
     pub io: Arc<IoPool>,
@@ -122,7 +122,7 @@ impl Threads {
 }
 
 impl Setup {
-    pub(super) fn new(view: View, division: Division, rank: u32, columns: ChosenColumns) -> Result<Self> {
+    pub(super) fn new(view: View, division: Division, rank: u32, columns: ColumnSpecs) -> Result<Self> {
         if rank >= division.world() {
             let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
             return Err(DataError::BadArgument(message));
@@ -132,7 +132,7 @@ impl Setup {
         let threads = Threads::default().resolved(reads_objects);
         Ok(Self {
             process: process::id(),
-            mode: default_mode(&view),
+            order: default_order(&view),
             view,
             reads_objects,
             is_remote,
@@ -140,7 +140,7 @@ impl Setup {
             rank,
             columns,
             seed: 0,
-            told: (None, None, None),
+            explicit: (None, None, None),
             threads,
             io: Threads::default().io_pool(),
             on_damage: OnDamage::Fail,
@@ -154,10 +154,10 @@ impl Setup {
         })
     }
 
-    pub(super) fn told(mut self, told: (Option<Mode>, Option<u64>, Option<Tail>)) -> Self {
-        self.mode = told.0.unwrap_or(self.mode);
-        self.seed = told.1.unwrap_or(self.seed);
-        self.told = told;
+    pub(super) fn explicit(mut self, explicit: (Option<Order>, Option<u64>, Option<LastBatch>)) -> Self {
+        self.order = explicit.0.unwrap_or(self.order);
+        self.seed = explicit.1.unwrap_or(self.seed);
+        self.explicit = explicit;
         self
     }
 
@@ -184,7 +184,7 @@ impl Setup {
 
     /// Returns the setup for this process: the same, or, in one that was forked, one that shares no
     /// lock with threads that this process does not have.
-    pub(super) fn of_this_process(self: &Arc<Self>) -> Arc<Self> {
+    pub(super) fn for_this_process(self: &Arc<Self>) -> Arc<Self> {
         if self.process == process::id() {
             return self.clone();
         }
@@ -205,13 +205,13 @@ pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
     }
     let step = division.step_samples();
     Err(DataError::BadArgument(format!(
-        "an epoch of {n} samples has no step of {step} samples, those of all ranks: use smaller batches, or the tail pad or exact"
+        "{n} samples do not fill one step of {step} samples (the batches of all ranks): use smaller batches, or last_batch pad or exact"
     )))
 }
 
-fn default_mode(view: &View) -> Mode {
+fn default_order(view: &View) -> Order {
     match view.datasets() {
-        [dataset] => Mode::Windowed(dataset.order()),
-        _ => Mode::Sequential, // a mixture
+        [dataset] => Order::Windowed(dataset.window_sizes()),
+        _ => Order::Sequential, // a mixture
     }
 }

@@ -1,7 +1,7 @@
 //! Chapter 4: columns and layouts.
 
 use super::json::{Number, present, unique};
-use super::{Broken, need};
+use super::{RuleViolation, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use tensilo::nested::ListLevel;
@@ -10,7 +10,7 @@ use tensilo::{CastSource, CastSpec, ColumnSchema, DType, Extent, Metadata, Schem
 /// The JSON of a column.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ColumnText {
+pub(super) struct ColumnJson {
     id: Number,
     name: String,
     dtype: String,
@@ -26,13 +26,13 @@ pub(super) struct ColumnText {
 
 /// A column of a dataset: its id, which it keeps when it is renamed, and its schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct IdentifiedColumn {
+pub(crate) struct DatasetColumn {
     pub id: u64,
     pub schema: ColumnSchema,
 }
 
-impl ColumnText {
-    pub(super) fn of(column: &IdentifiedColumn) -> Self {
+impl ColumnJson {
+    pub(super) fn of(column: &DatasetColumn) -> Self {
         let schema = &column.schema;
         let extent = |extent: &Extent| match extent {
             Extent::Fixed(extent) => Some(Number((*extent).into())),
@@ -51,21 +51,21 @@ impl ColumnText {
         }
     }
 
-    fn parse(self) -> Result<IdentifiedColumn, Broken> {
-        let broken = |what: String| Broken::new("M-4.1", format!("column {:?}: {what}", self.name));
-        let dtype = |name: &str| name.parse::<DType>().map_err(|_| broken(format!("unknown dtype {name:?}")));
+    fn parse(self) -> Result<DatasetColumn, RuleViolation> {
+        let violation = |what: String| RuleViolation::new("M-4.1", format!("column {:?}: {what}", self.name));
+        let dtype = |name: &str| name.parse::<DType>().map_err(|_| violation(format!("unknown dtype {name:?}")));
         let source =
-            |name: &str| CastSource::of_name(name).ok_or_else(|| broken(format!("unknown cast from {name:?}")));
+            |name: &str| CastSource::of_name(name).ok_or_else(|| violation(format!("unknown cast from {name:?}")));
         let extent = |extent: &Option<Number>| match extent {
             None => Ok(Extent::Varying),
             Some(Number(extent)) => u32::try_from(*extent)
                 .ok()
                 .filter(|&extent| extent < u32::MAX)
                 .map(Extent::Fixed)
-                .ok_or_else(|| broken(format!("an extent of {extent}"))),
+                .ok_or_else(|| violation(format!("an extent of {extent}"))),
         };
         if self.nullable_levels.as_ref().is_some_and(Vec::is_empty) {
-            return Err(broken("no levels of lists".to_owned()));
+            return Err(violation("no levels of lists".to_owned()));
         }
         let levels = self.nullable_levels.iter().flatten().map(|&nullable| ListLevel { nullable });
         let schema = ColumnSchema {
@@ -77,31 +77,31 @@ impl ColumnText {
             name: self.name,
             metadata: self.metadata,
         };
-        Ok(IdentifiedColumn { id: self.id.0, schema })
+        Ok(DatasetColumn { id: self.id.0, schema })
     }
 }
 
 /// Parses all columns, and checks M-4.1 and, for the metadata of the dataset, M-3.4.
 pub(super) fn parse(
-    columns: Vec<ColumnText>,
+    columns: Vec<ColumnJson>,
     column_ids: u64,
     metadata: &Metadata,
-) -> Result<Vec<IdentifiedColumn>, Broken> {
-    let columns: Vec<_> = columns.into_iter().map(ColumnText::parse).collect::<Result<_, _>>()?;
+) -> Result<Vec<DatasetColumn>, RuleViolation> {
+    let columns: Vec<_> = columns.into_iter().map(ColumnJson::parse).collect::<Result<_, _>>()?;
     let mut ids = BTreeSet::new();
     for column in &columns {
         let name = &column.schema.name;
-        need(column.id < column_ids, "M-4.1", || {
+        ensure(column.id < column_ids, "M-4.1", || {
             format!("column {name:?} has the id {}, and {column_ids} have been given", column.id)
         })?;
-        need(ids.insert(column.id), "M-4.1", || format!("column {name:?} has the id {} of another", column.id))?;
+        ensure(ids.insert(column.id), "M-4.1", || format!("column {name:?} has the id {} of another", column.id))?;
     }
     Schema { columns: Vec::new(), metadata: metadata.clone() }
         .check()
-        .map_err(|error| Broken::new("M-3.4", error.to_string()))?;
+        .map_err(|error| RuleViolation::new("M-3.4", error.to_string()))?;
     Schema::new(columns.iter().map(|column| column.schema.clone()))
         .check()
-        .map_err(|error| Broken::new("M-4.1", error.to_string()))?;
+        .map_err(|error| RuleViolation::new("M-4.1", error.to_string()))?;
     Ok(columns)
 }
 
@@ -111,21 +111,21 @@ pub(crate) type Layout = BTreeMap<String, u64>;
 /// The JSON of a layout.
 #[derive(Deserialize, Serialize)]
 #[serde(transparent)]
-pub(super) struct LayoutText(#[serde(deserialize_with = "unique")] BTreeMap<String, Number>);
+pub(super) struct LayoutJson(#[serde(deserialize_with = "unique")] BTreeMap<String, Number>);
 
-impl LayoutText {
+impl LayoutJson {
     pub(super) fn of(layout: &Layout) -> Self {
         Self(layout.iter().map(|(name, &id)| (name.clone(), Number(id))).collect())
     }
 
     /// Parses a layout (M-4.2).
-    pub(super) fn parse(self, column_ids: u64) -> Result<Layout, Broken> {
+    pub(super) fn parse(self, column_ids: u64) -> Result<Layout, RuleViolation> {
         let mut ids = BTreeSet::new();
         for (name, &Number(id)) in &self.0 {
-            need(id < column_ids, "M-4.2", || {
+            ensure(id < column_ids, "M-4.2", || {
                 format!("a layout has the id {id} for {name:?}, and {column_ids} have been given")
             })?;
-            need(ids.insert(id), "M-4.2", || format!("a layout has the column {id} twice"))?;
+            ensure(ids.insert(id), "M-4.2", || format!("a layout has the column {id} twice"))?;
         }
         Ok(self.0.into_iter().map(|(name, id)| (name, id.0)).collect())
     }

@@ -4,9 +4,9 @@
 //! columns. A file has a path relative to the folder of the dataset (M-1.3), and the length, footer
 //! and content id of the commit that is read.
 
-use super::column::{IdentifiedColumn, Layout};
-use super::json::{Hex, LARGEST, Number};
-use super::{Broken, need};
+use super::column::{DatasetColumn, Layout};
+use super::json::{Hex, MAX_NUMBER, Number};
+use super::{RuleViolation, ensure};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 /// The JSON of a group.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct GroupText {
+pub(super) struct GroupJson {
     samples: Number,
-    files: Vec<FileText>,
+    files: Vec<FileJson>,
 }
 
 /// The JSON of a file.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct FileText {
+struct FileJson {
     layout: Number,
     path: String,
     bytes: Number,
@@ -34,12 +34,12 @@ struct FileText {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
     pub samples: u64,
-    pub files: Vec<ListedFile>,
+    pub files: Vec<FileEntry>,
 }
 
 /// A file, as a manifest lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct ListedFile {
+pub(crate) struct FileEntry {
     /// The index of its layout.
     pub layout: usize,
     /// The path in the dataset, with `/`.
@@ -54,13 +54,13 @@ pub(crate) struct ListedFile {
 /// The columns and layouts that groups refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Columns<'a> {
-    pub columns: &'a [IdentifiedColumn],
+    pub columns: &'a [DatasetColumn],
     pub layouts: &'a [Layout],
 }
 
-impl GroupText {
+impl GroupJson {
     pub(super) fn of(group: &Group) -> Self {
-        let file = |file: &ListedFile| FileText {
+        let file = |file: &FileEntry| FileJson {
             layout: Number(u64::try_from(file.layout).unwrap_or(u64::MAX)),
             path: file.path.to_string(),
             bytes: Number(file.bytes),
@@ -71,9 +71,9 @@ impl GroupText {
     }
 
     /// Parses a group, and checks M-1.3, M-4.2 and M-5.1.
-    fn parse(self, columns: Columns<'_>) -> Result<Group, Broken> {
-        need(!self.files.is_empty(), "M-2.2", || "a group has no files".to_owned())?;
-        need(self.samples.0 > 0, "M-2.3", || "a group has no samples".to_owned())?;
+    fn parse(self, columns: Columns<'_>) -> Result<Group, RuleViolation> {
+        ensure(!self.files.is_empty(), "M-2.2", || "a group has no files".to_owned())?;
+        ensure(self.samples.0 > 0, "M-2.3", || "a group has no samples".to_owned())?;
         let mut found = BTreeSet::new();
         let mut files = Vec::with_capacity(self.files.len());
         for file in self.files {
@@ -81,14 +81,14 @@ impl GroupText {
             let index = usize::try_from(file.layout.0).unwrap_or(usize::MAX);
             let layout = columns.layouts.get(index).ok_or_else(|| {
                 let count = columns.layouts.len();
-                Broken::new("M-4.2", format!("{}: the layout {index} of {count}, counted from 0", file.path))
+                RuleViolation::new("M-4.2", format!("{}: the layout {index} of {count}, counted from 0", file.path))
             })?;
             for (name, id) in layout {
-                need(found.insert(id), "M-5.1", || {
+                ensure(found.insert(id), "M-5.1", || {
                     format!("{}: its column {name:?} is in another file of the group, too", file.path)
                 })?;
             }
-            files.push(ListedFile {
+            files.push(FileEntry {
                 layout: index,
                 path: file.path.into(),
                 bytes: file.bytes.0,
@@ -97,42 +97,43 @@ impl GroupText {
             });
         }
         let missing = columns.columns.iter().find(|column| !column.schema.nullable && !found.contains(&column.id));
-        need(missing.is_none(), "M-5.1", || {
+        ensure(missing.is_none(), "M-5.1", || {
             let name = missing.map(|column| column.schema.name.as_str()).unwrap_or_default();
-            format!("{}: no file of the group has the column {name:?}, which is not nullable", described(&files))
+            format!("{}: no file of the group has the column {name:?}, which is not nullable", first_path(&files))
         })?;
         Ok(Group { samples: self.samples.0, files })
     }
 }
 
 /// Parses groups, and returns the sum of their samples.
-pub(super) fn parse(groups: Vec<GroupText>, columns: Columns<'_>) -> Result<(Vec<Group>, u64), Broken> {
+pub(super) fn parse(groups: Vec<GroupJson>, columns: Columns<'_>) -> Result<(Vec<Group>, u64), RuleViolation> {
     let groups: Vec<_> = groups.into_iter().map(|group| group.parse(columns)).collect::<Result<_, _>>()?;
     let samples = sum(groups.iter().map(|group| group.samples))?;
     Ok((groups, samples))
 }
 
 /// Adds numbers (M-2.3).
-pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, Broken> {
-    let sum = numbers.into_iter().try_fold(0_u64, |sum, number| sum.checked_add(number).filter(|&sum| sum <= LARGEST));
-    sum.ok_or_else(|| Broken::new("M-2.3", "the sum of the samples is too large"))
+pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, RuleViolation> {
+    let sum =
+        numbers.into_iter().try_fold(0_u64, |sum, number| sum.checked_add(number).filter(|&sum| sum <= MAX_NUMBER));
+    sum.ok_or_else(|| RuleViolation::new("M-2.3", "the sum of the samples is too large"))
 }
 
-fn described(files: &[ListedFile]) -> &str {
+fn first_path(files: &[FileEntry]) -> &str {
     files.first().map_or("a group", |file| &file.path)
 }
 
 /// The maximum length of a path (M-1.3).
-const MOST_PATH_BYTES: usize = 1024;
+const MAX_PATH_BYTES: usize = 1024;
 
 /// Checks a path of a manifest (M-1.3).
-pub(crate) fn check_path(path: &str) -> Result<(), Broken> {
+pub(crate) fn check_path(path: &str) -> Result<(), RuleViolation> {
     let is_refused = |c: char| c == '\\' || c == ':' || c.is_ascii_control();
-    let is_good = path.len() <= MOST_PATH_BYTES
+    let is_good = path.len() <= MAX_PATH_BYTES
         && !path.contains(is_refused)
         && path.split('/').all(|component| !matches!(component, "" | "." | ".."))
         && path.split('/').next().is_some_and(|first| !first.eq_ignore_ascii_case("manifest"));
-    need(is_good, "M-1.3", || {
+    ensure(is_good, "M-1.3", || {
         format!(
             "the path {path:?} of a file is not relative, is in manifest/, or has components or characters that are not allowed"
         )

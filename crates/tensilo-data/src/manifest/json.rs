@@ -9,12 +9,12 @@ use std::fmt;
 use std::marker::PhantomData;
 
 /// The largest number (M-2.3): all JSON parsers read it exactly.
-pub(crate) const LARGEST: u64 = (1 << 53) - 1;
+pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The beginning of the message of a number that breaks M-2.3.
 pub(super) const NOT_A_NUMBER: &str = "not a number of this format";
 
-/// A number, at most [`LARGEST`].
+/// A number, at most [`MAX_NUMBER`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number(pub u64);
 
@@ -25,11 +25,11 @@ impl<'de> Deserialize<'de> for Number {
             type Value = Number;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                write!(f, "a number from 0 to {LARGEST}")
+                write!(f, "a number from 0 to {MAX_NUMBER}")
             }
 
             fn visit_u64<E: Error>(self, number: u64) -> Result<Number, E> {
-                if number <= LARGEST { Ok(Number(number)) } else { Err(refused(number)) }
+                if number <= MAX_NUMBER { Ok(Number(number)) } else { Err(refused(number)) }
             }
 
             fn visit_i64<E: Error>(self, number: i64) -> Result<Number, E> {
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 fn refused<E: Error>(number: impl fmt::Display) -> E {
-    E::custom(format!("{NOT_A_NUMBER}, which are whole and from 0 to {LARGEST}: {number}"))
+    E::custom(format!("{NOT_A_NUMBER}, which are whole and from 0 to {MAX_NUMBER}: {number}"))
 }
 
 impl Serialize for Number {

@@ -4,7 +4,7 @@
 //! versions share; both have files in a [`group`]. Each text is JSON that ends with its own digest
 //! ([`sealed`]). Here bytes become structures and back; `dataset` reads and writes the files.
 //!
-//! A text that breaks a rule is [`Broken`]: the error names the rule.
+//! A text that breaks a rule is [`RuleViolation`]: the error names the rule.
 
 mod column;
 mod group;
@@ -13,23 +13,23 @@ mod page;
 mod sealed;
 mod version;
 
-pub(crate) use column::{IdentifiedColumn, Layout};
-pub(crate) use group::{Group, ListedFile, check_path, join};
+pub(crate) use column::{DatasetColumn, Layout};
+pub(crate) use group::{FileEntry, Group, check_path, join};
 pub(crate) use json::Hex;
-pub(crate) use page::{MOST_BYTES as MOST_PAGE_BYTES, PageEntry, to_bytes as page_to_bytes};
-pub(crate) use version::{MOST_BYTES as MOST_VERSION_BYTES, Version, content_ids, dataset_id, number_of, path_of};
+pub(crate) use page::{MAX_BYTES as MAX_PAGE_BYTES, PageEntry, to_bytes as page_to_bytes};
+pub(crate) use version::{MAX_BYTES as MAX_VERSION_BYTES, Version, content_ids, dataset_id, number_of, path_of};
 
 use crate::error::DataError;
 use std::path::Path;
 
 /// A rule that is broken, and how.
 #[derive(Debug)]
-pub(crate) struct Broken {
+pub(crate) struct RuleViolation {
     pub rule: &'static str,
     pub message: String,
 }
 
-impl Broken {
+impl RuleViolation {
     pub(crate) fn new(rule: &'static str, message: impl Into<String>) -> Self {
         Self { rule, message: message.into() }
     }
@@ -41,6 +41,10 @@ impl Broken {
 }
 
 /// Requires a condition of a rule.
-pub(crate) fn need(condition: bool, rule: &'static str, message: impl FnOnce() -> String) -> Result<(), Broken> {
-    if condition { Ok(()) } else { Err(Broken::new(rule, message())) }
+pub(crate) fn ensure(
+    condition: bool,
+    rule: &'static str,
+    message: impl FnOnce() -> String,
+) -> Result<(), RuleViolation> {
+    if condition { Ok(()) } else { Err(RuleViolation::new(rule, message())) }
 }

@@ -1,20 +1,20 @@
 //! Chapter 6: pages of groups.
 
-use super::group::{self, Columns, Group, GroupText};
+use super::group::{self, Columns, Group, GroupJson};
 use super::json::{Hex, Number, lines};
-use super::{Broken, need, sealed};
+use super::{RuleViolation, ensure, sealed};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "tensilo dataset page 1";
 /// The most bytes of a page (M-2.4).
-pub(crate) const MOST_BYTES: u64 = 4 << 20;
+pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PageText {
+struct PageJson {
     #[serde(rename = "format")]
     _format: String,
-    groups: Vec<GroupText>,
+    groups: Vec<GroupJson>,
     #[serde(rename = "digest")]
     _digest: Hex,
 }
@@ -31,23 +31,23 @@ pub(crate) struct PageEntry {
 /// The JSON of an entry.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EntryText {
+pub(super) struct PageEntryJson {
     digest: Hex,
     bytes: Number,
     groups: Number,
     samples: Number,
 }
 
-impl EntryText {
+impl PageEntryJson {
     pub(super) fn of(entry: &PageEntry) -> Self {
         let PageEntry { digest, bytes, groups, samples } = *entry;
         Self { digest, bytes: Number(bytes), groups: Number(groups), samples: Number(samples) }
     }
 
-    pub(super) fn parse(self) -> Result<PageEntry, Broken> {
+    pub(super) fn parse(self) -> Result<PageEntry, RuleViolation> {
         let entry =
             PageEntry { digest: self.digest, bytes: self.bytes.0, groups: self.groups.0, samples: self.samples.0 };
-        need(entry.groups > 0 && entry.samples > 0, "M-2.3", || format!("the page {} is empty", entry.digest))?;
+        ensure(entry.groups > 0 && entry.samples > 0, "M-2.3", || format!("the page {} is empty", entry.digest))?;
         Ok(entry)
     }
 }
@@ -59,17 +59,21 @@ impl PageEntry {
     }
 
     /// Parses a page, and checks M-6.1 and M-6.2.
-    pub(crate) fn parse(&self, bytes: &[u8], columns: Columns<'_>) -> Result<Vec<Group>, Broken> {
-        need(u64::try_from(bytes.len()) == Ok(self.bytes), "M-6.1", || {
+    pub(crate) fn parse(&self, bytes: &[u8], columns: Columns<'_>) -> Result<Vec<Group>, RuleViolation> {
+        ensure(u64::try_from(bytes.len()) == Ok(self.bytes), "M-6.1", || {
             format!("the page has {} bytes, and the version says {}", bytes.len(), self.bytes)
         })?;
-        let (page, digest): (PageText, Hex) = sealed::open(bytes, FORMAT)?;
-        need(digest == self.digest, "M-6.1", || format!("the page has the digest {digest} and not that of its name"))?;
+        let (page, digest): (PageJson, Hex) = sealed::open(bytes, FORMAT)?;
+        ensure(digest == self.digest, "M-6.1", || {
+            format!("the page has the digest {digest} and not that of its name")
+        })?;
         let (groups, samples) = group::parse(page.groups, columns)?;
         let found = u64::try_from(groups.len()).map(|count| (count, samples));
-        need(found == Ok((self.groups, self.samples)), "M-6.1", || {
-            let (count, due, due_samples) = (groups.len(), self.groups, self.samples);
-            format!("the page has {count} groups with {samples} samples, and the version says {due} with {due_samples}")
+        ensure(found == Ok((self.groups, self.samples)), "M-6.1", || {
+            let (count, expected, expected_samples) = (groups.len(), self.groups, self.samples);
+            format!(
+                "the page has {count} groups with {samples} samples, and the version says {expected} with {expected_samples}"
+            )
         })?;
         Ok(groups)
     }
@@ -77,7 +81,7 @@ impl PageEntry {
 
 /// Returns the bytes of a page, and its entry.
 pub(crate) fn to_bytes(groups: &[Group]) -> (Vec<u8>, PageEntry) {
-    let texts = lines(groups.iter().map(GroupText::of));
+    let texts = lines(groups.iter().map(GroupJson::of));
     let (bytes, digest) = sealed::seal(format!("{{\n\"format\": \"{FORMAT}\",\n\"groups\": {texts},\n"));
     let count = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
     let samples = groups.iter().map(|group| group.samples).fold(0, u64::saturating_add);

@@ -1,7 +1,7 @@
 //! Chapter 2: sealed texts.
 
 use super::json::{Hex, NOT_A_NUMBER};
-use super::{Broken, need};
+use super::{RuleViolation, ensure};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -43,16 +43,16 @@ struct Format {
 const FEATURES: [&str; 0] = [];
 
 /// Checks a sealed text of this format, and parses it.
-pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T, Hex), Broken> {
+pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T, Hex), RuleViolation> {
     let digest = check(bytes)?;
     let found: Format = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
-    need(found.format.as_ref().and_then(|found| found.as_str()) == Some(format), "M-3.1", || {
+    ensure(found.format.as_ref().and_then(|found| found.as_str()) == Some(format), "M-3.1", || {
         let found = found.format.unwrap_or_default();
         format!("the format is {found}, and this program reads {format:?}: a newer version of it may read this")
     })?;
     let required = found.requires.as_ref().and_then(serde_json::Value::as_array).into_iter().flatten();
     let unknown = required.filter_map(serde_json::Value::as_str).find(|feature| !FEATURES.contains(feature));
-    need(unknown.is_none(), "M-3.6", || {
+    ensure(unknown.is_none(), "M-3.6", || {
         let feature = unknown.unwrap_or_default();
         format!(
             "it requires the feature {feature:?}, which this program does not know: a newer version of it may read this"
@@ -63,20 +63,20 @@ pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T
 }
 
 /// Checks the seal, and returns the digest.
-fn check(bytes: &[u8]) -> Result<Hex, Broken> {
+fn check(bytes: &[u8]) -> Result<Hex, RuleViolation> {
     let seal = bytes.len().checked_sub(SEAL_BYTES).and_then(|at| bytes.split_at_checked(at));
     let parts = seal.and_then(|(text, seal)| {
         let digits = seal.strip_prefix(MEMBER)?.strip_suffix(END)?;
         Some((text, Hex::parse(digits)?))
     });
-    let (text, stated) =
-        parts.ok_or_else(|| Broken::new("M-2.1", "it does not end with a digest: it is cut off, or no manifest"))?;
+    let (text, stated) = parts
+        .ok_or_else(|| RuleViolation::new("M-2.1", "it does not end with a digest: it is cut off, or no manifest"))?;
     let found = digest(text);
-    need(found == stated, "M-2.1", || format!("it is damaged: its digest is {found}, and it ends with {stated}"))?;
+    ensure(found == stated, "M-2.1", || format!("it is damaged: its digest is {found}, and it ends with {stated}"))?;
     Ok(stated)
 }
 
-fn wrong(error: &serde_json::Error) -> Broken {
+fn wrong(error: &serde_json::Error) -> RuleViolation {
     let message = error.to_string();
-    Broken::new(if message.starts_with(NOT_A_NUMBER) { "M-2.3" } else { "M-2.2" }, message)
+    RuleViolation::new(if message.starts_with(NOT_A_NUMBER) { "M-2.3" } else { "M-2.2" }, message)
 }

@@ -1,22 +1,22 @@
 //! Chapter 3: versions.
 
-use super::column::{self, ColumnText, IdentifiedColumn, Layout, LayoutText};
-use super::group::{self, Columns, Group, GroupText};
+use super::column::{self, ColumnJson, DatasetColumn, Layout, LayoutJson};
+use super::group::{self, Columns, Group, GroupJson};
 use super::json::{Hex, Number, line, lines, present, unique};
-use super::page::{EntryText, PageEntry};
-use super::{Broken, need, sealed};
-use crate::order::RunsAndWindows;
+use super::page::{PageEntry, PageEntryJson};
+use super::{RuleViolation, ensure, sealed};
+use crate::order::WindowSizes;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use tensilo::Metadata;
 
 const FORMAT: &str = "tensilo dataset 1";
 /// The most bytes of the file of a version (M-2.4).
-pub(crate) const MOST_BYTES: u64 = 64 << 20;
+pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct VersionText {
+struct VersionJson {
     #[serde(rename = "format")]
     _format: String,
     #[serde(rename = "requires", default, deserialize_with = "present")]
@@ -24,33 +24,33 @@ struct VersionText {
     dataset_id: Hex,
     version: Number,
     #[serde(deserialize_with = "Option::deserialize")] // not missing
-    parent: Option<ParentText>,
+    parent: Option<ParentJson>,
     #[serde(default, deserialize_with = "present")]
     time: Option<Number>,
     change: String,
     samples: Number,
-    order: OrderText,
+    order: OrderJson,
     #[serde(deserialize_with = "unique")]
     metadata: Metadata,
     column_ids: Number,
-    columns: Vec<ColumnText>,
-    layouts: Vec<LayoutText>,
-    pages: Vec<EntryText>,
-    groups: Vec<GroupText>,
+    columns: Vec<ColumnJson>,
+    layouts: Vec<LayoutJson>,
+    pages: Vec<PageEntryJson>,
+    groups: Vec<GroupJson>,
     #[serde(rename = "digest")]
     _digest: Hex,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct ParentText {
+struct ParentJson {
     version: Number,
     digest: Hex,
 }
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct OrderText {
+struct OrderJson {
     run: Number,
     window: Number,
 }
@@ -66,10 +66,10 @@ pub(crate) struct Version {
     pub time: Option<u64>,
     pub change: String,
     pub samples: u64,
-    pub order: RunsAndWindows,
+    pub order: WindowSizes,
     pub metadata: Metadata,
     pub column_ids: u64,
-    pub columns: Vec<IdentifiedColumn>,
+    pub columns: Vec<DatasetColumn>,
     pub layouts: Vec<Layout>,
     pub pages: Vec<PageEntry>,
     pub groups: Vec<Group>,
@@ -77,23 +77,23 @@ pub(crate) struct Version {
 
 impl Version {
     /// Parses the file of version `number`, and checks chapters 2 to 5. Returns the digest, too.
-    pub(crate) fn parse(bytes: &[u8], number: u64) -> Result<(Self, Hex), Broken> {
-        let (text, digest): (VersionText, Hex) = sealed::open(bytes, FORMAT)?;
-        need(text.version.0 == number, "M-3.2", || {
+    pub(crate) fn parse(bytes: &[u8], number: u64) -> Result<(Self, Hex), RuleViolation> {
+        let (text, digest): (VersionJson, Hex) = sealed::open(bytes, FORMAT)?;
+        ensure(text.version.0 == number, "M-3.2", || {
             format!("it has version {}, and the name of version {number}", text.version.0)
         })?;
         let parent = text.parent.map(|parent| (parent.version.0, parent.digest));
         let before = number.checked_sub(1).filter(|before| *before > 0);
-        need(parent.is_none_or(|(parent, _)| Some(parent) == before), "M-3.2", || {
+        ensure(parent.is_none_or(|(parent, _)| Some(parent) == before), "M-3.2", || {
             format!("version {number} has another parent than the version before it")
         })?;
         let columns = column::parse(text.columns, text.column_ids.0, &text.metadata)?;
         let layouts = text.layouts.into_iter().map(|layout| layout.parse(text.column_ids.0));
         let layouts = layouts.collect::<Result<Vec<_>, _>>()?;
-        let pages = text.pages.into_iter().map(EntryText::parse).collect::<Result<Vec<_>, _>>()?;
+        let pages = text.pages.into_iter().map(PageEntryJson::parse).collect::<Result<Vec<_>, _>>()?;
         let (groups, last) = group::parse(text.groups, Columns { columns: &columns, layouts: &layouts })?;
         let samples = group::sum(pages.iter().map(|page| page.samples).chain([last]))?;
-        need(samples == text.samples.0, "M-3.3", || {
+        ensure(samples == text.samples.0, "M-3.3", || {
             format!("it says {} samples, and its groups have {samples}", text.samples.0)
         })?;
         let version = Self {
@@ -116,8 +116,8 @@ impl Version {
 
     /// Returns the bytes of the file of the version, and their digest.
     pub(crate) fn to_bytes(&self) -> (Vec<u8>, Hex) {
-        let parent = self.parent.map(|(version, digest)| ParentText { version: Number(version), digest });
-        let order = OrderText { run: Number(self.order.run().into()), window: Number(self.order.window().into()) };
+        let parent = self.parent.map(|(version, digest)| ParentJson { version: Number(version), digest });
+        let order = OrderJson { run: Number(self.order.run().into()), window: Number(self.order.window().into()) };
         let mut text = String::from("{\n");
         let mut put = |name: &str, value: String| {
             let _ = writeln!(text, "\"{name}\": {value},"); // a string takes everything
@@ -134,10 +134,10 @@ impl Version {
         put("order", line(&order));
         put("metadata", line(&self.metadata));
         put("column_ids", self.column_ids.to_string());
-        put("columns", lines(self.columns.iter().map(ColumnText::of)));
-        put("layouts", lines(self.layouts.iter().map(LayoutText::of)));
-        put("pages", lines(self.pages.iter().map(EntryText::of)));
-        put("groups", lines(self.groups.iter().map(GroupText::of)));
+        put("columns", lines(self.columns.iter().map(ColumnJson::of)));
+        put("layouts", lines(self.layouts.iter().map(LayoutJson::of)));
+        put("pages", lines(self.pages.iter().map(PageEntryJson::of)));
+        put("groups", lines(self.groups.iter().map(GroupJson::of)));
         sealed::seal(text)
     }
 
@@ -150,7 +150,7 @@ impl Version {
             time: None,
             change: String::new(),
             samples: 0,
-            order: RunsAndWindows::for_samples_of(0),
+            order: WindowSizes::for_sample_bytes(0),
             metadata: Metadata::new(),
             column_ids: 0,
             columns: Vec::new(),
@@ -166,12 +166,12 @@ impl Version {
     }
 }
 
-impl OrderText {
-    fn parse(self) -> Result<RunsAndWindows, Broken> {
+impl OrderJson {
+    fn parse(self) -> Result<WindowSizes, RuleViolation> {
         let (Number(run), Number(window)) = (self.run, self.window);
         let sizes = u32::try_from(run).ok().zip(u32::try_from(window).ok());
-        let sizes = sizes.and_then(|(run, window)| RunsAndWindows::new(run, window).ok());
-        sizes.ok_or_else(|| Broken::new("M-2.3", format!("runs of {run} samples, and windows of {window} runs")))
+        let sizes = sizes.and_then(|(run, window)| WindowSizes::new(run, window).ok());
+        sizes.ok_or_else(|| RuleViolation::new("M-2.3", format!("runs of {run} samples, and windows of {window} runs")))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Chapter 4 of `ORDER.md`: steps, and how ranks divide them.
 //!
 //! A step takes the next positions of an epoch, and each rank a batch of them. Only the last step
-//! can be shorter: [`Tail`] says how it ends.
+//! can be shorter: [`LastBatch`] says how it ends.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -10,7 +10,7 @@ use std::ops::Range;
 /// How the last step of an epoch ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Tail {
+pub enum LastBatch {
     /// Samples that do not fill a step are left out.
     #[default]
     Drop,
@@ -20,7 +20,7 @@ pub enum Tail {
     Exact,
 }
 
-impl fmt::Display for Tail {
+impl fmt::Display for LastBatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Drop => "drop",
@@ -35,19 +35,19 @@ impl fmt::Display for Tail {
 pub struct Division {
     batch: u32,
     world: u32,
-    tail: Tail,
+    last_batch: LastBatch,
 }
 
 /// The most samples of a step.
-const MOST_STEP_SAMPLES: u64 = 1 << 32;
+const MAX_STEP_SAMPLES: u64 = 1 << 32;
 
 impl Division {
     /// Divides steps among `world` ranks, each of which takes `batch` samples. Fails if one of
     /// them is 0, or their product above 2^32.
-    pub fn new(batch: u32, world: u32, tail: Tail) -> Result<Self> {
+    pub fn new(batch: u32, world: u32, last_batch: LastBatch) -> Result<Self> {
         let step = u64::from(batch) * u64::from(world); // below 2^64
-        if (1..=MOST_STEP_SAMPLES).contains(&step) {
-            return Ok(Self { batch, world, tail });
+        if (1..=MAX_STEP_SAMPLES).contains(&step) {
+            return Ok(Self { batch, world, last_batch });
         }
         let message = format!("a step of {batch} samples for each of {world} ranks: expected 1 to 2^32 samples in all");
         Err(DataError::BadArgument(message))
@@ -64,8 +64,8 @@ impl Division {
     }
 
     /// Returns how the last step of an epoch ends.
-    pub fn tail(&self) -> Tail {
-        self.tail
+    pub fn last_batch(&self) -> LastBatch {
+        self.last_batch
     }
 
     /// Returns the samples of all ranks in a step.
@@ -76,9 +76,9 @@ impl Division {
     /// Returns the steps from position `start` to the end of an epoch of `n` samples.
     pub fn steps(&self, n: u64, start: u64) -> u64 {
         let left = n.saturating_sub(start);
-        match self.tail {
-            Tail::Drop => left / self.step_samples(), // at least 1
-            Tail::Pad | Tail::Exact => left.div_ceil(self.step_samples()),
+        match self.last_batch {
+            LastBatch::Drop => left / self.step_samples(), // at least 1
+            LastBatch::Pad | LastBatch::Exact => left.div_ceil(self.step_samples()),
         }
     }
 
@@ -96,7 +96,7 @@ impl Division {
             return Positions { range: 0..0, n };
         }
         let (rank, left) = (u64::from(rank), n.saturating_sub(start));
-        if self.tail == Tail::Exact && left < self.step_samples() {
+        if self.last_batch == LastBatch::Exact && left < self.step_samples() {
             // both factors have at most 32 bits: fewer samples are left than a step has
             let cut = |rank: u64| start + rank * left / u64::from(self.world);
             return Positions { range: cut(rank)..cut(rank + 1), n };

@@ -40,8 +40,8 @@ pub(crate) fn key(purpose: Purpose, words: impl IntoIterator<Item = u64>) -> u64
 /// Rounds of a network, and of one with few bits, whose halves have too few functions for eight:
 /// RATIONALE.md has the measurement.
 const ROUNDS: usize = 8;
-const ROUNDS_OF_FEW: usize = 24;
-const FEW_BITS: u32 = 12;
+const SMALL_ROUNDS: usize = 24;
+const MAX_SMALL_BITS: u32 = 12;
 
 /// Numbers that are permuted together: a processor begins several multiplications in the time that
 /// one takes, and each round waits for the one before. The registers of x86-64 hold no more.
@@ -55,7 +55,7 @@ const LANES: usize = 6;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     n: u64,
-    keys: [u64; ROUNDS_OF_FEW],
+    keys: [u64; SMALL_ROUNDS],
     rounds: usize,
     /// The bits of both halves.
     high: u32,
@@ -66,8 +66,8 @@ impl Permutation {
     /// Returns the permutation of `0..n` for a key.
     pub fn new(key: u64, n: u64) -> Self {
         let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
-        let mut keys = [0; ROUNDS_OF_FEW];
-        let rounds = if bits <= FEW_BITS { ROUNDS_OF_FEW } else { ROUNDS };
+        let mut keys = [0; SMALL_ROUNDS];
+        let rounds = if bits <= MAX_SMALL_BITS { SMALL_ROUNDS } else { ROUNDS };
         (0..).zip(&mut keys).take(rounds).for_each(|(i, round)| *round = absorb(key, i));
         Self { n, keys, rounds, high: bits / 2, low: bits - bits / 2 }
     }
@@ -103,7 +103,7 @@ impl Permutation {
         if self.n <= 1 {
             return;
         }
-        let (mut lanes, mut places) = ([0; LANES], [usize::MAX; LANES]);
+        let (mut lanes, mut indexes) = ([0; LANES], [usize::MAX; LANES]);
         let (mut next, mut left) = (0, positions.len());
         let mut load = |positions: &[u64]| match positions.get(next) {
             Some(&position) => {
@@ -112,16 +112,16 @@ impl Permutation {
             }
             None => (usize::MAX, 0), // an idle lane
         };
-        for (place, lane) in places.iter_mut().zip(&mut lanes) {
-            (*place, *lane) = load(positions);
+        for (index, lane) in indexes.iter_mut().zip(&mut lanes) {
+            (*index, *lane) = load(positions);
         }
         while left > 0 {
             self.network(&mut lanes);
-            for (place, lane) in places.iter_mut().zip(&mut lanes).filter(|(_, lane)| **lane < self.n) {
-                let Some(position) = positions.get_mut(*place) else { continue };
+            for (index, lane) in indexes.iter_mut().zip(&mut lanes).filter(|(_, lane)| **lane < self.n) {
+                let Some(position) = positions.get_mut(*index) else { continue };
                 *position = *lane;
                 left -= 1; // once for each place
-                (*place, *lane) = load(positions);
+                (*index, *lane) = load(positions);
             }
         }
     }

@@ -4,9 +4,9 @@
 //! of ranks, so a job can go on with others. A [`Receipt`] is a sum over the samples that were
 //! delivered, which does not depend on how they were divided: two jobs compare it.
 
-use super::division::Tail;
+use super::division::LastBatch;
 use super::permutation::{Purpose, key};
-use super::{MOST_SAMPLES, Mode, RunsAndWindows};
+use super::{MAX_SAMPLES, Order, WindowSizes};
 use crate::error::{DataError, Result};
 
 /// The state of a job: the position at which the next step begins. Ranks that have taken equally
@@ -14,7 +14,7 @@ use crate::error::{DataError, Result};
 /// does not affect how a job goes on.
 ///
 /// Neither batch size nor number of ranks are in it. A job with others goes on at this position.
-/// With [`Tail::Exact`], the epoch then has each sample exactly once.
+/// With [`LastBatch::Exact`], the epoch then has each sample exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The id of the dataset; zero of a mixture.
@@ -26,9 +26,9 @@ pub struct State {
     /// The number of samples of the view.
     pub n: u64,
     /// How samples are shuffled.
-    pub mode: Mode,
+    pub order: Order,
     /// How the last step of an epoch ends.
-    pub tail: Tail,
+    pub last_batch: LastBatch,
     /// The seed of the order.
     pub seed: u64,
     /// The epoch, counted from 0.
@@ -43,7 +43,7 @@ pub struct State {
 const MAGIC: [u8; 4] = *b"TSLO";
 const VERSION: u16 = 1;
 /// The bytes that the checksum covers.
-const COVERED: usize = State::BYTES - 4;
+const CHECKSUMMED_BYTES: usize = State::BYTES - 4;
 
 impl State {
     /// The length of a state.
@@ -51,21 +51,21 @@ impl State {
 
     /// Returns the bytes of the state.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let (mode, run, window) = match self.mode {
-            Mode::Sequential => (0, 0, 0),
-            Mode::Shuffled => (1, 0, 0),
-            Mode::Windowed(sizes) => (2, sizes.run(), sizes.window()),
+        let (order, run, window) = match self.order {
+            Order::Sequential => (0, 0, 0),
+            Order::Shuffled => (1, 0, 0),
+            Order::Windowed(sizes) => (2, sizes.run(), sizes.window()),
         };
         let mut bytes = [0; Self::BYTES];
         let mut rest = bytes.as_mut_slice();
         put(&mut rest, MAGIC);
         put(&mut rest, VERSION.to_le_bytes());
-        let tail = match self.tail {
-            Tail::Drop => 0,
-            Tail::Pad => 1,
-            Tail::Exact => 2,
+        let last_batch = match self.last_batch {
+            LastBatch::Drop => 0,
+            LastBatch::Pad => 1,
+            LastBatch::Exact => 2,
         };
-        put(&mut rest, [mode, tail]);
+        put(&mut rest, [order, last_batch]);
         put(&mut rest, self.dataset_id);
         let words = [self.dataset_version, self.view, self.n, self.seed, self.epoch, self.position];
         words.iter().for_each(|word| put(&mut rest, word.to_le_bytes()));
@@ -73,8 +73,8 @@ impl State {
         put(&mut rest, window.to_le_bytes());
         put(&mut rest, self.receipt.0.to_le_bytes());
         put(&mut rest, [0; 4]);
-        let crc = crc32fast::hash(bytes.get(..COVERED).unwrap_or(&[])); // a part of the array
-        put(&mut bytes.get_mut(COVERED..).unwrap_or(&mut []), crc.to_le_bytes());
+        let crc = crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])); // a part of the array
+        put(&mut bytes.get_mut(CHECKSUMMED_BYTES..).unwrap_or(&mut []), crc.to_le_bytes());
         bytes
     }
 
@@ -87,7 +87,7 @@ impl State {
         if take(&mut rest) != MAGIC {
             return Err(bad("these bytes are no state: they do not begin with TSLO".to_owned()));
         }
-        let (stated, found) = (bytes.last_chunk(), crc32fast::hash(bytes.get(..COVERED).unwrap_or(&[])));
+        let (stated, found) = (bytes.last_chunk(), crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])));
         if stated != Some(&found.to_le_bytes()) {
             return Err(bad("the state is damaged: its checksum is wrong".to_owned()));
         }
@@ -95,7 +95,7 @@ impl State {
         if version != VERSION {
             return Err(bad(format!("the state has version {version}, and this release knows version {VERSION}")));
         }
-        let [mode, tail] = take(&mut rest);
+        let [order, last_batch] = take(&mut rest);
         let dataset_id = take(&mut rest);
         let mut word = || u64::from_le_bytes(take(&mut rest));
         let [dataset_version, view, n, seed, epoch, position] = [word(), word(), word(), word(), word(), word()];
@@ -103,24 +103,22 @@ impl State {
         let window = u32::from_le_bytes(take(&mut rest));
         let receipt = Receipt(u64::from_le_bytes(take(&mut rest)));
         let zero: [u8; 4] = take(&mut rest);
-        let mode = match (mode, run, window) {
-            (0, 0, 0) => Mode::Sequential,
-            (1, 0, 0) => Mode::Shuffled,
-            (2, run, window) => {
-                Mode::Windowed(RunsAndWindows::new(run, window).map_err(|error| bad(error.to_string()))?)
-            }
-            _ => return Err(bad(format!("the state has mode {mode} with runs of {run} and windows of {window}"))),
+        let order = match (order, run, window) {
+            (0, 0, 0) => Order::Sequential,
+            (1, 0, 0) => Order::Shuffled,
+            (2, run, window) => Order::Windowed(WindowSizes::new(run, window).map_err(|error| bad(error.to_string()))?),
+            _ => return Err(bad(format!("the state has order {order} with runs of {run} and windows of {window}"))),
         };
-        let tail = match tail {
-            0 => Tail::Drop,
-            1 => Tail::Pad,
-            2 => Tail::Exact,
-            _ => return Err(bad(format!("the state has tail {tail}, and this release knows 0 to 2"))),
+        let last_batch = match last_batch {
+            0 => LastBatch::Drop,
+            1 => LastBatch::Pad,
+            2 => LastBatch::Exact,
+            _ => return Err(bad(format!("the state has last_batch {last_batch}, and this release knows 0 to 2"))),
         };
-        if zero != [0; 4] || position >= n || n > MOST_SAMPLES {
+        if zero != [0; 4] || position >= n || n > MAX_SAMPLES {
             return Err(bad(format!("the state is malformed: position {position} of {n}")));
         }
-        Ok(Self { dataset_id, dataset_version, view, n, mode, tail, seed, epoch, position, receipt })
+        Ok(Self { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt })
     }
 }
 

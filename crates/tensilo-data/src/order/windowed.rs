@@ -1,12 +1,12 @@
 //! Chapter 3 of `ORDER.md`: runs of consecutive samples are permuted, then the samples inside of
 //! windows of runs.
 
-use super::mode::RunsAndWindows;
+use super::kind::WindowSizes;
 use super::permutation::{Permutation, Purpose, key};
 use std::ops::Range;
 
 /// Samples that are found together, with memory on the stack.
-const TOGETHER: usize = 256;
+const LOOKUP_BATCH: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Windowed {
@@ -21,19 +21,19 @@ pub(super) struct Windowed {
     /// lacks. All that lies after it is moved by these.
     short_run: u64,
     short_window: u64,
-    lacking: u64,
+    shortfall: u64,
 }
 
 impl Windowed {
-    pub(super) fn new(sizes: RunsAndWindows, n: u64, seed: u64, epoch: u64) -> Self {
+    pub(super) fn new(sizes: WindowSizes, n: u64, seed: u64, epoch: u64) -> Self {
         // with larger ones the order would be the same
         let run = u64::from(sizes.run.get()).min(n.max(1));
         let count = n.div_ceil(run);
         let window = u64::from(sizes.window.get()).min(count.max(1));
         let runs = Permutation::new(key(Purpose::Runs, [seed, epoch]), count);
         let short_run = count.checked_sub(1).and_then(|last| runs.position_of(last)).unwrap_or(0);
-        let lacking = (run - n % run) % run; // at least 1 minus less than that
-        Self { n, seed, epoch, run, window, runs, short_run, short_window: short_run / window, lacking }
+        let shortfall = (run - n % run) % run; // at least 1 minus less than that
+        Self { n, seed, epoch, run, window, runs, short_run, short_window: short_run / window, shortfall }
     }
 
     pub(super) fn sample_at(&self, p: u64) -> Option<u64> {
@@ -48,17 +48,17 @@ impl Windowed {
         while let Some(window) = positions.first().and_then(|&p| self.window_of(p)) {
             let in_window = self.begin(window)..self.begin(window.saturating_add(1));
             let count = positions.iter().take_while(|position| in_window.contains(position)).count();
-            let (some, rest) = positions.split_at_mut(count.clamp(1, TOGETHER));
+            let (some, rest) = positions.split_at_mut(count.clamp(1, LOOKUP_BATCH));
             some.iter_mut().for_each(|position| *position -= in_window.start); // inside of it
             self.replace_in(window, some);
             positions = rest;
         }
     }
 
-    /// Replaces positions in a window, at most [`TOGETHER`], by samples.
+    /// Replaces positions in a window, at most [`LOOKUP_BATCH`], by samples.
     fn replace_in(&self, window: u64, positions: &mut [u64]) {
         self.permutation_of(window).replace(positions);
-        let mut runs = [0; TOGETHER];
+        let mut runs = [0; LOOKUP_BATCH];
         let runs = runs.get_mut(..positions.len()).unwrap_or(&mut []);
         for (number, run) in positions.iter_mut().zip(runs.iter_mut()) {
             (*run, *number) = self.run_of(window, *number);
@@ -72,16 +72,16 @@ impl Windowed {
     fn window_of(&self, p: u64) -> Option<u64> {
         let full = self.run * self.window; // at most twice n: see `new`
         let short_end = self.begin(self.short_window.saturating_add(1));
-        if p < short_end { p.checked_div(full) } else { p.saturating_add(self.lacking).checked_div(full) }
+        if p < short_end { p.checked_div(full) } else { p.saturating_add(self.shortfall).checked_div(full) }
     }
 
     /// Returns the run in the order that number `j` of a window's samples is in, and its place in
     /// that.
     fn run_of(&self, window: u64, mut j: u64) -> (u64, u64) {
         let first = window * self.window; // at most the number of runs
-        let short_end = self.short_run.saturating_sub(first) * self.run + self.run - self.lacking;
+        let short_end = self.short_run.saturating_sub(first) * self.run + self.run - self.shortfall;
         if window == self.short_window && j >= short_end {
-            j += self.lacking;
+            j += self.shortfall;
         }
         (first + j / self.run, j % self.run)
     }
@@ -95,7 +95,7 @@ impl Windowed {
         // below the samples of a window
         let mut j = run % self.window * self.run + sample % self.run;
         if window == self.short_window && run > self.short_run {
-            j = j.checked_sub(self.lacking)?;
+            j = j.checked_sub(self.shortfall)?;
         }
         Some(self.begin(window) + self.permutation_of(window).position_of(j)?) // below n
     }
@@ -124,16 +124,16 @@ impl Windowed {
 
     /// Returns how many runs, from the first on, an epoch should have announced when it is at a
     /// position: all of its window, and as much of the next one as is done of this one.
-    pub(super) fn runs_ahead(&self, p: u64) -> u64 {
+    pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
         self.runs_begun(p).saturating_add(p % full / self.run.max(1))
     }
 
     /// Returns the position at which a window begins; `n` of those after the last.
     fn begin(&self, window: u64) -> u64 {
-        let lacking = if window > self.short_window { self.lacking } else { 0 };
+        let shortfall = if window > self.short_window { self.shortfall } else { 0 };
         let full = self.run * self.window; // at most twice n: see `new`
-        window.saturating_mul(full).saturating_sub(lacking).min(self.n)
+        window.saturating_mul(full).saturating_sub(shortfall).min(self.n)
     }
 
     fn permutation_of(&self, window: u64) -> Permutation {

@@ -90,6 +90,6 @@ impl Batch {
     /// run. Nobody uses it on other streams meanwhile.
     pub unsafe fn launch(self, memory: BatchMemory) -> Result<DeviceBatch> {
         // SAFETY: the caller's promise.
-        DeviceBatch::launch_by(self, |gpu, list| unsafe { gpu.launch(list, memory) })
+        DeviceBatch::launch_with(self, |gpu, list| unsafe { gpu.launch(list, memory) })
     }
 }

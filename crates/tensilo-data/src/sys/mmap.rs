@@ -33,6 +33,6 @@ impl DatasetOptions {
     ///
     /// As [`DatasetOptions::mmap`].
     pub unsafe fn mmap_if_cached(self) -> Self {
-        self.if_cached(map().chosen_as("files of this size stay in the page cache"))
+        self.if_cached(map().with_reason("files of this size stay in the page cache"))
     }
 }

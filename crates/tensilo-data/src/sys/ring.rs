@@ -15,11 +15,11 @@ pub(crate) struct ReadAt {
     /// The offset in the file.
     pub offset: u64,
     /// The place in the memory.
-    pub place: Range<usize>,
+    pub buffer_range: Range<usize>,
 }
 
 /// A function that takes the number of a read, and what was read.
-type OnArrival<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
+type OnComplete<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 
 /// Reads in flight.
 ///
@@ -76,7 +76,7 @@ impl Ring {
         Ok(Self { ring, depth: usize::try_from(depth).unwrap_or(1), is_broken: false })
     }
 
-    /// Reads from a file, and calls `arrived` with the number of each read when it is done, and
+    /// Reads from a file, and calls `on_complete` with the number of each read when it is done, and
     /// with what was read: fewer bytes at the end of the file. Returns the memory, unless it is
     /// leaked.
     ///
@@ -87,18 +87,18 @@ impl Ring {
         file: BorrowedFd<'_>,
         reads: &[ReadAt],
         memory: Box<dyn ReadMemory>,
-        arrived: &mut OnArrival<'_>,
+        on_complete: &mut OnComplete<'_>,
     ) -> (Option<Box<dyn ReadMemory>>, io::Result<()>) {
         if self.is_broken {
             return (Some(memory), Err(io::ErrorKind::Unsupported.into()));
         }
         // moving a `Box` may invalidate earlier pointers to its content, so it moves first
-        let mut flight = Flight { in_flight: 0, ring: self, base: std::ptr::null_mut(), memory: Some(memory) };
+        let mut flight = InFlightReads { in_flight: 0, ring: self, base: std::ptr::null_mut(), memory: Some(memory) };
         let bytes = flight.memory.as_mut().map_or(&mut [][..], |memory| memory.bytes_mut());
         let (base, checked) = (bytes.as_mut_ptr(), check(reads, bytes.len()));
         flight.base = base;
-        let read = checked.and_then(|()| flight.read_all(file, reads, arrived));
-        flight.settle();
+        let read = checked.and_then(|()| flight.read_all(file, reads, on_complete));
+        flight.drain();
         (flight.memory.take(), read)
     }
 
@@ -111,18 +111,18 @@ impl Ring {
 /// Checks that the places of reads ascend and are inside of memory of `bytes` bytes.
 fn check(reads: &[ReadAt], bytes: usize) -> io::Result<()> {
     let mut end = 0;
-    for ReadAt { place, .. } in reads {
-        let is_short = u32::try_from(place.len()).is_ok_and(|length| length > 0);
-        if place.start < end || place.end < place.start || place.end > bytes || !is_short {
+    for ReadAt { buffer_range, .. } in reads {
+        let is_short = u32::try_from(buffer_range.len()).is_ok_and(|length| length > 0);
+        if buffer_range.start < end || buffer_range.end < buffer_range.start || buffer_range.end > bytes || !is_short {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        end = place.end;
+        end = buffer_range.end;
     }
     Ok(())
 }
 
 /// Reads that the kernel may be doing, and the memory that it writes to.
-struct Flight<'r> {
+struct InFlightReads<'r> {
     ring: &'r mut Ring,
     in_flight: usize,
     /// The first byte of the memory.
@@ -130,9 +130,9 @@ struct Flight<'r> {
     memory: Option<Box<dyn ReadMemory>>,
 }
 
-impl Flight<'_> {
+impl InFlightReads<'_> {
     /// Does all reads. Their places are inside of the memory.
-    fn read_all(&mut self, file: BorrowedFd<'_>, reads: &[ReadAt], arrived: &mut OnArrival<'_>) -> io::Result<()> {
+    fn read_all(&mut self, file: BorrowedFd<'_>, reads: &[ReadAt], on_complete: &mut OnComplete<'_>) -> io::Result<()> {
         let (depth, descriptor) = (self.ring.depth, types::Fd(file.as_raw_fd()));
         let mut next = 0;
         loop {
@@ -153,15 +153,20 @@ impl Flight<'_> {
                 let bytes = count.map(|count| {
                     // SAFETY: the place is in the memory, and the read is done. The kernel writes
                     // to other places meanwhile, so there is no reference to the whole memory.
-                    unsafe { std::slice::from_raw_parts(self.base.add(read.place.start), count.min(read.place.len())) }
+                    unsafe {
+                        std::slice::from_raw_parts(
+                            self.base.add(read.buffer_range.start),
+                            count.min(read.buffer_range.len()),
+                        )
+                    }
                 });
-                arrived(number, bytes);
+                on_complete(number, bytes);
             }
         }
     }
 
     /// Waits for all reads, if the kernel has refused one, or leaks the memory.
-    fn settle(&mut self) {
+    fn drain(&mut self) {
         while self.in_flight > 0 {
             if self.wait().is_err() {
                 std::mem::forget(self.memory.take());
@@ -179,8 +184,8 @@ impl Flight<'_> {
     /// it. The file stays open until the read is done.
     unsafe fn push(&mut self, file: types::Fd, number: usize, read: &ReadAt) -> io::Result<()> {
         // SAFETY: inside of the memory, by the caller's promise.
-        let to = unsafe { self.base.add(read.place.start) };
-        let length = u32::try_from(read.place.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let to = unsafe { self.base.add(read.buffer_range.start) };
+        let length = u32::try_from(read.buffer_range.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // exact: usize has at most 64 bits
         let entry = opcode::Read::new(file, to, length).offset(read.offset).build().user_data(number as u64);
         // SAFETY: file and memory are valid until the read is done, by the caller's promise.
@@ -210,9 +215,9 @@ impl Flight<'_> {
     }
 }
 
-impl Drop for Flight<'_> {
-    /// `arrived` may have panicked.
+impl Drop for InFlightReads<'_> {
+    /// `on_complete` may have panicked.
     fn drop(&mut self) {
-        self.settle();
+        self.drain();
     }
 }

@@ -8,21 +8,21 @@ use std::sync::Arc;
 /// Datasets, and a view of their samples that orders apply to.
 #[derive(Clone, Debug)]
 pub struct View {
-    kind: ViewOf,
+    kind: ViewInner,
     datasets: Vec<Dataset>,
 }
 
 #[derive(Clone, Debug)]
-enum ViewOf {
+enum ViewInner {
     All,
     Split(Arc<Split>),
     List(SampleList),
-    Mixture { mixture: Mixture, parts: Vec<MixedView> },
+    Mixture { mixture: Mixture, views: Vec<MixtureView> },
 }
 
 /// A component of a mixture.
 #[derive(Clone, Debug)]
-struct MixedView {
+struct MixtureView {
     view: View,
     /// The number of its first dataset among those of the mixture.
     first_dataset: usize,
@@ -31,7 +31,7 @@ struct MixedView {
 impl View {
     /// Returns all samples of a dataset.
     pub fn all(dataset: &Dataset) -> Self {
-        Self { kind: ViewOf::All, datasets: vec![dataset.clone()] }
+        Self { kind: ViewInner::All, datasets: vec![dataset.clone()] }
     }
 
     /// Returns the samples of a split. Fails if it was made for another number of samples.
@@ -43,7 +43,7 @@ impl View {
                 dataset.sample_count()
             )));
         }
-        Ok(Self { kind: ViewOf::Split(Arc::new(split.clone())), datasets: vec![dataset.clone()] })
+        Ok(Self { kind: ViewInner::Split(Arc::new(split.clone())), datasets: vec![dataset.clone()] })
     }
 
     /// Returns listed samples. Fails if the dataset does not have one of them. Cost: looks at each.
@@ -53,45 +53,45 @@ impl View {
             let message = format!("the list has sample {sample}, and the dataset {count} samples, counted from 0");
             return Err(DataError::BadArgument(message));
         }
-        Ok(Self { kind: ViewOf::List(list.clone()), datasets: vec![dataset.clone()] })
+        Ok(Self { kind: ViewInner::List(list.clone()), datasets: vec![dataset.clone()] })
     }
 
     /// Returns a mixture of views, which are its components in order. Fails if a component is of
     /// another dataset, view or number of samples than the mixture was made for.
     pub fn mixture(mixture: &Mixture, components: &[View]) -> Result<Self> {
-        if components.iter().any(|view| matches!(view.kind, ViewOf::Mixture { .. })) {
+        if components.iter().any(|view| matches!(view.kind, ViewInner::Mixture { .. })) {
             return Err(DataError::BadArgument("a mixture has a mixture as a component".to_owned()));
         }
-        let due: Vec<_> = components.iter().map(|view| (view.dataset_id(), view.identity(), view.n())).collect();
-        if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(due) {
+        let expected: Vec<_> = components.iter().map(|view| (view.dataset_id(), view.identity(), view.n())).collect();
+        if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(expected) {
             let message = "the views are not the components that the mixture was made for".to_owned();
             return Err(DataError::BadArgument(message));
         }
-        let (mut datasets, mut parts) = (Vec::new(), Vec::new());
+        let (mut datasets, mut views) = (Vec::new(), Vec::new());
         for view in components {
-            parts.push(MixedView { view: view.clone(), first_dataset: datasets.len() });
+            views.push(MixtureView { view: view.clone(), first_dataset: datasets.len() });
             datasets.extend_from_slice(&view.datasets);
         }
-        Ok(Self { kind: ViewOf::Mixture { mixture: mixture.clone(), parts }, datasets })
+        Ok(Self { kind: ViewInner::Mixture { mixture: mixture.clone(), views }, datasets })
     }
 
     /// Returns the number of samples.
     pub fn n(&self) -> u64 {
         match &self.kind {
-            ViewOf::All => self.datasets.first().map_or(0, Dataset::sample_count),
-            ViewOf::Split(split) => split.n(),
-            ViewOf::List(list) => list.n(),
-            ViewOf::Mixture { mixture, .. } => mixture.n(),
+            ViewInner::All => self.datasets.first().map_or(0, Dataset::sample_count),
+            ViewInner::Split(split) => split.n(),
+            ViewInner::List(list) => list.n(),
+            ViewInner::Mixture { mixture, .. } => mixture.n(),
         }
     }
 
     /// Returns the identity of the view, for a [`State`](crate::State); 0 for all samples.
     pub fn identity(&self) -> u64 {
         match &self.kind {
-            ViewOf::All => 0,
-            ViewOf::Split(split) => split.identity(),
-            ViewOf::List(list) => list.identity(),
-            ViewOf::Mixture { mixture, .. } => mixture.identity(),
+            ViewInner::All => 0,
+            ViewInner::Split(split) => split.identity(),
+            ViewInner::List(list) => list.identity(),
+            ViewInner::Mixture { mixture, .. } => mixture.identity(),
         }
     }
 
@@ -114,14 +114,14 @@ impl View {
     /// that dataset. `None` from the number of samples on. Cost: that of the view's kind.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         match &self.kind {
-            ViewOf::All => (v < self.n()).then_some((0, v)),
-            ViewOf::Split(split) => Some((0, split.sample(v)?)),
-            ViewOf::List(list) => Some((0, list.sample(v)?)),
-            ViewOf::Mixture { mixture, parts } => {
+            ViewInner::All => (v < self.n()).then_some((0, v)),
+            ViewInner::Split(split) => Some((0, split.sample(v)?)),
+            ViewInner::List(list) => Some((0, list.sample(v)?)),
+            ViewInner::Mixture { mixture, views } => {
                 let (component, v) = mixture.sample(v, epoch)?;
-                let part = parts.get(component)?;
-                let (dataset, sample) = part.view.sample(v, epoch)?;
-                Some((part.first_dataset.checked_add(dataset)?, sample))
+                let component = views.get(component)?;
+                let (dataset, sample) = component.view.sample(v, epoch)?;
+                Some((component.first_dataset.checked_add(dataset)?, sample))
             }
         }
     }
@@ -142,12 +142,12 @@ impl View {
     /// Returns the same view of other handles to the same datasets.
     fn of_datasets(&self, other: fn(&Dataset) -> Dataset) -> Self {
         let kind = match &self.kind {
-            ViewOf::Mixture { mixture, parts } => {
-                let part = |part: &MixedView| MixedView {
-                    view: part.view.of_datasets(other),
-                    first_dataset: part.first_dataset,
+            ViewInner::Mixture { mixture, views } => {
+                let component = |component: &MixtureView| MixtureView {
+                    view: component.view.of_datasets(other),
+                    first_dataset: component.first_dataset,
                 };
-                ViewOf::Mixture { mixture: mixture.clone(), parts: parts.iter().map(part).collect() }
+                ViewInner::Mixture { mixture: mixture.clone(), views: views.iter().map(component).collect() }
             }
             kind => kind.clone(),
         };
@@ -156,7 +156,7 @@ impl View {
 
     fn single(&self) -> Option<&Dataset> {
         match &self.kind {
-            ViewOf::Mixture { .. } => None,
+            ViewInner::Mixture { .. } => None,
             _ => self.datasets.first(),
         }
     }

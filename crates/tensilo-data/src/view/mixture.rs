@@ -2,7 +2,7 @@
 
 use super::selection::{ViewKind, identity};
 use crate::error::{DataError, Result};
-use crate::order::{MOST_SAMPLES, Mode, Order, Purpose, RunsAndWindows, key};
+use crate::order::{EpochOrder, MAX_SAMPLES, Order, Purpose, WindowSizes, key};
 use std::ops::Range;
 
 /// Samples of a block, in each of which components have the same shares.
@@ -30,7 +30,7 @@ pub struct Component {
 pub struct Mixture {
     identity: u64,
     n: u64,
-    run: RunsAndWindows,
+    run: WindowSizes,
     shares: Vec<Share>,
     components: Vec<Component>,
 }
@@ -54,8 +54,8 @@ impl Mixture {
     /// Fails if `run` is 0, if there is no component, if one has no samples, or if the share of one
     /// is so small that it has none in the mixture.
     pub fn new(components: &[Component], n: u64, seed: u64, run: u32) -> Result<Self> {
-        let sizes = RunsAndWindows::new(run, 1)?;
-        if n > MOST_SAMPLES {
+        let sizes = WindowSizes::new(run, 1)?;
+        if n > MAX_SAMPLES {
             return Err(bad("a mixture has more than 2^63 samples"));
         }
         if components.iter().any(|component| component.samples == 0 || component.weight == 0) {
@@ -113,7 +113,7 @@ impl Mixture {
         let samples = u128::from(share.samples); // at least 1
         // modulo 2^64, and below the number of samples
         let (epoch, position) = ((x / samples) as u64, (x % samples) as u64);
-        let order = Order::new(Mode::Windowed(self.run), share.samples, share.seed, epoch);
+        let order = EpochOrder::new(Order::Windowed(self.run), share.samples, share.seed, epoch);
         Some((number, order.sample_at(position)?))
     }
 }
@@ -131,8 +131,8 @@ fn ranges(samples: u64, weights: &[u32]) -> impl Iterator<Item = Range<u64>> {
     // fewer than weights
     let missing = samples.saturating_sub(by_remainder.iter().map(|(_, count)| **count).sum());
     by_remainder.sort_by_key(|(remainder, _)| std::cmp::Reverse(*remainder));
-    let most = by_remainder.into_iter().take(usize::try_from(missing).unwrap_or(0));
-    most.for_each(|(_, count)| *count += 1);
+    let rounded_up = by_remainder.into_iter().take(usize::try_from(missing).unwrap_or(0));
+    rounded_up.for_each(|(_, count)| *count += 1);
     counts.into_iter().scan(0, |start, count| {
         let range = *start..*start + count; // at most the samples
         *start = range.end;

@@ -47,10 +47,10 @@ fn samples_and_columns_are_added_renamed_and_dropped() {
 
     // versions do not change once they are published
     let all_versions = [(1, some(0..8), "x"), (2, some(0..10), "number"), (3, some(0..10), "number")];
-    for (version, due, column) in all_versions {
+    for (version, expected, column) in all_versions {
         let dataset = DatasetOptions::new().version(version).open(folder.root()).unwrap();
         check_all(&dataset).unwrap();
-        assert_eq!(all(&dataset, column), due);
+        assert_eq!(all(&dataset, column), expected);
     }
     if let Some(read) = second_reader(folder.root()) {
         assert_eq!((read["version"].as_u64(), read["samples"].as_u64()), (Some(3), Some(10)));
@@ -135,12 +135,12 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
     let folder = Folder::new();
     let dataset = create(folder.root(), &[2, 3]);
     let before = files_below(folder.root());
-    let refused = |columns: &[ColumnSchema], due: &str| {
+    let refused = |columns: &[ColumnSchema], expected: &str| {
         let mut changes = dataset.change().unwrap();
         let path = changes.next_path().unwrap();
         write(&path, columns, 0, 2);
         let error = changes.append(&path).unwrap_err();
-        assert!(error.to_string().contains(due), "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
         drop(changes);
         assert_eq!(files_below(folder.root()), before);
     };
@@ -228,7 +228,10 @@ fn files_without_a_manifest_are_a_dataset_in_the_order_of_their_names() {
         changes.append(folder.path(name)).unwrap();
     }
     let created = changes.publish("from files").unwrap();
-    assert_eq!((created.id(), created.order(), all(&created, "x")), (dataset.id(), dataset.order(), some(0..6)));
+    assert_eq!(
+        (created.id(), created.window_sizes(), all(&created, "x")),
+        (dataset.id(), dataset.window_sizes(), some(0..6))
+    );
 
     write(&folder.path("e.tsl"), &[numbers("y")], 0, 1);
     let list = ["a.tsl", "e.tsl"].map(|name| folder.path(name));
@@ -276,9 +279,9 @@ fn files_that_match_a_pattern_are_a_dataset_in_the_order_of_their_names() {
     assert_eq!(all(&open("*/part-*.tsl").unwrap(), "x"), some(0..5));
     assert_eq!(all(&open("**/part-[2-9].tsl").unwrap(), "x"), some(2..3));
     assert_eq!(all(&open("?/part-1.tsl").unwrap(), "x"), some(3..5));
-    for (pattern, due) in [("*.tsl", "no file matches this pattern"), ("a/[", "not a pattern")] {
+    for (pattern, expected) in [("*.tsl", "no file matches this pattern"), ("a/[", "not a pattern")] {
         let error = open(pattern).unwrap_err().to_string();
-        assert!(error.contains(due) && error.contains(pattern), "{error}");
+        assert!(error.contains(expected) && error.contains(pattern), "{error}");
     }
 }
 

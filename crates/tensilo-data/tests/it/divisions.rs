@@ -1,7 +1,7 @@
 //! Ranks divide an epoch without loss, and another number of ranks goes on from any step.
 
 use proptest::prelude::*;
-use tensilo_data::{Division, Mode, Order, Receipt, Tail};
+use tensilo_data::{Division, EpochOrder, LastBatch, Order, Receipt};
 
 /// Returns the positions of all ranks in the step that begins at `start`.
 fn step(division: &Division, n: u64, start: u64) -> Vec<u64> {
@@ -17,19 +17,19 @@ fn rest(division: &Division, n: u64, start: u64) -> Vec<Vec<u64>> {
 proptest! {
     #[test]
     fn an_epoch_has_each_position_once(n in 0..500_u64, batch in 1..20_u32, world in 1..9_u32) {
-        for tail in [Tail::Drop, Tail::Pad, Tail::Exact] {
-            let division = Division::new(batch, world, tail).unwrap();
+        for last_batch in [LastBatch::Drop, LastBatch::Pad, LastBatch::Exact] {
+            let division = Division::new(batch, world, last_batch).unwrap();
             let steps = rest(&division, n, 0);
             prop_assert_eq!(steps.len() as u64, division.steps(n, 0));
             let taken = steps.concat();
-            let due = match tail {
-                Tail::Drop => n - n % division.step_samples(),
-                Tail::Pad => n.div_ceil(division.step_samples()) * division.step_samples(),
+            let expected = match last_batch {
+                LastBatch::Drop => n - n % division.step_samples(),
+                LastBatch::Pad => n.div_ceil(division.step_samples()) * division.step_samples(),
                 _ => n,
             };
-            prop_assert!(taken.into_iter().eq((0..due).map(|position| position % n)));
+            prop_assert!(taken.into_iter().eq((0..expected).map(|position| position % n)));
             let lengths = |start| (0..world).map(move |rank| division.positions(n, start, rank).count());
-            if tail == Tail::Exact && n > 0 {
+            if last_batch == LastBatch::Exact && n > 0 {
                 let last = (division.steps(n, 0) - 1) * division.step_samples();
                 prop_assert!(lengths(last).max().unwrap() - lengths(last).min().unwrap() <= 1);
             }
@@ -38,8 +38,8 @@ proptest! {
 
     #[test]
     fn other_ranks_go_on_where_four_ended(n in 100..2000_u64, steps in 0..5_u64, world in 3..=7_u32, batch in 1..9_u32) {
-        let four = Division::new(5, 4, Tail::Exact).unwrap();
-        let other = Division::new(batch, world, Tail::Exact).unwrap();
+        let four = Division::new(5, 4, LastBatch::Exact).unwrap();
+        let other = Division::new(batch, world, LastBatch::Exact).unwrap();
         let mut taken: Vec<u64> = (0..steps).flat_map(|number| step(&four, n, number * 20)).collect();
         taken.extend(rest(&other, n, steps * 20).concat());
         prop_assert!(taken.into_iter().eq(0..n));
@@ -48,8 +48,8 @@ proptest! {
     #[test]
     fn receipts_do_not_depend_on_the_division(n in 0..300_u64, epoch: u64, world in 1..8_u32) {
         let receipt_of = |mode, seed, world| {
-            let order = Order::new(mode, n, seed, epoch);
-            let division = Division::new(3, world, Tail::Exact).unwrap();
+            let order = EpochOrder::new(mode, n, seed, epoch);
+            let division = Division::new(3, world, LastBatch::Exact).unwrap();
             let of_rank = |rank| {
                 let mut receipt = Receipt::default();
                 for number in 0..division.steps(n, 0) {
@@ -61,21 +61,21 @@ proptest! {
             };
             (0..world).map(of_rank).fold(Receipt::default(), Receipt::plus)
         };
-        let due = receipt_of(Mode::Sequential, 0, 1);
-        prop_assert_eq!(receipt_of(Mode::Shuffled, 7, world), due);
-        let mut more = due;
+        let expected = receipt_of(Order::Sequential, 0, 1);
+        prop_assert_eq!(receipt_of(Order::Shuffled, 7, world), expected);
+        let mut more = expected;
         more.add(0, epoch);
-        prop_assert_ne!(more, due);
+        prop_assert_ne!(more, expected);
     }
 }
 
 #[test]
 fn steps_have_bounds() {
     for (batch, world) in [(0, 1), (1, 0), (1 << 16, (1 << 16) + 1), (u32::MAX, u32::MAX)] {
-        assert!(Division::new(batch, world, Tail::Drop).is_err(), "{batch} {world}");
+        assert!(Division::new(batch, world, LastBatch::Drop).is_err(), "{batch} {world}");
     }
-    let most = Division::new(1 << 16, 1 << 16, Tail::Pad).unwrap();
-    assert_eq!(most.positions(1 << 63, 1 << 62, 65_535).count(), 1 << 16);
-    assert_eq!(most.positions(10, 10, 0).count(), 0);
-    assert_eq!(most.positions(10, 0, 65_536).count(), 0);
+    let largest = Division::new(1 << 16, 1 << 16, LastBatch::Pad).unwrap();
+    assert_eq!(largest.positions(1 << 63, 1 << 62, 65_535).count(), 1 << 16);
+    assert_eq!(largest.positions(10, 10, 0).count(), 0);
+    assert_eq!(largest.positions(10, 0, 65_536).count(), 0);
 }

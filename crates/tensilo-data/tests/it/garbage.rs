@@ -31,7 +31,7 @@ fn three_versions(folder: &Folder) -> Dataset {
 fn what_only_old_versions_list_is_removed_and_nothing_else() {
     let folder = Folder::new();
     let newest = three_versions(&folder);
-    let due = values(&newest);
+    let expected = values(&newest);
     // the files of killed writers, and those that are not of the dataset
     for (name, is_garbage) in [
         ("data/0000000002/left.tsl", true),
@@ -58,8 +58,8 @@ fn what_only_old_versions_list_is_removed_and_nothing_else() {
     let some = Garbage::find(folder.root(), 2).unwrap();
     assert_eq!(some.versions, [1]);
     let path = |name: &str| folder.path(name);
-    let due_paths = ["a.tsl", "b.tsl", "data/0000000002/left.tsl", "data/0000000003-2"].map(path);
-    assert_eq!(some.paths, due_paths);
+    let expected_paths = ["a.tsl", "b.tsl", "data/0000000002/left.tsl", "data/0000000003-2"].map(path);
+    assert_eq!(some.paths, expected_paths);
     let lengths = [path("a.tsl"), path("b.tsl")].map(|path| fs::metadata(path).unwrap().len());
     assert_eq!(some.bytes, lengths.iter().sum::<u64>() + 21);
     assert_eq!(files_below(folder.root()), before, "finding removes nothing");
@@ -74,13 +74,13 @@ fn what_only_old_versions_list_is_removed_and_nothing_else() {
     for version in versions {
         let dataset = DatasetOptions::new().version(version).open(folder.root()).unwrap();
         check_all(&dataset).unwrap();
-        assert_eq!(values(&dataset), due[..usize::try_from(dataset.sample_count()).unwrap()]);
+        assert_eq!(values(&dataset), expected[..usize::try_from(dataset.sample_count()).unwrap()]);
     }
     assert!(Garbage::find(folder.root(), 2).unwrap().paths.is_empty());
 }
 
 #[test]
-fn versions_share_files_and_the_newest_is_always_kept() {
+fn versions_share_files_and_the_newest_is_never_removed() {
     let folder = Folder::new();
     let first = create(folder.root(), &[3, 4]);
     let mut changes = first.change().unwrap();
@@ -100,7 +100,7 @@ fn versions_share_files_and_the_newest_is_always_kept() {
 }
 
 #[test]
-fn a_writer_at_work_is_not_harmed_and_one_that_has_lost_is_told() {
+fn an_active_writer_is_not_harmed_and_a_losing_one_gets_a_conflict() {
     let folder = Folder::new();
     let newest = three_versions(&folder);
     let append = |dataset: &Dataset| {
@@ -128,7 +128,7 @@ fn a_writer_at_work_is_not_harmed_and_one_that_has_lost_is_told() {
 }
 
 #[test]
-fn damage_of_kept_versions_is_an_error_and_of_old_ones_is_not() {
+fn damage_is_an_error_in_a_retained_version_and_not_in_an_old_one() {
     let folder = Folder::new();
     three_versions(&folder);
     let damage = |version: u64| fs::write(folder.path(format!("manifest/{version:010}.json")), "{}").unwrap();

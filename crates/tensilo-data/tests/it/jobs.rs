@@ -45,7 +45,7 @@ fn a_version_is_that_of_one_writer() {
     assert!(Dataset::open(&many).is_err(), "nothing can be seen yet");
     let dataset = publish(&many, 1, &files).unwrap();
     let one = create(&folder.path("one"), &[10, 10, 10]);
-    assert_eq!((dataset.schema(), dataset.order()), (one.schema(), one.order()));
+    assert_eq!((dataset.schema(), dataset.window_sizes()), (one.schema(), one.window_sizes()));
     for sample in 0..30 {
         assert_eq!(read(&dataset, "x", sample).unwrap(), Some(sample as u32));
     }

@@ -39,52 +39,55 @@ fn unpack(kind: &str, name: &str) -> Folder {
 fn valid_manifests_are_read_as_the_second_reader_reads_them() {
     for name in vectors("valid") {
         let folder = unpack("valid", name);
-        let due: Value =
+        let expected: Value =
             serde_json::from_slice(&vector_files()[&format!("manifests/valid/{name}.json")]).expect("JSON");
         let dataset = Dataset::open(folder.root()).unwrap_or_else(|error| panic!("{name}: {error}"));
         check_all(&dataset).unwrap_or_else(|error| panic!("{name}: {error}"));
         dataset.check_lineage().unwrap_or_else(|error| panic!("{name}: {error}"));
         let id: String = dataset.id().iter().map(|byte| format!("{byte:02x}")).collect();
-        assert_eq!((due["dataset_id"].as_str(), due["version"].as_u64()), (Some(id.as_str()), Some(dataset.version())));
-        assert_eq!(due["samples"].as_u64(), Some(dataset.sample_count()));
-        assert_eq!(due["order"]["run"].as_u64(), Some(dataset.order().run().into()));
-        assert_eq!(due["order"]["window"].as_u64(), Some(dataset.order().window().into()));
-        assert_eq!(due["metadata"], serde_json::to_value(&dataset.schema().metadata).expect("texts"));
-        check_columns(&due["columns"], &dataset);
-        check_groups(&due, &dataset, folder.root());
+        assert_eq!(
+            (expected["dataset_id"].as_str(), expected["version"].as_u64()),
+            (Some(id.as_str()), Some(dataset.version()))
+        );
+        assert_eq!(expected["samples"].as_u64(), Some(dataset.sample_count()));
+        assert_eq!(expected["order"]["run"].as_u64(), Some(dataset.window_sizes().run().into()));
+        assert_eq!(expected["order"]["window"].as_u64(), Some(dataset.window_sizes().window().into()));
+        assert_eq!(expected["metadata"], serde_json::to_value(&dataset.schema().metadata).expect("texts"));
+        check_columns(&expected["columns"], &dataset);
+        check_groups(&expected, &dataset, folder.root());
     }
 }
 
-fn check_columns(due: &Value, dataset: &Dataset) {
-    let due = due.as_array().expect("a list");
-    assert_eq!(due.len(), dataset.schema().columns.len());
-    for (due, found) in due.iter().zip(&dataset.schema().columns) {
-        let shape: Vec<Option<u64>> = serde_json::from_value(due["shape"].clone()).expect("extents");
+fn check_columns(expected: &Value, dataset: &Dataset) {
+    let expected = expected.as_array().expect("a list");
+    assert_eq!(expected.len(), dataset.schema().columns.len());
+    for (expected, found) in expected.iter().zip(&dataset.schema().columns) {
+        let shape: Vec<Option<u64>> = serde_json::from_value(expected["shape"].clone()).expect("extents");
         let found_shape = found.shape.extents().iter().map(|extent| match extent {
             tensilo::Extent::Fixed(extent) => Some(u64::from(*extent)),
             tensilo::Extent::Varying => None,
         });
         assert_eq!(shape, found_shape.collect::<Vec<_>>());
-        assert_eq!(due["name"].as_str(), Some(found.name.as_str()));
-        assert_eq!(due["dtype"].as_str(), Some(found.dtype.name()));
-        assert_eq!(due["nullable"].as_bool(), Some(found.nullable));
+        assert_eq!(expected["name"].as_str(), Some(found.name.as_str()));
+        assert_eq!(expected["dtype"].as_str(), Some(found.dtype.name()));
+        assert_eq!(expected["nullable"].as_bool(), Some(found.nullable));
     }
 }
 
-fn check_groups(due: &Value, dataset: &Dataset, folder: &Path) {
+fn check_groups(expected: &Value, dataset: &Dataset, folder: &Path) {
     let groups: Vec<_> = dataset.groups().collect::<Result<_, _>>().expect("pages");
-    let due_groups = due["groups"].as_array().expect("a list");
-    assert_eq!(groups.len(), due_groups.len());
-    for (group, due_group) in groups.iter().zip(due_groups) {
-        let start = due_group["start"].as_u64().expect("a number");
-        assert_eq!(group.samples, start..start + due_group["samples"].as_u64().expect("a number"));
-        let due_files = due_group["files"].as_array().expect("a list");
-        assert_eq!(group.files.len(), due_files.len());
-        for (file, due_file) in group.files.iter().zip(due_files) {
-            assert_eq!(file.path, folder.join(due_file["path"].as_str().expect("a path")));
-            let due_columns = due_file["columns"].as_object().expect("names and ids");
+    let expected_groups = expected["groups"].as_array().expect("a list");
+    assert_eq!(groups.len(), expected_groups.len());
+    for (group, expected_group) in groups.iter().zip(expected_groups) {
+        let start = expected_group["start"].as_u64().expect("a number");
+        assert_eq!(group.samples, start..start + expected_group["samples"].as_u64().expect("a number"));
+        let expected_files = expected_group["files"].as_array().expect("a list");
+        assert_eq!(group.files.len(), expected_files.len());
+        for (file, expected_file) in group.files.iter().zip(expected_files) {
+            assert_eq!(file.path, folder.join(expected_file["path"].as_str().expect("a path")));
+            let expected_columns = expected_file["columns"].as_object().expect("names and ids");
             for (in_file, number) in &file.columns {
-                assert_eq!(due_columns[in_file], due["columns"][*number]["id"]);
+                assert_eq!(expected_columns[in_file], expected["columns"][*number]["id"]);
             }
         }
         // each column of each group is found, in its file or as null
@@ -120,11 +123,11 @@ fn invalid_manifests_are_refused_by_their_rule() {
         let error =
             Dataset::open(folder.root()).and_then(|dataset| check_all(&dataset).and_then(|()| dataset.check_lineage()));
         let error = error.expect_err(name);
-        let due = name.split('-').take(2).collect::<Vec<_>>().join("-");
+        let expected = name.split('-').take(2).collect::<Vec<_>>().join("-");
         match &error {
             DataError::Corrupt { rule, path, .. } => {
-                let also: &[&str] = if due == "M-6.2" { &["M-4.2", "M-5.1"] } else { &[] };
-                assert!(*rule == due || also.contains(rule), "{name}: {error}");
+                let also: &[&str] = if expected == "M-6.2" { &["M-4.2", "M-5.1"] } else { &[] };
+                assert!(*rule == expected || also.contains(rule), "{name}: {error}");
                 assert!(path.starts_with(folder.root()), "{error}");
             }
             // a file that is missing, shorter or damaged is not opened at all

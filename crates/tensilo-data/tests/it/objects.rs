@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tensilo::salvage::SalvageOptions;
-use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderOptions, Mode, Tail, View};
+use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LastBatch, LoaderOptions, Order, View};
 use tensilo_object::{Cache, ObjectOptions};
-use tensilo_testing::{Folder, HttpFault, HttpServer, asked, random_faults};
+use tensilo_testing::{Folder, HttpFault, HttpServer, env_or, random_faults};
 
 /// Hosts the files of a folder below `/train`.
 fn hosted(folder: &Path) -> HttpServer {
@@ -20,8 +20,8 @@ fn hosted(folder: &Path) -> HttpServer {
 }
 
 /// Returns the samples of an epoch, and their values of `x`.
-fn epoch(dataset: &Dataset, mode: Mode) -> Vec<(u64, u32)> {
-    let options = LoaderOptions::new(32).columns(["x"]).mode(mode).seed(5);
+fn epoch(dataset: &Dataset, mode: Order) -> Vec<(u64, u32)> {
+    let options = LoaderOptions::new(32).columns(["x"]).order(mode).seed(5);
     let loader = options.loader(&View::all(dataset)).expect("a loader");
     let mut found = Vec::new();
     for batch in loader.epoch(0) {
@@ -47,7 +47,7 @@ fn a_dataset_on_a_host_is_read_as_one_in_a_folder() {
         for sample in [0, 99, 100, 101, 400] {
             assert_eq!(read(&remote, "x", sample).unwrap(), Some(sample as u32));
         }
-        for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(remote.order())] {
+        for mode in [Order::Sequential, Order::Shuffled, Order::Windowed(remote.window_sizes())] {
             assert_eq!(epoch(&remote, mode), epoch(&local, mode));
         }
     }
@@ -56,7 +56,7 @@ fn a_dataset_on_a_host_is_read_as_one_in_a_folder() {
 }
 
 /// Returns the number of requests for files that an epoch makes.
-fn requests_of(server: &HttpServer, dataset: &Dataset, mode: Mode) -> usize {
+fn requests_of(server: &HttpServer, dataset: &Dataset, mode: Order) -> usize {
     server.take_requests();
     assert_eq!(epoch(dataset, mode).len() as u64, dataset.sample_count());
     let requests = server.take_requests();
@@ -64,12 +64,12 @@ fn requests_of(server: &HttpServer, dataset: &Dataset, mode: Mode) -> usize {
 }
 
 #[test]
-fn an_announced_run_is_one_request() {
+fn a_prefetched_run_is_one_request() {
     let folder = Folder::new();
     let local = create(&folder.path("train"), &[600_000, 500_000]);
     let server = hosted(&folder.path("train"));
-    let run = u64::from(local.order().run());
-    for mode in [Mode::Sequential, Mode::Windowed(local.order())] {
+    let run = u64::from(local.window_sizes().run());
+    for mode in [Order::Sequential, Order::Windowed(local.window_sizes())] {
         let remote = Dataset::open(server.url("/train")).unwrap();
         let runs = remote.sample_count().div_ceil(run) as usize;
         let found = requests_of(&server, &remote, mode);
@@ -85,7 +85,7 @@ fn a_small_file_is_one_request() {
     let server = hosted(&folder.path("train"));
     for shuffled in [false, true] {
         let remote = Dataset::open(server.url("/train")).unwrap();
-        let mode = if shuffled { Mode::Shuffled } else { Mode::Windowed(remote.order()) };
+        let mode = if shuffled { Order::Shuffled } else { Order::Windowed(remote.window_sizes()) };
         assert_eq!(requests_of(&server, &remote, mode), 40, "{mode:?}");
     }
 }
@@ -96,7 +96,8 @@ fn a_first_batch_opens_the_files_that_it_needs() {
     create(&folder.path("train"), &[20; 300]);
     let server = hosted(&folder.path("train"));
     let remote = Dataset::open(server.url("/train")).unwrap();
-    let options = LoaderOptions::new(32).mode(Mode::Windowed(remote.order())).decode_threads(1).io_depth(2).prefetch(2);
+    let options =
+        LoaderOptions::new(32).order(Order::Windowed(remote.window_sizes())).decode_threads(1).io_depth(2).prefetch(2);
     let batches = options.loader(&View::all(&remote)).unwrap().epoch(0);
     assert!(batches.wait(Duration::from_secs(20)));
     let files = |server: &HttpServer| server.take_requests().iter().filter(|r| r.path.contains("/data/")).count();
@@ -111,15 +112,15 @@ fn an_epoch_from_the_cache_is_the_same() {
     let folder = Folder::new();
     let local = create(&folder.path("train"), &[20_000, 1, 30_000]);
     let server = hosted(&folder.path("train"));
-    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(local.order())] {
+    for mode in [Order::Sequential, Order::Shuffled, Order::Windowed(local.window_sizes())] {
         let cache = Cache::new(folder.path(format!("{mode:?}")), 1 << 30);
         for round in 0..3 {
             let options = ObjectOptions::new().cache(Some(cache.clone()));
             let remote = DatasetOptions::new().object_options(options).open(server.url("/train")).unwrap();
             server.take_requests();
             assert_eq!(epoch(&remote, mode), epoch(&local, mode), "{mode:?}, round {round}");
-            let asked = server.take_requests().iter().any(|request| request.range.is_some());
-            assert_eq!(asked, round == 0, "{mode:?}, round {round}");
+            let is_requested = server.take_requests().iter().any(|request| request.range.is_some());
+            assert_eq!(is_requested, round == 0, "{mode:?}, round {round}");
         }
     }
 }
@@ -133,9 +134,9 @@ fn a_salvage_has_the_options_of_the_dataset() {
     let options = ObjectOptions::new().cache(Some(cache.clone()));
     let remote = DatasetOptions::new().object_options(options).open(server.url("/train")).unwrap();
     let group = remote.groups().next().unwrap().unwrap();
-    assert_eq!(cache.facts().unwrap().pieces, 0);
+    assert_eq!(cache.stats().unwrap().entries, 0);
     assert!(remote.salvage_file(&group, 0, SalvageOptions::new()).unwrap().lost.is_none());
-    assert!(cache.facts().unwrap().pieces > 0);
+    assert!(cache.stats().unwrap().entries > 0);
 }
 
 #[test]
@@ -173,7 +174,7 @@ fn a_file_that_was_replaced_is_named() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let server = HttpServer::start();
     let error = |path: &str| DatasetOptions::new().open(path).unwrap_err().to_string();
     let none = error(&server.url("/none"));
@@ -202,8 +203,8 @@ fn a_host_that_does_not_answer_is_an_error_with_the_address() {
 fn faulty_epoch(url: &str, seed: u64) -> (usize, bool) {
     let options = ObjectOptions::new().retries(2, Duration::from_secs(5)).stall_timeout(Duration::from_millis(100));
     let Ok(dataset) = DatasetOptions::new().object_options(options).open(url) else { return (0, true) };
-    let mode = [Mode::Sequential, Mode::Shuffled, Mode::Windowed(dataset.order())][seed as usize % 3];
-    let loader = LoaderOptions::new(32).columns(["x"]).mode(mode).seed(seed).tail(Tail::Exact);
+    let mode = [Order::Sequential, Order::Shuffled, Order::Windowed(dataset.window_sizes())][seed as usize % 3];
+    let loader = LoaderOptions::new(32).columns(["x"]).order(mode).seed(seed).last_batch(LastBatch::Exact);
     // the schema is in the manifest, so that this opens no file
     let Ok(loader) = loader.loader(&View::all(&dataset)) else { return (0, true) };
     let mut right = 0;
@@ -223,7 +224,7 @@ fn epochs_with_faults_are_right_as_far_as_they_go() {
     let folder = Folder::new();
     create(&folder.path("train"), &[100, 1, 300]);
     let server = hosted(&folder.path("train"));
-    let epochs = asked("TENSILO_FAULTY_EPOCHS", 30);
+    let epochs = env_or("TENSILO_FAULTY_EPOCHS", 30);
     let (mut right, mut failed) = (0, 0);
     for seed in 0..epochs {
         server.set_faults(random_faults(seed, 6));

@@ -1,28 +1,28 @@
 //! Each sample is at exactly one position.
 
 use proptest::prelude::*;
-use tensilo_data::{Mode, Order, RunsAndWindows};
+use tensilo_data::{EpochOrder, Order, WindowSizes};
 
-fn windowed(run: u32, window: u32) -> Mode {
-    Mode::Windowed(RunsAndWindows::new(run, window).unwrap())
+fn windowed(run: u32, window: u32) -> Order {
+    Order::Windowed(WindowSizes::new(run, window).unwrap())
 }
 
-fn modes() -> Vec<Mode> {
+fn modes() -> Vec<Order> {
     let sizes = [(1, 1), (1, 5), (5, 1), (3, 4), (7, 2), (16, 16), (u32::MAX, 1), (1, u32::MAX), (u32::MAX, u32::MAX)];
     let windows = sizes.into_iter().map(|(run, window)| windowed(run, window));
-    [Mode::Sequential, Mode::Shuffled].into_iter().chain(windows).collect()
+    [Order::Sequential, Order::Shuffled].into_iter().chain(windows).collect()
 }
 
-fn any_mode() -> impl Strategy<Value = Mode> {
+fn any_mode() -> impl Strategy<Value = Order> {
     let size = || prop_oneof![1..100_u32, any::<u32>().prop_map(|size| size.max(1))];
-    prop_oneof![Just(Mode::Sequential), Just(Mode::Shuffled), (size(), size()).prop_map(|(k, w)| windowed(k, w))]
+    prop_oneof![Just(Order::Sequential), Just(Order::Shuffled), (size(), size()).prop_map(|(k, w)| windowed(k, w))]
 }
 
 #[test]
 fn an_order_of_few_samples_has_each_of_them_once() {
     for mode in modes() {
         for n in (0..=130).chain([997, 1000, 1024]) {
-            let order = Order::new(mode, n, 3, n);
+            let order = EpochOrder::new(mode, n, 3, n);
             let mut found: Vec<u64> = (0..n).map(|p| order.sample_at(p).unwrap()).collect();
             for (p, &sample) in (0..).zip(&found) {
                 assert_eq!(order.position_of(sample), Some(p), "{mode:?} {n}");
@@ -38,7 +38,7 @@ fn an_order_of_few_samples_has_each_of_them_once() {
 fn a_window_has_the_samples_of_its_runs() {
     // 103 samples in runs of 10: one has 3
     for epoch in 0..50 {
-        let order = Order::new(windowed(10, 4), 103, 1, epoch);
+        let order = EpochOrder::new(windowed(10, 4), 103, 1, epoch);
         let samples: Vec<u64> = (0..103).map(|p| order.sample_at(p).unwrap()).collect();
         let mut runs_before = Vec::new();
         let mut start = 0;
@@ -66,9 +66,9 @@ fn a_window_has_the_samples_of_its_runs() {
 
 #[test]
 fn seed_and_epoch_are_not_added() {
-    for mode in [Mode::Shuffled, windowed(4, 8)] {
+    for mode in [Order::Shuffled, windowed(4, 8)] {
         let order = |seed, epoch| {
-            let order = Order::new(mode, 1000, seed, epoch);
+            let order = EpochOrder::new(mode, 1000, seed, epoch);
             (0..1000).map(|p| order.sample_at(p).unwrap()).collect::<Vec<u64>>()
         };
         assert_eq!(order(1, 2), order(1, 2));
@@ -85,7 +85,7 @@ proptest! {
         mode in any_mode(), n in prop_oneof![1..10_000_u64, Just(1_000_000_000_000), Just(1 << 63), 1..1_u64 << 63],
         seed: u64, epoch: u64, p: u64,
     ) {
-        let order = Order::new(mode, n, seed, epoch);
+        let order = EpochOrder::new(mode, n, seed, epoch);
         let p = p % n;
         let sample = order.sample_at(p);
         prop_assert!(sample.is_some_and(|sample| sample < n));
@@ -98,21 +98,21 @@ proptest! {
         mode in any_mode(), n in prop_oneof![1..10_000_u64, Just(1 << 63), 1..1_u64 << 63], seed: u64,
         start: u64, count in 0..1000_u64, scattered in proptest::collection::vec(any::<u64>(), 0..40),
     ) {
-        let order = Order::new(mode, n, seed, 1);
+        let order = EpochOrder::new(mode, n, seed, 1);
         let start = start % n;
         let mut found: Vec<u64> = (start..n.min(start + count)).chain(scattered.iter().map(|p| p % n)).collect();
-        let due: Vec<u64> = found.iter().map(|&p| order.sample_at(p).unwrap()).collect();
-        order.replace_by_samples(&mut found).unwrap();
-        prop_assert_eq!(&found, &due);
+        let expected: Vec<u64> = found.iter().map(|&p| order.sample_at(p).unwrap()).collect();
+        order.replace_with_samples(&mut found).unwrap();
+        prop_assert_eq!(&found, &expected);
         found.push(n);
         let before = found.clone();
-        prop_assert!(order.replace_by_samples(&mut found).is_err());
+        prop_assert!(order.replace_with_samples(&mut found).is_err());
         prop_assert_eq!(found, before);
     }
 
     #[test]
     fn orders_of_too_many_samples_do_not_panic(mode in any_mode(), n: u64, p: u64) {
-        let order = Order::new(mode, n, 0, 0);
+        let order = EpochOrder::new(mode, n, 0, 0);
         let _ = (order.sample_at(p), order.position_of(p));
     }
 }

@@ -1,6 +1,6 @@
 //! `shuffled` cannot be told from a true shuffle by simple statistics.
 
-use tensilo_data::{Mode, Order};
+use tensilo_data::{EpochOrder, Order};
 
 /// Returns the chi-square of counts that should be equal, in standard deviations from its mean.
 fn deviation(counts: &[u64], free: usize) -> f64 {
@@ -16,7 +16,7 @@ fn each_sample_is_at_each_position_as_often() {
         let epochs = 40_000;
         let mut counts = vec![0; (n * n) as usize];
         for epoch in 0..epochs {
-            let order = Order::new(Mode::Shuffled, n, 11, epoch);
+            let order = EpochOrder::new(Order::Shuffled, n, 11, epoch);
             (0..n).for_each(|p| counts[(p * n + order.sample_at(p).unwrap()) as usize] += 1);
         }
         let free = (n - 1) * (n - 1);
@@ -31,7 +31,7 @@ fn neighbours_have_each_distance_as_often() {
     for n in [16_u64, 64, 257, 1000, 4096] {
         let mut counts = vec![0; n as usize - 1];
         for epoch in 0..4_000_000 / n {
-            let order = Order::new(Mode::Shuffled, n, 12, epoch);
+            let order = EpochOrder::new(Order::Shuffled, n, 12, epoch);
             let samples: Vec<u64> = (0..n).map(|p| order.sample_at(p).unwrap()).collect();
             samples.windows(2).for_each(|pair| counts[((pair[1] + n - pair[0]) % n - 1) as usize] += 1);
         }
@@ -48,7 +48,7 @@ fn positions_that_differ_in_one_bit_have_unrelated_samples() {
         for bit in 0..63 - n.leading_zeros() {
             let mut counts = vec![0; 64];
             for epoch in 0..64_000 / 8 {
-                let order = Order::new(Mode::Shuffled, n, 13, epoch);
+                let order = EpochOrder::new(Order::Shuffled, n, 13, epoch);
                 for p in (0..8).map(|i| i * 2_654_435_761 % (n >> 1)) {
                     let (a, b) = (p & !(1 << bit), p | 1 << bit);
                     let Some((a, b)) = order.sample_at(a).zip(order.sample_at(b)) else { continue };

@@ -9,7 +9,7 @@ use std::path::Path;
 use tensilo::facts::CastFacts;
 use tensilo::verify::VerifyOptions;
 use tensilo::{ColumnSchema, DType, ErrorKind, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_data::{DataError, Dataset, DatasetOptions, LoaderOptions, Mode, Receipt, State, View};
+use tensilo_data::{DataError, Dataset, DatasetOptions, LoaderOptions, Order, Receipt, State, View};
 use tensilo_testing::{Folder, Random};
 
 /// Repacks a dataset into files of so many raw bytes.
@@ -82,9 +82,9 @@ proptest! {
         });
         let (after, before) = &repacked[0];
         prop_assert_eq!((after.id(), after.version(), after.parent()), (before.id(), 3, Some(2)));
-        prop_assert_eq!((after.schema(), after.order()), (before.schema(), before.order()));
-        let due = contents(before);
-        prop_assert!(contents(after) == due);
+        prop_assert_eq!((after.schema(), after.window_sizes()), (before.schema(), before.window_sizes()));
+        let expected = contents(before);
+        prop_assert!(contents(after) == expected);
         check_files(after, shard_bytes);
         for number in 0..after.schema().columns.len() {
             let (old, new) = (casts(before, number), casts(after, number));
@@ -97,7 +97,7 @@ proptest! {
 
         // the version before is as it was
         let again = DatasetOptions::new().version(2).open(folders[0].root()).unwrap();
-        prop_assert!(contents(&again) == due);
+        prop_assert!(contents(&again) == expected);
         // and the number of threads changes nothing
         let data = folders.each_ref().map(|folder| bytes_below(&folder.path("data/0000000003")));
         prop_assert!(data[0] == data[1] && !data[0].is_empty());
@@ -110,7 +110,7 @@ proptest! {
 fn a_training_goes_on_with_the_same_batches_and_its_receipt_is_the_same() {
     let folder = Folder::new();
     let before = model::create(&folder.path("data"));
-    let options = || LoaderOptions::new(9).mode(Mode::Shuffled).seed(4).decode_threads(1);
+    let options = || LoaderOptions::new(9).order(Order::Shuffled).seed(4).decode_threads(1);
     let loader = options().loader(&View::all(&before)).unwrap();
     let mut batches = loader.epochs(0..2);
     let taken: Vec<Vec<u64>> = batches.by_ref().take(7).map(|batch| batch.unwrap().samples().to_vec()).collect();
@@ -178,9 +178,9 @@ fn work_that_is_broken_off_or_fails_leaves_nothing() {
     let folder = Folder::new();
     let dataset = common::create(folder.root(), &[20, 30, 50]);
     let before = files_below(folder.root());
-    for most in [0, 1, 20, 50, 99] {
+    for max_samples in [0, 1, 20, 50, 99] {
         let mut changes = dataset.change().unwrap();
-        let mut stop = |done| if done >= most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+        let mut stop = |done| if done >= max_samples { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
         let error = changes.repack(64, &WriterOptions::new(), &mut stop).unwrap_err();
         assert!(matches!(&error, DataError::File(error) if error.kind() == ErrorKind::Cancelled), "{error}");
         drop(changes);

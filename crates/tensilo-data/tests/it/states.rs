@@ -1,20 +1,22 @@
 //! States come back, and damaged ones are refused.
 
 use proptest::prelude::*;
-use tensilo_data::{Mode, Receipt, RunsAndWindows, State, Tail};
+use tensilo_data::{LastBatch, Order, Receipt, State, WindowSizes};
 
 fn any_state() -> impl Strategy<Value = State> {
     let size = || any::<u32>().prop_map(|size| size.max(1));
-    let windowed = (size(), size()).prop_map(|(run, window)| Mode::Windowed(RunsAndWindows::new(run, window).unwrap()));
-    let mode = prop_oneof![Just(Mode::Sequential), Just(Mode::Shuffled), windowed];
+    let windowed = (size(), size()).prop_map(|(run, window)| Order::Windowed(WindowSizes::new(run, window).unwrap()));
+    let order = prop_oneof![Just(Order::Sequential), Just(Order::Shuffled), windowed];
     let words = any::<[u64; 5]>();
-    let tail = prop_oneof![Just(Tail::Drop), Just(Tail::Pad), Just(Tail::Exact)];
+    let last_batch = prop_oneof![Just(LastBatch::Drop), Just(LastBatch::Pad), Just(LastBatch::Exact)];
     let n = 1..=1_u64 << 63;
-    (mode, tail, any::<[u8; 16]>(), words, n, any::<u64>()).prop_map(|(mode, tail, dataset_id, words, n, position)| {
-        let [dataset_version, view, seed, epoch, receipt] = words;
-        let (position, receipt) = (position % n, Receipt(receipt));
-        State { dataset_id, dataset_version, view, n, mode, tail, seed, epoch, position, receipt }
-    })
+    (order, last_batch, any::<[u8; 16]>(), words, n, any::<u64>()).prop_map(
+        |(order, last_batch, dataset_id, words, n, position)| {
+            let [dataset_version, view, seed, epoch, receipt] = words;
+            let (position, receipt) = (position % n, Receipt(receipt));
+            State { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt }
+        },
+    )
 }
 
 proptest! {

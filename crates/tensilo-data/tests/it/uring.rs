@@ -42,9 +42,9 @@ proptest! {
             let longest = (length as u64 - start).min(if random.one_in(10) { u64::MAX } else { 9000 });
             start..start + 1 + random.below(longest)
         }).collect();
-        let due: Vec<u8> =
+        let expected: Vec<u8> =
             ranges.iter().flat_map(|range| &bytes[range.start as usize..range.end as usize]).copied().collect();
-        prop_assert!(read(&file, &ranges).unwrap() == due);
+        prop_assert!(read(&file, &ranges).unwrap() == expected);
     }
 }
 
@@ -94,18 +94,18 @@ proptest! {
             let start = random.below(length as u64) / alignment * alignment;
             start..(start + alignment * (1 + random.below(4))).min(length as u64)
         }).collect();
-        let due: Vec<u8> =
+        let expected: Vec<u8> =
             ranges.iter().flat_map(|range| &bytes[range.start as usize..range.end as usize]).copied().collect();
         let mut memory = Box::new(Memory { bytes: Vec::new(), start: 0, is_aligned });
-        memory.reserve(0, due.len()).unwrap();
+        memory.reserve(0, expected.len()).unwrap();
         if !has_room {
             // not beyond the end of the file
-            let end = memory.start + due.len();
+            let end = memory.start + expected.len();
             memory.bytes.truncate(end);
         }
         let (memory, read) = file.read_to_memory(&ranges, memory);
         prop_assert!(read.is_ok());
-        prop_assert!(memory.unwrap().bytes()[..due.len()] == due);
+        prop_assert!(memory.unwrap().bytes()[..expected.len()] == expected);
     }
 }
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use tensilo_data::{
-    Component, Division, Mixture, Mode, Order, Permutation, Receipt, RunsAndWindows, SampleList, Split, State, Tail,
-    substitute,
+    Component, Division, EpochOrder, LastBatch, Mixture, Order, Permutation, Receipt, SampleList, Split, State,
+    WindowSizes, substitute,
 };
 
 fn vectors(group: &str) -> Vec<Value> {
@@ -27,11 +27,11 @@ fn numbers(value: &Value) -> Vec<u64> {
     value.as_array().expect("a list").iter().map(number).collect()
 }
 
-fn mode(value: &Value) -> Mode {
+fn mode(value: &Value) -> Order {
     match value[0].as_str() {
-        Some("sequential") => Mode::Sequential,
-        Some("shuffled") => Mode::Shuffled,
-        _ => Mode::Windowed(RunsAndWindows::new(number(&value[1]) as u32, number(&value[2]) as u32).unwrap()),
+        Some("sequential") => Order::Sequential,
+        Some("shuffled") => Order::Shuffled,
+        _ => Order::Windowed(WindowSizes::new(number(&value[1]) as u32, number(&value[2]) as u32).unwrap()),
     }
 }
 
@@ -55,7 +55,7 @@ fn permutations_are_those_of_the_vectors() {
 fn orders_are_those_of_the_vectors() {
     for vector in vectors("orders") {
         let n = number(&vector["n"]);
-        let order = Order::new(mode(&vector["mode"]), n, hex(&vector["seed"]), number(&vector["epoch"]));
+        let order = EpochOrder::new(mode(&vector["mode"]), n, hex(&vector["seed"]), number(&vector["epoch"]));
         let found: Vec<u64> = (0..=n).map_while(|p| order.sample_at(p)).collect();
         assert_eq!(found, numbers(&vector["order"]), "{vector}");
     }
@@ -65,7 +65,7 @@ fn orders_are_those_of_the_vectors() {
 fn large_orders_are_those_of_the_vectors() {
     for vector in vectors("large_orders") {
         let (n, epoch) = (number(&vector["n"]), number(&vector["epoch"]));
-        let order = Order::new(mode(&vector["mode"]), n, hex(&vector["seed"]), epoch);
+        let order = EpochOrder::new(mode(&vector["mode"]), n, hex(&vector["seed"]), epoch);
         for pair in vector["pairs"].as_array().unwrap() {
             let (p, sample) = (number(&pair[0]), number(&pair[1]));
             assert_eq!((order.sample_at(p), order.position_of(sample)), (Some(sample), Some(p)), "{n}");
@@ -73,11 +73,11 @@ fn large_orders_are_those_of_the_vectors() {
     }
 }
 
-fn tail(value: &Value) -> Tail {
+fn last_batch(value: &Value) -> LastBatch {
     match value.as_str() {
-        Some("drop") => Tail::Drop,
-        Some("pad") => Tail::Pad,
-        _ => Tail::Exact,
+        Some("drop") => LastBatch::Drop,
+        Some("pad") => LastBatch::Pad,
+        _ => LastBatch::Exact,
     }
 }
 
@@ -85,7 +85,7 @@ fn tail(value: &Value) -> Tail {
 fn divisions_are_those_of_the_vectors() {
     for vector in vectors("divisions") {
         let (n, world, start) = (number(&vector["n"]), number(&vector["world"]) as u32, number(&vector["start"]));
-        let division = Division::new(number(&vector["batch"]) as u32, world, tail(&vector["tail"])).unwrap();
+        let division = Division::new(number(&vector["batch"]) as u32, world, last_batch(&vector["tail"])).unwrap();
         let steps = vector["steps"].as_array().unwrap();
         assert_eq!(division.steps(n, start), steps.len() as u64, "{vector}");
         for (step, ranks) in (0..).zip(steps) {
@@ -113,18 +113,22 @@ fn views_are_those_of_the_vectors() {
         assert_eq!((found, list.identity()), (numbers(&vector["samples"]), hex(&vector["identity"])), "{vector}");
     }
     for vector in vectors("mixtures") {
-        let component = |part: &Value| Component {
-            dataset_id: bytes(&part["dataset_id"]).try_into().unwrap(),
-            view: hex(&part["view"]),
-            samples: number(&part["samples"]),
-            weight: number(&part["weight"]) as u32,
+        let component = |item: &Value| Component {
+            dataset_id: bytes(&item["dataset_id"]).try_into().unwrap(),
+            view: hex(&item["view"]),
+            samples: number(&item["samples"]),
+            weight: number(&item["weight"]) as u32,
         };
         let components: Vec<Component> = vector["components"].as_array().unwrap().iter().map(component).collect();
         let (n, epoch) = (number(&vector["n"]), number(&vector["epoch"]));
         let mixture = Mixture::new(&components, n, hex(&vector["seed"]), number(&vector["run"]) as u32).unwrap();
         assert_eq!(mixture.identity(), hex(&vector["identity"]), "{vector}");
-        for due in vector["samples"].as_array().unwrap().iter().map(numbers) {
-            assert_eq!(mixture.sample(due[0], epoch), Some((due[1] as usize, due[2])), "{vector}: {due:?}");
+        for expected in vector["samples"].as_array().unwrap().iter().map(numbers) {
+            assert_eq!(
+                mixture.sample(expected[0], epoch),
+                Some((expected[1] as usize, expected[2])),
+                "{vector}: {expected:?}"
+            );
         }
         assert_eq!(mixture.sample(n, epoch), None);
     }
@@ -140,7 +144,7 @@ fn states_are_those_of_the_vectors() {
     for vector in vectors("states") {
         let (n, epoch, position) = (number(&vector["n"]), number(&vector["epoch"]), number(&vector["position"]));
         let (mode, seed) = (mode(&vector["mode"]), hex(&vector["seed"]));
-        let (order, mut receipt) = (Order::new(mode, n, seed, epoch), Receipt::default());
+        let (order, mut receipt) = (EpochOrder::new(mode, n, seed, epoch), Receipt::default());
         (0..position).for_each(|position| receipt.add(order.sample_at(position).unwrap(), epoch));
         assert_eq!(receipt.0, hex(&vector["receipt"]), "{vector}");
         let state = State {
@@ -148,8 +152,8 @@ fn states_are_those_of_the_vectors() {
             dataset_version: number(&vector["dataset_version"]),
             view: hex(&vector["view"]),
             n,
-            mode,
-            tail: tail(&vector["tail"]),
+            order: mode,
+            last_batch: last_batch(&vector["tail"]),
             seed,
             epoch,
             position,
@@ -168,8 +172,8 @@ fn substitutes_are_those_of_the_vectors() {
     for vector in vectors("substitutes") {
         let of = |name: &str| number(&vector[name]);
         let (n, sample, epoch, seed) = (of("n"), of("sample"), of("epoch"), hex(&vector["seed"]));
-        for (attempt, due) in (0..).zip(numbers(&vector["attempts"])) {
-            assert_eq!(substitute(n, seed, epoch, sample, attempt), Some(due), "{vector}");
+        for (attempt, expected) in (0..).zip(numbers(&vector["attempts"])) {
+            assert_eq!(substitute(n, seed, epoch, sample, attempt), Some(expected), "{vector}");
         }
         assert_eq!(substitute(0, seed, epoch, sample, 0), None);
     }

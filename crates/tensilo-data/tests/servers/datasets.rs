@@ -2,7 +2,7 @@
 
 use crate::server::{azure, azure_options, host, s3, s3_options};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
-use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, Tail, View};
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, LastBatch, LoaderOptions, Order, View};
 use tensilo_object::ObjectOptions;
 use tensilo_testing::Folder;
 
@@ -32,13 +32,13 @@ pub fn create(options: DatasetOptions, folder: &str) -> Dataset {
 }
 
 /// Reads an epoch, and checks its values. Returns the number of samples.
-pub fn epoch(dataset: &Dataset, mode: Mode) -> Result<usize, DataError> {
-    let options = LoaderOptions::new(16).columns(["x"]).mode(mode).tail(Tail::Exact);
+pub fn epoch(dataset: &Dataset, mode: Order) -> Result<usize, DataError> {
+    let options = LoaderOptions::new(16).columns(["x"]).order(mode).last_batch(LastBatch::Exact);
     let mut count = 0;
     for batch in options.loader(&View::all(dataset))?.epoch(0) {
         let batch = batch?;
-        let due: Vec<u32> = batch.samples().iter().flat_map(|&sample| values(sample as u32)).collect();
-        assert!(batch.column("x")?.values::<u32>()? == due);
+        let expected: Vec<u32> = batch.samples().iter().flat_map(|&sample| values(sample as u32)).collect();
+        assert!(batch.column("x")?.values::<u32>()? == expected);
         count += batch.samples().len();
     }
     Ok(count)
@@ -50,7 +50,7 @@ fn check(options: ObjectOptions, folder: &str) {
     let first = create(options(), folder);
     let opened = options().open(folder).unwrap();
     assert_eq!((opened.id(), opened.version(), opened.sample_count()), (first.id(), 1, 231));
-    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(opened.order())] {
+    for mode in [Order::Sequential, Order::Shuffled, Order::Windowed(opened.window_sizes())] {
         assert_eq!(epoch(&opened, mode).unwrap(), 231);
     }
 
@@ -60,7 +60,7 @@ fn check(options: ObjectOptions, folder: &str) {
     append(&mut other, 20);
     let published = one.publish("one").unwrap();
     assert!(matches!(other.publish("other"), Err(DataError::Conflict { version: 2, .. })));
-    assert_eq!(epoch(&published, Mode::Sequential).unwrap(), 241);
+    assert_eq!(epoch(&published, Order::Sequential).unwrap(), 241);
     assert_eq!(options().open(folder).unwrap().versions().unwrap(), [1, 2]);
 
     // what only the old version has is removed, and nothing else
@@ -72,7 +72,7 @@ fn check(options: ObjectOptions, folder: &str) {
     assert!(garbage.bytes > 0);
     garbage.remove().unwrap();
     assert_eq!(repacked.versions().unwrap(), [3]);
-    assert_eq!(epoch(&options().open(folder).unwrap(), Mode::Shuffled).unwrap(), 241);
+    assert_eq!(epoch(&options().open(folder).unwrap(), Order::Shuffled).unwrap(), 241);
     assert!(options().garbage(folder, 1).unwrap().paths.is_empty());
 
     // an upload that is dropped leaves nothing
@@ -106,7 +106,7 @@ fn check_job(options: ObjectOptions, folder: &str) {
         for _ in 0..2 {
             let published = job(version).publish(&schema, &files, "write", |_| {}).unwrap();
             assert_eq!((published.version(), published.sample_count()), (version, version * 30));
-            assert_eq!(epoch(&published, Mode::Shuffled).unwrap() as u64, version * 30);
+            assert_eq!(epoch(&published, Order::Shuffled).unwrap() as u64, version * 30);
         }
     }
 }
@@ -132,7 +132,7 @@ fn a_dataset_on_a_host() {
     let Some(server) = host(folder.root()) else { return };
     let opened = Dataset::open(format!("http://{}/deep/train/", server.address)).unwrap();
     assert_eq!(opened.sample_count(), 231);
-    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(opened.order())] {
+    for mode in [Order::Sequential, Order::Shuffled, Order::Windowed(opened.window_sizes())] {
         assert_eq!(epoch(&opened, mode).unwrap(), 231);
     }
     assert!(opened.change().unwrap().next_file().is_err(), "a host takes no files");

@@ -4,20 +4,20 @@ use crate::datasets::{create, epoch};
 use crate::server::{azure, azure_options, host, s3, s3_options};
 use std::net::SocketAddr;
 use std::time::Duration;
-use tensilo_data::{DatasetOptions, Mode};
+use tensilo_data::{DatasetOptions, Order};
 use tensilo_object::ObjectOptions;
-use tensilo_testing::{FaultProxy, Folder, asked, random_faults};
+use tensilo_testing::{FaultProxy, Folder, env_or, random_faults};
 
 /// Reads epochs through a proxy before a server.
 fn check(server: SocketAddr, options: impl Fn(SocketAddr) -> (ObjectOptions, String)) {
     let proxy = FaultProxy::start(server);
-    let epochs = asked("TENSILO_FAULTY_EPOCHS", 30);
+    let epochs = env_or("TENSILO_FAULTY_EPOCHS", 30);
     let (mut right, mut failed) = (0, 0);
     for seed in 0..epochs {
         proxy.set_faults(random_faults(seed, 8));
         let (options, folder) = options(proxy.address());
         let options = options.retries(2, Duration::from_secs(5)).stall_timeout(Duration::from_millis(100));
-        let mode = [Mode::Sequential, Mode::Shuffled][seed as usize % 2];
+        let mode = [Order::Sequential, Order::Shuffled][seed as usize % 2];
         let read = DatasetOptions::new().object_options(options).open(folder).and_then(|dataset| epoch(&dataset, mode));
         match read {
             Ok(samples) => {

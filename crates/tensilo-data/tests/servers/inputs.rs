@@ -10,7 +10,7 @@ use tensilo::export::{ExportFormat, ExportOptions, export_into};
 use tensilo::import::{ConvertOptions, convert};
 use tensilo::sink::{Sink, Stream};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
-use tensilo_data::{DatasetOptions, Mode};
+use tensilo_data::{DatasetOptions, Order};
 use tensilo_object::{Address, ObjectInputs, ObjectOptions, ObjectStorage};
 use tensilo_testing::{FaultProxy, Folder, random_faults};
 
@@ -54,7 +54,7 @@ fn check(options: &ObjectOptions, root: &str) {
         changes.publish("convert").unwrap();
         let dataset = dataset_options().open(&folder).unwrap();
         assert!(dataset.sample_count() == 600 && dataset.groups().count() >= 3, "{dataset:?}");
-        assert_eq!(epoch(&dataset, Mode::Shuffled).unwrap(), 600);
+        assert_eq!(epoch(&dataset, Order::Shuffled).unwrap(), 600);
     }
 }
 
@@ -87,7 +87,7 @@ fn faults_change_nothing_in_a_conversion() {
         write_parquet(i * ROWS, std::fs::File::create(folder.path(format!("{i}.parquet"))).map(Stream).unwrap());
     }
     let Some(server) = host(folder.root()) else { return };
-    let due = converted(folder.root().to_str().unwrap().to_owned(), ObjectOptions::new()).unwrap();
+    let expected = converted(folder.root().to_str().unwrap().to_owned(), ObjectOptions::new()).unwrap();
     let proxy = FaultProxy::start(server.address);
     let options =
         || ObjectOptions::new().retries(100, Duration::from_secs(60)).stall_timeout(Duration::from_millis(300));
@@ -96,7 +96,7 @@ fn faults_change_nothing_in_a_conversion() {
         proxy.set_faults(random_faults(seed, 6));
         match converted(format!("http://{}/*.parquet", proxy.address()), options()) {
             Ok(found) => {
-                assert!(found == due, "other bytes with the faults of seed {seed}");
+                assert!(found == expected, "other bytes with the faults of seed {seed}");
                 right += 1;
             }
             // a fault that is not asked again: status 404

@@ -100,11 +100,11 @@ fn listens(server: SocketAddr) -> bool {
 pub fn azure() -> Option<Server> {
     let program = program("node_modules/.bin/azurite-blob")?;
     let folder = Folder::new();
-    let place = folder.root().to_path_buf();
+    let directory = folder.root().to_path_buf();
     let command = |port: u16| {
         let mut command = Command::new(&program);
         command.args(["--blobHost", "127.0.0.1", "--skipApiVersionCheck", "--silent", "--blobPort"]);
-        command.arg(port.to_string()).arg("--location").arg(&place);
+        command.arg(port.to_string()).arg("--location").arg(&directory);
         command
     };
     Some(Server::start(folder, command, put_container))

@@ -1,7 +1,7 @@
 //! The work that every function of the C library shares: it checks its arguments, and returns
 //! panics and errors as a status.
 //!
-//! [`call`] runs the body of a function and lets no panic out. [`HandlePlace`] and [`close`] make
+//! [`call`] runs the body of a function and lets no panic out. [`HandleSlot`] and [`close`] make
 //! and free handles. The functions for arguments refuse what can be seen to be wrong: null and
 //! misaligned pointers, impossible lengths, texts that are not UTF-8.
 //!
@@ -10,7 +10,7 @@
 //! handle allow it. The header asks callers for that.
 
 use super::error::{Result, TENSILO_OK, tensilo_error, tensilo_status};
-use super::values::{self, Options, Output, WrongStruct};
+use super::values::{self, Options, Output, StructError};
 use std::ffi::{CStr, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ fn check<T>(pointer: *const T, name: &str) -> Result<()> {
 }
 
 /// Fails if a pointer cannot be a place for a result.
-pub(crate) fn check_place<T>(pointer: *mut T, name: &str) -> Result<()> {
+pub(crate) fn check_slot<T>(pointer: *mut T, name: &str) -> Result<()> {
     check(pointer, name)
 }
 
@@ -142,10 +142,10 @@ pub(crate) unsafe fn texts<'a>(pointer: *const *const c_char, count: usize, name
 /// # Safety
 ///
 /// See the top of this file.
-pub(crate) unsafe fn write<T>(place: *mut T, value: T, name: &str) -> Result<()> {
-    check(place, name)?;
+pub(crate) unsafe fn write<T>(slot: *mut T, value: T, name: &str) -> Result<()> {
+    check(slot, name)?;
     // SAFETY: neither null nor misaligned, and the caller's.
-    unsafe { place.write(value) };
+    unsafe { slot.write(value) };
     Ok(())
 }
 
@@ -154,9 +154,9 @@ pub(crate) unsafe fn write<T>(place: *mut T, value: T, name: &str) -> Result<()>
 /// # Safety
 ///
 /// See the top of this file.
-pub(crate) unsafe fn write_if<T>(place: *mut T, value: T, name: &str) -> Result<()> {
+pub(crate) unsafe fn write_if<T>(slot: *mut T, value: T, name: &str) -> Result<()> {
     // SAFETY: the caller's promise.
-    if place.is_null() { Ok(()) } else { unsafe { write(place, value, name) } }
+    if slot.is_null() { Ok(()) } else { unsafe { write(slot, value, name) } }
 }
 
 /// Fills a struct that states its size.
@@ -164,9 +164,9 @@ pub(crate) unsafe fn write_if<T>(place: *mut T, value: T, name: &str) -> Result<
 /// # Safety
 ///
 /// See the top of this file.
-pub(crate) unsafe fn fill<T: Output>(place: *mut T, value: T, name: &str) -> Result<()> {
+pub(crate) unsafe fn fill<T: Output>(slot: *mut T, value: T, name: &str) -> Result<()> {
     // SAFETY: the caller's promise.
-    unsafe { values::fill(place, value) }.map_err(|wrong| wrong_struct(&wrong, name))
+    unsafe { values::fill(slot, value) }.map_err(|wrong| struct_error(&wrong, name))
 }
 
 /// Reads options that state their size; the defaults of null.
@@ -174,20 +174,20 @@ pub(crate) unsafe fn fill<T: Output>(place: *mut T, value: T, name: &str) -> Res
 /// # Safety
 ///
 /// See the top of this file.
-pub(crate) unsafe fn options<T: Options>(place: *const T, name: &str) -> Result<T> {
+pub(crate) unsafe fn options<T: Options>(slot: *const T, name: &str) -> Result<T> {
     // SAFETY: the caller's promise.
-    unsafe { values::options(place) }.map_err(|wrong| wrong_struct(&wrong, name))
+    unsafe { values::options(slot) }.map_err(|wrong| struct_error(&wrong, name))
 }
 
 #[cold]
-fn wrong_struct(wrong: &WrongStruct, name: &str) -> Box<tensilo_error> {
+fn struct_error(wrong: &StructError, name: &str) -> Box<tensilo_error> {
     tensilo_error::bad_argument(match wrong {
-        WrongStruct::Null => format!("{name} is NULL"),
-        WrongStruct::Misaligned => format!("{name} is not aligned"),
-        WrongStruct::Size(found, least) => {
-            format!("{name}: struct_size is {found}, and at least {least}: set it to the size of the struct")
+        StructError::Null => format!("{name} is NULL"),
+        StructError::Misaligned => format!("{name} is not aligned"),
+        StructError::Size(found, min_bytes) => {
+            format!("{name}: struct_size is {found}, and at least {min_bytes}: set it to the size of the struct")
         }
-        WrongStruct::TooNew => {
+        StructError::TooNew => {
             format!("{name} has members that this release does not know: use the library of its header")
         }
     })
@@ -237,18 +237,18 @@ fn without_panic<R>(work: impl FnOnce() -> R) -> std::result::Result<R, String> 
 }
 
 /// A place of the caller for a handle, which has NULL until it is filled.
-pub(crate) struct HandlePlace<T>(*mut *mut T);
+pub(crate) struct HandleSlot<T>(*mut *mut T);
 
-impl<T> HandlePlace<T> {
+impl<T> HandleSlot<T> {
     /// Takes a place, and sets it to NULL.
     ///
     /// # Safety
     ///
     /// The pointer is null, or a place for a pointer that nobody else uses.
-    pub unsafe fn new(place: *mut *mut T, name: &str) -> Result<Self> {
+    pub unsafe fn new(slot: *mut *mut T, name: &str) -> Result<Self> {
         // SAFETY: the caller's promise.
-        unsafe { write(place, ptr::null_mut(), name) }?;
-        Ok(Self(place))
+        unsafe { write(slot, ptr::null_mut(), name) }?;
+        Ok(Self(slot))
     }
 
     /// Makes a handle.
@@ -262,12 +262,12 @@ impl<T> HandlePlace<T> {
 ///
 /// # Safety
 ///
-/// The pointer is null, or a place that has NULL or a handle of [`HandlePlace::fill`], which nobody
+/// The pointer is null, or a place that has NULL or a handle of [`HandleSlot::fill`], which nobody
 /// uses any more.
-pub(crate) unsafe fn close<T>(place: *mut *mut T) {
+pub(crate) unsafe fn close<T>(slot: *mut *mut T) {
     // SAFETY: the caller's promise.
-    let Some(place) = (unsafe { place.as_mut() }) else { return };
-    let handle = std::mem::replace(place, ptr::null_mut());
+    let Some(slot) = (unsafe { slot.as_mut() }) else { return };
+    let handle = std::mem::replace(slot, ptr::null_mut());
     if !handle.is_null() {
         // a handle that cannot be closed is left as it is
         // SAFETY: made by `fill`, and taken out of its place, so it is closed once.
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_without_a_place_is_only_a_status() {
+    fn an_error_without_an_out_pointer_is_only_a_status() {
         let refused = || Err(tensilo_error::bad_argument("no"));
         // SAFETY: no place for an error.
         assert_eq!(unsafe { call(ptr::null_mut(), refused) }, TENSILO_BAD_ARGUMENT);
@@ -321,7 +321,7 @@ mod tests {
         let mut handle = ptr::null_mut();
         // SAFETY: a place for a handle.
         unsafe {
-            HandlePlace::new(&raw mut handle, "handle").ok().unwrap().fill(PanicsInDrop);
+            HandleSlot::new(&raw mut handle, "handle").ok().unwrap().fill(PanicsInDrop);
             assert!(!handle.is_null());
             close(&raw mut handle);
             assert!(handle.is_null());

@@ -158,7 +158,7 @@ impl tensilo_error {
     }
 
     fn with_path(mut self: Box<Self>, path: &Path) -> Box<Self> {
-        self.path = Some(Text::of_path(path));
+        self.path = Some(Text::from_path(path));
         self
     }
 
@@ -204,7 +204,7 @@ impl From<Error> for Box<tensilo_error> {
         let io = error.source().and_then(|source| source.downcast_ref::<io::Error>());
         made.os_code = io.and_then(io::Error::raw_os_error).unwrap_or(0);
         made.rule = error.rule().map(Text::new);
-        made.path = error.path().map(Text::of_path);
+        made.path = error.path().map(Text::from_path);
         made.column = error.column().map(Text::new);
         made.samples = error.samples();
         made.offset = error.offset();
@@ -225,7 +225,7 @@ impl From<DataError> for Box<tensilo_error> {
         };
         let message = match &error {
             DataError::Corrupt { message, .. } => message.clone(),
-            DataError::Io { doing, error, .. } => format!("{doing}: {error}"),
+            DataError::Io { operation, error, .. } => format!("{operation}: {error}"),
             _ => text.clone(),
         };
         let mut made = tensilo_error::new(status, &message);
@@ -299,8 +299,8 @@ pub unsafe extern "C" fn tensilo_error_get_info(
 pub unsafe extern "C" fn tensilo_error_free(error: *mut *mut tensilo_error) {
     // SAFETY: NULL, or a place that has NULL or an error of this library, by the rules of the
     // header.
-    if let Some(place) = unsafe { error.as_mut() } {
-        let error = std::mem::replace(place, ptr::null_mut());
+    if let Some(slot) = unsafe { error.as_mut() } {
+        let error = std::mem::replace(slot, ptr::null_mut());
         if !error.is_null() {
             // SAFETY: made by `call`, and taken out of its place, so it is freed once.
             drop(unsafe { Box::from_raw(error) });

@@ -22,7 +22,7 @@ impl Text {
     }
 
     /// Returns the bytes of a path, as the system takes them.
-    pub fn of_path(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         Self::new(path.as_os_str().as_encoded_bytes())
     }
 
@@ -48,7 +48,7 @@ impl Text {
 /// It is `repr(C)`, and its first member is `struct_size: usize`.
 pub(crate) unsafe trait Output: Copy {
     /// The size in the first release that has it.
-    const LEAST_BYTES: usize = size_of::<Self>();
+    const MIN_BYTES: usize = size_of::<Self>();
 }
 
 /// A struct with which the caller says what to do. Zero in each member is the default.
@@ -60,7 +60,7 @@ pub(crate) unsafe trait Options: Output {}
 
 /// A problem with the size that a struct states.
 #[derive(Debug)]
-pub(super) enum WrongStruct {
+pub(super) enum StructError {
     Null,
     Misaligned,
     /// The size that was found, and the least.
@@ -72,23 +72,27 @@ pub(super) enum WrongStruct {
 const SIZE_BYTES: usize = size_of::<usize>();
 
 /// No struct of any release has more bytes: a larger size was never set.
-const MOST_BYTES: usize = 4096;
+const MAX_STRUCT_BYTES: usize = 4096;
 
 /// Returns the size that a struct states.
 ///
 /// # Safety
 ///
 /// The pointer is null, or points to a struct whose first member is its size.
-unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, WrongStruct> {
+unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, StructError> {
     if pointer.is_null() {
-        return Err(WrongStruct::Null);
+        return Err(StructError::Null);
     }
     if !pointer.is_aligned() {
-        return Err(WrongStruct::Misaligned);
+        return Err(StructError::Misaligned);
     }
     // SAFETY: an aligned struct that begins with its size.
     let bytes = unsafe { pointer.cast::<usize>().read() };
-    if bytes < T::LEAST_BYTES || bytes > MOST_BYTES { Err(WrongStruct::Size(bytes, T::LEAST_BYTES)) } else { Ok(bytes) }
+    if bytes < T::MIN_BYTES || bytes > MAX_STRUCT_BYTES {
+        Err(StructError::Size(bytes, T::MIN_BYTES))
+    } else {
+        Ok(bytes)
+    }
 }
 
 /// Fills a struct of the caller, as far as it goes, and leaves its size as it is.
@@ -97,7 +101,7 @@ unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, WrongStruc
 ///
 /// The pointer is null, or points to a struct whose first member is its size, and which nobody else
 /// uses meanwhile.
-pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), WrongStruct> {
+pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), StructError> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { stated_bytes(to) }?.min(size_of::<T>());
     let from = ptr::from_ref(&value).cast::<MaybeUninit<u8>>();
@@ -117,7 +121,7 @@ pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), WrongSt
 ///
 /// The pointer is null, or points to a struct whose first member is its size, and whose bytes are
 /// initialized.
-pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, WrongStruct> {
+pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, StructError> {
     let mut value = MaybeUninit::<T>::zeroed();
     if !from.is_null() {
         // SAFETY: the caller's promise.
@@ -128,7 +132,7 @@ pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, WrongStruc
             ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), value.as_mut_ptr().cast(), known);
             let unknown = std::slice::from_raw_parts(from.cast::<u8>().add(known), stated.saturating_sub(known));
             if unknown.iter().any(|byte| *byte != 0) {
-                return Err(WrongStruct::TooNew);
+                return Err(StructError::TooNew);
             }
         }
     }

@@ -7,10 +7,10 @@ use tensilo_ffi::*;
 use tensilo_testing::Folder;
 
 #[track_caller]
-fn is_refused(due: &str, call: impl FnOnce(*mut *mut tensilo_error) -> tensilo_status) {
+fn is_refused(expected: &str, call: impl FnOnce(*mut *mut tensilo_error) -> tensilo_status) {
     let (status, text) = refused(call);
     assert_eq!(status, TENSILO_BAD_ARGUMENT, "{text}");
-    assert!(text.contains(due), "{due}: {text}");
+    assert!(text.contains(expected), "{expected}: {text}");
 }
 
 #[test]
@@ -126,15 +126,15 @@ fn wrong_numbers_are_refused() {
         assert_eq!(with(|_| ()).0, TENSILO_OK);
         let wrong: [(Set, &str); 6] = [
             (|options| options.order = 9, "9 is no tensilo_order"),
-            (|options| options.tail = 9, "9 is no tensilo_tail"),
+            (|options| options.last_batch = 9, "9 is not a valid tensilo_last_batch"),
             (|options| options.on_damage = 9, "9 is no tensilo_on_damage"),
             (|options| options.cast_count = 1, "casts is NULL"),
             (|options| (options.order, options.run_samples) = (TENSILO_ORDER_SHUFFLED, 4), "TENSILO_ORDER_WINDOWED"),
             (|options| options.batch_size = 0, "a step of 0 samples"),
         ];
-        for (set, due) in wrong {
+        for (set, expected) in wrong {
             let (status, text) = with(set);
-            assert!(status == TENSILO_BAD_ARGUMENT && text.contains(due), "{due}: {text}");
+            assert!(status == TENSILO_BAD_ARGUMENT && text.contains(expected), "{expected}: {text}");
         }
         assert_eq!(tensilo_dtype_bytes(0), 0);
         assert!(tensilo_dtype_name(27).is_null());
@@ -170,14 +170,14 @@ fn structs_may_be_those_of_a_later_header() {
     unsafe {
         let mut reader = ptr::null_mut();
         let mut options: LaterOptions = sized();
-        let told = (&raw const options).cast::<tensilo_open_options>();
-        done(|e| tensilo_reader_open(path.as_ptr(), told, &raw mut reader, e));
+        let given = (&raw const options).cast::<tensilo_open_options>();
+        done(|e| tensilo_reader_open(path.as_ptr(), given, &raw mut reader, e));
         let reader = Handle(reader, tensilo_reader_close);
         options.later[3] = 1;
         let mut other = ptr::null_mut();
-        let told = (&raw const options).cast::<tensilo_open_options>();
+        let given = (&raw const options).cast::<tensilo_open_options>();
         is_refused("members that this release does not know", |e| {
-            tensilo_reader_open(path.as_ptr(), told, &raw mut other, e)
+            tensilo_reader_open(path.as_ptr(), given, &raw mut other, e)
         });
         let mut info: LaterInfo = sized();
         info.later = [7; 4];

@@ -8,7 +8,7 @@ use tensilo_ffi::*;
 use tensilo_testing::Folder;
 
 #[test]
-fn an_error_of_a_damaged_chunk_names_its_place() {
+fn an_error_of_a_damaged_chunk_names_its_location() {
     let folder = Folder::new();
     let path = file(&folder, Profile::Raw);
     let chunk = Reader::open(&path).unwrap().column("label").unwrap().chunk_of(20).unwrap();
@@ -31,8 +31,8 @@ fn an_error_of_a_damaged_chunk_names_its_place() {
         assert_eq!(text(info.column), "label");
         assert!(text(info.rule).starts_with("R-"));
         assert!(info.has_samples && info.samples_start <= 20 && info.samples_end > 20);
-        let head = chunk.file_range.start - 64;
-        assert!(info.has_offset && (head..chunk.file_range.end).contains(&info.offset), "{}", info.offset);
+        let header_start = chunk.file_range.start - 64;
+        assert!(info.has_offset && (header_start..chunk.file_range.end).contains(&info.offset), "{}", info.offset);
         assert!(text(info.text).contains(&text(info.message)));
         assert!(text(info.text).contains("tensilo_verify"));
         assert_eq!(info.advice_count, 1);

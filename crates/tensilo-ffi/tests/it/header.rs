@@ -17,7 +17,7 @@ fn the_header_is_generated_from_the_sources() {
         fs::write(&path, &text).expect("a place for the header");
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
-    let differs = found.lines().zip(text.lines()).position(|(found, due)| found != due);
+    let differs = found.lines().zip(text.lines()).position(|(found, expected)| found != expected);
     assert!(
         found == text,
         "include/tensilo.h is not that of the sources, from line {:?} on; TENSILO_WRITE_GOLDEN=1 writes it",

@@ -20,7 +20,7 @@ fn open_dataset(path: &Path) -> Handle<tensilo_dataset> {
 fn options(batch_size: u32) -> tensilo_loader_options {
     // SAFETY: zeros are a value of it.
     let mut options: tensilo_loader_options = unsafe { sized() };
-    (options.batch_size, options.tail) = (batch_size, TENSILO_TAIL_EXACT);
+    (options.batch_size, options.last_batch) = (batch_size, TENSILO_LAST_BATCH_EXACT);
     (options.order, options.decode_threads) = (TENSILO_ORDER_SHUFFLED, 2);
     options
 }
@@ -159,16 +159,16 @@ fn columns_are_chosen_cast_and_padded() {
 }
 
 /// Memory that was lent and has not come back.
-static LENT: AtomicUsize = AtomicUsize::new(0);
+static LENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn allocate(user: *mut c_void, byte_count: usize) -> *mut c_void {
     assert_eq!(user, ptr::dangling_mut());
-    LENT.fetch_add(byte_count, Ordering::Relaxed);
+    LENT_BYTES.fetch_add(byte_count, Ordering::Relaxed);
     Box::into_raw(vec![0_u64; byte_count.div_ceil(8)].into_boxed_slice()).cast()
 }
 
 unsafe extern "C" fn release(_: *mut c_void, memory: *mut c_void, byte_count: usize) {
-    LENT.fetch_sub(byte_count, Ordering::Relaxed);
+    LENT_BYTES.fetch_sub(byte_count, Ordering::Relaxed);
     // SAFETY: made by `allocate`, of this length.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(memory.cast::<u64>(), byte_count.div_ceil(8))) });
 }
@@ -187,14 +187,14 @@ fn values_are_in_memory_of_the_caller() {
     options.allocator = &raw const allocator;
     let batches = begin(&new_loader(&dataset, &options));
     let batch = next(&batches).unwrap();
-    assert!(LENT.load(Ordering::Relaxed) >= 100 * 24);
+    assert!(LENT_BYTES.load(Ordering::Relaxed) >= 100 * 24);
     let first = numbers(&batch)[0];
     // SAFETY: pointers and lengths of the library, whose batch lives.
     let values = unsafe { slice::from_raw_parts(column(&batch, "embedding").values.cast::<f32>(), 600) };
     assert_eq!(values[0], (first * 37 % 101) as f32);
     drop(batches);
     drop(batch);
-    assert_eq!(LENT.load(Ordering::Relaxed), 0, "all memory comes back");
+    assert_eq!(LENT_BYTES.load(Ordering::Relaxed), 0, "all memory comes back");
 }
 
 #[test]

@@ -108,12 +108,12 @@ fn samples_are_gathered() {
     let path = made_file(&folder);
     let Some((text, is_done)) = outputs(&folder, "gather.c", &[&path, "label", "3", "999", "7", "3"]) else { return };
     assert!(is_done, "{text}");
-    let due = "4 samples of 8 bytes, 1 of them null\n\
+    let expected = "4 samples of 8 bytes, 1 of them null\n\
         3: 03 00 00 00 00 00 00 00\n\
         999: e7 03 00 00 00 00 00 00\n\
         7: 00 00 00 00 00 00 00 00\n\
         3: 03 00 00 00 00 00 00 00\n";
-    assert_eq!(text, due);
+    assert_eq!(text, expected);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::ptr;
 use std::slice;
 use tensilo::{ColumnBuffer, Profile, Reader};
 use tensilo_ffi::*;
-use tensilo_testing::{Allocations, Folder, allocations_of, alone};
+use tensilo_testing::{Allocations, Folder, allocations_of, exclusive_test};
 
 const COLUMNS: [&str; 5] = ["embedding", "label", "text", "pitch", "words"];
 
@@ -21,27 +21,27 @@ unsafe fn found<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
 }
 
 /// Fails unless a buffer of C has the samples of one of Rust.
-fn assert_same(buffer: &Handle<tensilo_buffer>, due: &ColumnBuffer) {
+fn assert_same(buffer: &Handle<tensilo_buffer>, expected: &ColumnBuffer) {
     // SAFETY: arguments as the header asks for.
     unsafe {
         let mut samples: tensilo_samples = sized();
         done(|e| tensilo_buffer_get_samples(buffer.0, &raw mut samples, e));
-        assert_eq!(samples.sample_count, due.sample_count());
-        assert_eq!(samples.item_count, due.item_count());
-        assert_eq!(found(samples.values, samples.value_bytes), due.bytes());
-        assert_eq!(found(samples.offsets, samples.item_count + 1), due.offsets());
-        assert_eq!(found(samples.varying_extents, samples.varying_extent_count), due.extents());
-        assert_eq!(samples.null_count, due.null_count());
-        assert_eq!(samples.validity.is_null(), due.validity().is_none());
+        assert_eq!(samples.sample_count, expected.sample_count());
+        assert_eq!(samples.item_count, expected.item_count());
+        assert_eq!(found(samples.values, samples.value_bytes), expected.bytes());
+        assert_eq!(found(samples.offsets, samples.item_count + 1), expected.offsets());
+        assert_eq!(found(samples.varying_extents, samples.varying_extent_count), expected.extents());
+        assert_eq!(samples.null_count, expected.null_count());
+        assert_eq!(samples.validity.is_null(), expected.validity().is_none());
         let bits = found(samples.validity, samples.item_count.div_ceil(8));
-        assert_eq!(bits, due.validity().unwrap_or(&[]));
-        assert_eq!(samples.level_count as usize, due.lists().len());
-        for (level, due) in due.lists().iter().enumerate() {
+        assert_eq!(bits, expected.validity().unwrap_or(&[]));
+        assert_eq!(samples.level_count as usize, expected.lists().len());
+        for (level, expected) in expected.lists().iter().enumerate() {
             let mut lists: tensilo_lists = sized();
             done(|e| tensilo_buffer_get_lists(buffer.0, level, &raw mut lists, e));
-            assert_eq!(lists.list_count, due.list_count());
-            assert_eq!(found(lists.offsets, lists.list_count + 1), due.offsets());
-            assert_eq!(found(lists.validity, lists.list_count.div_ceil(8)), due.validity().unwrap_or(&[]));
+            assert_eq!(lists.list_count, expected.list_count());
+            assert_eq!(found(lists.offsets, lists.list_count + 1), expected.offsets());
+            assert_eq!(found(lists.validity, lists.list_count.div_ceil(8)), expected.validity().unwrap_or(&[]));
         }
     }
 }
@@ -51,16 +51,16 @@ fn columns_are_read(path: &Path, io: tensilo_io) {
     let buffer = new_buffer();
     let indices = some_indices();
     for name in COLUMNS {
-        let (cursor, mut due) = (open_cursor(&reader, name), ColumnBuffer::new());
+        let (cursor, mut expected) = (open_cursor(&reader, name), ColumnBuffer::new());
         let mut rust = rust.column(name).unwrap().cursor();
-        rust.gather_into(&indices, &mut due).unwrap();
+        rust.gather_into(&indices, &mut expected).unwrap();
         // SAFETY: arguments as the header asks for.
         done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, indices.as_ptr(), indices.len(), buffer.0, e) });
-        assert_same(&buffer, &due);
-        rust.range_into(17..911, &mut due).unwrap();
+        assert_same(&buffer, &expected);
+        rust.range_into(17..911, &mut expected).unwrap();
         // SAFETY: arguments as the header asks for.
         done(|e| unsafe { tensilo_cursor_fill_buffer_range(cursor.0, 17, 911, buffer.0, e) });
-        assert_same(&buffer, &due);
+        assert_same(&buffer, &expected);
     }
 }
 
@@ -84,23 +84,23 @@ fn samples_of_a_fixed_shape_go_to_memory_of_the_caller() {
     drop(reader); // the cursor keeps the file open
     let mut rust = Reader::open(&path).unwrap().column("embedding").unwrap().cursor();
     let indices = some_indices();
-    let mut due = vec![0_f32; indices.len() * 6];
-    rust.gather_slice(&indices, &mut due).unwrap();
-    let mut out = vec![0_f32; due.len()];
+    let mut expected = vec![0_f32; indices.len() * 6];
+    rust.gather_slice(&indices, &mut expected).unwrap();
+    let mut out = vec![0_f32; expected.len()];
     let (to, bytes) = (out.as_mut_ptr().cast(), out.len() * 4);
     // SAFETY: arguments as the header asks for.
     unsafe {
         let mut nulls = 9;
         let from = indices.as_ptr();
         done(|e| tensilo_cursor_gather(cursor.0, from, indices.len(), to, bytes, &raw mut nulls, e));
-        assert!(out == due && nulls == 0);
+        assert!(out == expected && nulls == 0);
         let (status, text) =
             refused(|e| tensilo_cursor_gather(cursor.0, from, indices.len(), to, bytes - 1, ptr::null_mut(), e));
         assert!(status == TENSILO_BAD_ARGUMENT && text.contains("24 bytes each"), "{text}");
 
-        let due: Vec<f32> = (100..104).flat_map(|i| (0..6).map(move |k| (i * 37 % 101 + k) as f32)).collect();
+        let expected: Vec<f32> = (100..104).flat_map(|i| (0..6).map(move |k| (i * 37 % 101 + k) as f32)).collect();
         done(|e| tensilo_cursor_gather_range(cursor.0, 100, 104, to, 96, ptr::null_mut(), e));
-        assert_eq!(out[..24], due);
+        assert_eq!(out[..24], expected);
         for (start, end) in [(100, 105), (104, 100), (998, 1002), (0, u64::MAX)] {
             let (status, _) =
                 refused(|e| tensilo_cursor_gather_range(cursor.0, start, end, to, 96, ptr::null_mut(), e));
@@ -183,7 +183,7 @@ fn schemas_have_names_shapes_and_metadata() {
 
 #[test]
 fn a_gather_allocates_nothing_once_it_is_warm() {
-    let _alone = alone();
+    let _exclusive_test = exclusive_test();
     let folder = Folder::new();
     let path = file(&folder, Profile::Balanced);
     let (indices, mut out) = (some_indices(), vec![0_u8; 8 * 400]);

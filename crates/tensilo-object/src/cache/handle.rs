@@ -3,8 +3,8 @@
 //! A [`Cache`] is a folder and a bound. What a process knows of it, the room that is left and the
 //! pieces that are open, is made again after `fork`.
 
-use super::piece_file::OpenPieces;
-use super::room::{self, CacheFacts, Room};
+use super::entry_file::OpenEntries;
+use super::usage::{self, CacheStats, DiskUsage};
 use crate::runtime::PerProcess;
 use std::convert::Infallible;
 use std::env::{self, VarError};
@@ -23,20 +23,20 @@ use tensilo::parse_byte_count;
 ///
 /// A clone costs one reference count.
 #[derive(Clone, Debug)]
-pub struct Cache(Arc<SharedCache>);
+pub struct Cache(Arc<CacheInner>);
 
 #[derive(Debug)]
-struct SharedCache {
+struct CacheInner {
     folder: PathBuf,
-    most_bytes: u64,
+    max_bytes: u64,
     state: PerProcess<CacheState>,
 }
 
 /// The knowledge of a process.
 #[derive(Debug, Default)]
 pub(super) struct CacheState {
-    room: Room,
-    pub opened: OpenPieces,
+    usage: DiskUsage,
+    pub opened: OpenEntries,
 }
 
 /// The subfolder of this layout: a later one has another name, and nothing else is ever removed.
@@ -44,8 +44,8 @@ const LAYOUT: &str = "pieces-1";
 
 impl Cache {
     /// Returns the cache in a folder, of at most about so many bytes. Makes and reads nothing.
-    pub fn new(folder: impl Into<PathBuf>, most_bytes: u64) -> Self {
-        Self(Arc::new(SharedCache { folder: folder.into(), most_bytes, state: PerProcess::new() }))
+    pub fn new(folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
+        Self(Arc::new(CacheInner { folder: folder.into(), max_bytes, state: PerProcess::new() }))
     }
 
     /// Returns the folder.
@@ -54,19 +54,19 @@ impl Cache {
     }
 
     /// Returns the bytes that are kept at most.
-    pub fn most_bytes(&self) -> u64 {
-        self.0.most_bytes
+    pub fn max_bytes(&self) -> u64 {
+        self.0.max_bytes
     }
 
     /// Returns what the cache has now. Cost: a look at each piece, a few microseconds.
-    pub fn facts(&self) -> io::Result<CacheFacts> {
-        room::facts(&self.layout())
+    pub fn stats(&self) -> io::Result<CacheStats> {
+        usage::stats(&self.layout())
     }
 
     /// Removes all pieces, and returns what there was. Processes that use the cache go on, and
     /// fetch them again.
-    pub fn clear(&self) -> io::Result<CacheFacts> {
-        room::clear(&self.layout())
+    pub fn clear(&self) -> io::Result<CacheStats> {
+        usage::clear(&self.layout())
     }
 
     pub(super) fn state(&self) -> &CacheState {
@@ -82,12 +82,12 @@ impl Cache {
 
     /// Makes room for a piece of so many bytes. Returns whether there is room.
     pub(super) fn make_room(&self, bytes: u64) -> bool {
-        self.state().room.make(&self.layout(), self.0.most_bytes, bytes)
+        self.state().usage.reserve(&self.layout(), self.0.max_bytes, bytes)
     }
 
     /// Notes that a piece could not be written.
-    pub(super) fn has_failed(&self, error: &io::Error) {
-        self.state().room.has_failed(&self.layout(), error);
+    pub(super) fn record_failure(&self, error: &io::Error) {
+        self.state().usage.record_failure(&self.layout(), error);
     }
 }
 
@@ -103,26 +103,26 @@ impl Cache {
     /// `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. An error says what is wrong
     /// with these.
     pub fn from_environment() -> io::Result<Option<Self>> {
-        Self::of_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
+        Self::parse_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 
     /// Returns the cache in a folder, of at most `TENSILO_CACHE_BYTES` as in
     /// [`Cache::from_environment`].
     pub fn in_folder(folder: impl Into<PathBuf>) -> io::Result<Self> {
-        let most_bytes = most_bytes().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
-        Ok(Self::new(folder, most_bytes))
+        let max_bytes = max_bytes().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
+        Ok(Self::new(folder, max_bytes))
     }
 
     /// As [`Cache::from_environment`], with the error in words.
-    pub(crate) fn of_environment() -> Result<Option<Self>, String> {
+    pub(crate) fn parse_environment() -> Result<Option<Self>, String> {
         let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty());
-        let most_bytes = most_bytes()?;
-        Ok(folder.map(|folder| Self::new(folder, most_bytes)))
+        let max_bytes = max_bytes()?;
+        Ok(folder.map(|folder| Self::new(folder, max_bytes)))
     }
 }
 
 /// Returns the bytes that the environment allows, or what is wrong with them.
-fn most_bytes() -> Result<u64, String> {
+fn max_bytes() -> Result<u64, String> {
     match env::var(BYTES) {
         Ok(text) if text.is_empty() => Ok(DEFAULT_BYTES),
         Ok(text) => parse_byte_count(&text)

@@ -5,9 +5,9 @@
 //! in ascending order, so that no two wait for each other. If the folder cannot be written, or a
 //! piece turns out to be wrong, the bytes are requested as if there were no cache.
 
+use super::entry_file::{CHECKSUM_BYTES, ENTRY_BYTES, LINE_BYTES, OpenEntry};
 use super::handle::Cache;
-use super::piece_file::{LINE_BYTES, OpenPiece, PIECE_BYTES, SUMS_BYTES};
-use crate::request::{self, Pinned};
+use crate::request::{self, ObjectVersion};
 use crate::runtime::{blocking, threads};
 use bytes::Bytes;
 use object_store::ObjectStore;
@@ -35,7 +35,7 @@ pub(crate) struct CachedObject {
 impl CachedObject {
     /// Returns the pieces of an object in the store `root`; `None` if nothing tells its versions
     /// apart.
-    pub(crate) fn new(cache: &Cache, root: &str, key: &Key, pinned: &Pinned) -> Option<Self> {
+    pub(crate) fn new(cache: &Cache, root: &str, key: &Key, pinned: &ObjectVersion) -> Option<Self> {
         let version = pinned.version()?;
         let mut hasher = Sha256::new();
         for text in [root, key.as_ref(), &version] {
@@ -51,27 +51,27 @@ impl CachedObject {
     }
 
     /// Returns the numbers of the pieces that a range is in.
-    fn numbers(&self, range: &Range<u64>) -> Range<u64> {
-        range.start / PIECE_BYTES..range.end.div_ceil(PIECE_BYTES)
+    fn indices(&self, range: &Range<u64>) -> Range<u64> {
+        range.start / ENTRY_BYTES..range.end.div_ceil(ENTRY_BYTES)
     }
 
     /// Returns the bytes of the object that some pieces have.
-    fn bytes_of(&self, numbers: &Range<u64>) -> Range<u64> {
-        let at = |number: u64| number.saturating_mul(PIECE_BYTES).min(self.byte_count);
-        at(numbers.start)..at(numbers.end)
+    fn byte_range(&self, indices: &Range<u64>) -> Range<u64> {
+        let at = |index: u64| index.saturating_mul(ENTRY_BYTES).min(self.byte_count);
+        at(indices.start)..at(indices.end)
     }
 
-    fn path(&self, number: u64) -> PathBuf {
-        self.folder.join(number.to_string())
+    fn path(&self, index: u64) -> PathBuf {
+        self.folder.join(index.to_string())
     }
 
     /// Returns a range of the object, if all of it is here and right.
     pub(crate) fn read(&self, range: &Range<u64>) -> Option<Bytes> {
         let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         let mut all = Vec::new();
-        for number in self.numbers(range) {
-            let piece = self.bytes_of(&(number..number + 1));
-            let found = self.read_piece(number, &piece, &(range.start.max(piece.start)..range.end.min(piece.end)))?;
+        for index in self.indices(range) {
+            let entry = self.byte_range(&(index..index + 1));
+            let found = self.read_entry(index, &entry, &(range.start.max(entry.start)..range.end.min(entry.end)))?;
             if found.len() == length {
                 return Some(found);
             }
@@ -82,36 +82,36 @@ impl CachedObject {
     }
 
     /// Returns a part of a piece.
-    fn read_piece(&self, number: u64, piece: &Range<u64>, part: &Range<u64>) -> Option<Bytes> {
+    fn read_entry(&self, index: u64, entry: &Range<u64>, segment: &Range<u64>) -> Option<Bytes> {
         let opened = self
             .cache
             .state()
             .opened
-            .get((self.digest, number), || OpenPiece::open(&self.path(number), piece.end - piece.start))?;
-        let first = (part.start - piece.start) / LINE_BYTES;
-        let start = piece.start + first * LINE_BYTES;
-        let end = part.end.next_multiple_of(LINE_BYTES).min(piece.end);
+            .get((self.digest, index), || OpenEntry::open(&self.path(index), entry.end - entry.start))?;
+        let first = (segment.start - entry.start) / LINE_BYTES;
+        let start = entry.start + first * LINE_BYTES;
+        let end = segment.end.next_multiple_of(LINE_BYTES).min(entry.end);
         let mut lines = vec![0; usize::try_from(end - start).ok()?];
         let line_bytes = usize::try_from(LINE_BYTES).ok()?;
-        let sums = opened.sums.as_chunks::<4>().0.iter().skip(usize::try_from(first).ok()?);
-        let is_right = opened.read(start - piece.start, &mut lines).is_ok()
+        let checksums = opened.checksums.as_chunks::<4>().0.iter().skip(usize::try_from(first).ok()?);
+        let is_valid = opened.read(start - entry.start, &mut lines).is_ok()
             && lines
                 .chunks(line_bytes)
                 .zip((start..).step_by(line_bytes))
-                .zip(sums)
-                .all(|((line, offset), sum)| self.sum(offset, line) == u32::from_le_bytes(*sum));
-        if !is_right {
-            self.cache.state().opened.close(&(self.digest, number));
-            let _ = fs::remove_file(self.path(number)); // it is fetched again
+                .zip(checksums)
+                .all(|((line, offset), checksum)| self.checksum(offset, line) == u32::from_le_bytes(*checksum));
+        if !is_valid {
+            self.cache.state().opened.close(&(self.digest, index));
+            let _ = fs::remove_file(self.path(index)); // it is fetched again
             return None;
         }
         let at = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX).min(lines.len());
-        let (from, to) = (at(part.start), at(part.end));
+        let (from, to) = (at(segment.start), at(segment.end));
         Some(Bytes::from(lines).slice(from..to))
     }
 
     /// Returns the checksum of a line.
-    fn sum(&self, offset: u64, line: &[u8]) -> u32 {
+    fn checksum(&self, offset: u64, line: &[u8]) -> u32 {
         let mut hasher = crc32fast::Hasher::new();
         hasher.update(&self.digest);
         hasher.update(&offset.to_le_bytes());
@@ -120,55 +120,59 @@ impl CachedObject {
     }
 
     /// Returns whether a piece is here, unless it turns out to be wrong.
-    fn has(&self, number: u64) -> bool {
-        let piece = self.bytes_of(&(number..number + 1));
-        fs::metadata(self.path(number)).is_ok_and(|facts| facts.len() == SUMS_BYTES + (piece.end - piece.start))
+    fn has(&self, index: u64) -> bool {
+        let entry = self.byte_range(&(index..index + 1));
+        fs::metadata(self.path(index))
+            .is_ok_and(|metadata| metadata.len() == CHECKSUM_BYTES + (entry.end - entry.start))
     }
 
     /// Returns whether all pieces that a range is in are here, as far as one can tell at a glance.
-    pub(crate) fn has_all(&self, range: &Range<u64>) -> bool {
-        self.numbers(range).all(|number| self.has(number))
+    pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
+        self.indices(range).all(|index| self.has(index))
     }
 
     /// Waits for the turns to fetch pieces, in ascending order: so nobody waits for someone who
     /// waits for him.
-    fn turns(&self, numbers: Range<u64>) -> io::Result<Vec<Turn>> {
+    fn fetch_locks(&self, indices: Range<u64>) -> io::Result<Vec<FetchLock>> {
         fs::create_dir_all(&self.folder)?;
-        numbers.filter_map(|number| Turn::wait(&self.path(number)).transpose()).collect()
+        indices.filter_map(|index| FetchLock::acquire(&self.path(index)).transpose()).collect()
     }
 
     /// Writes pieces whose bytes are there, the first of them `first`. Nothing is written while the
     /// disk has no room.
     fn write(&self, first: u64, bytes: &[u8]) {
-        let piece_bytes = usize::try_from(PIECE_BYTES).unwrap_or(usize::MAX);
-        for (piece, number) in bytes.chunks(piece_bytes).zip(first..) {
-            let length = SUMS_BYTES + piece.len() as u64; // exact: usize has at most 64 bits
+        let entry_bytes = usize::try_from(ENTRY_BYTES).unwrap_or(usize::MAX);
+        for (entry, index) in bytes.chunks(entry_bytes).zip(first..) {
+            let length = CHECKSUM_BYTES + entry.len() as u64; // exact: usize has at most 64 bits
             if !self.cache.make_room(length) {
                 return;
             }
-            if let Err(error) = self.write_piece(number, piece) {
-                self.cache.has_failed(&error);
+            if let Err(error) = self.write_entry(index, entry) {
+                self.cache.record_failure(&error);
                 return;
             }
         }
     }
 
     /// Writes a piece, which appears when it is complete.
-    fn write_piece(&self, number: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_entry(&self, index: u64, bytes: &[u8]) -> io::Result<()> {
         let line_bytes = usize::try_from(LINE_BYTES).unwrap_or(usize::MAX);
-        let offsets = (number * PIECE_BYTES..).step_by(line_bytes);
-        let mut sums: Vec<u8> =
-            bytes.chunks(line_bytes).zip(offsets).flat_map(|(line, at)| self.sum(at, line).to_le_bytes()).collect();
-        sums.resize(SUMS_BYTES as usize, 0); // a small constant
+        let offsets = (index * ENTRY_BYTES..).step_by(line_bytes);
+        let mut checksums: Vec<u8> = bytes
+            .chunks(line_bytes)
+            .zip(offsets)
+            .flat_map(|(line, at)| self.checksum(at, line).to_le_bytes())
+            .collect();
+        checksums.resize(CHECKSUM_BYTES as usize, 0); // a small constant
         fs::create_dir_all(&self.folder)?;
         let mut file = tempfile::Builder::new().prefix("new-").tempfile_in(&self.folder)?;
-        file.write_all(&sums)?;
+        file.write_all(&checksums)?;
         file.write_all(bytes)?;
-        file.persist(self.path(number)).map(drop).map_err(|error| error.error)
+        file.persist(self.path(index)).map(drop).map_err(|error| error.error)
     }
 
     /// Forgets all pieces of the object.
-    pub(crate) fn forget(&self) {
+    pub(crate) fn invalidate(&self) {
         self.cache.state().opened.close_object(&self.digest);
         let _ = fs::remove_dir_all(&self.folder); // what is left is checked again when it is read
     }
@@ -179,35 +183,36 @@ impl CachedObject {
 pub(crate) async fn read(
     store: Arc<dyn ObjectStore>,
     key: Key,
-    pinned: Pinned,
+    pinned: ObjectVersion,
     cached: Option<CachedObject>,
     range: Range<u64>,
 ) -> io::Result<Bytes> {
     let Some(cached) = cached else { return request::read(store, key, pinned, range).await };
-    let (object, wanted) = (cached.clone(), range.clone());
-    if let Some(found) = blocking(move || object.read(&wanted)).await? {
+    let (object, requested) = (cached.clone(), range.clone());
+    if let Some(found) = blocking(move || object.read(&requested)).await? {
         return Ok(found);
     }
     // those who wait for turns occupy threads
     let _permit = threads()?.fills.acquire().await;
-    let numbers = cached.numbers(&range);
-    let (object, wanted) = (cached.clone(), numbers.clone());
-    let Ok(turns) = blocking(move || object.turns(wanted)).await? else {
+    let indices = cached.indices(&range);
+    let (object, requested) = (cached.clone(), indices.clone());
+    let Ok(fetch_locks) = blocking(move || object.fetch_locks(requested)).await? else {
         return request::read(store, key, pinned, range).await; // the folder cannot be written
     };
-    let mut parts = Vec::new();
-    for run in missing(&cached, numbers.clone()) {
-        let bytes = request::read(store.clone(), key.clone(), pinned.clone(), cached.bytes_of(&run)).await?;
-        parts.push((cached.bytes_of(&run), bytes.clone()));
+    let mut segments = Vec::new();
+    for missing_range in find_missing(&cached, indices.clone()) {
+        let bytes =
+            request::read(store.clone(), key.clone(), pinned.clone(), cached.byte_range(&missing_range)).await?;
+        segments.push((cached.byte_range(&missing_range), bytes.clone()));
         let object = cached.clone();
-        blocking(move || object.write(run.start, &bytes)).await?;
+        blocking(move || object.write(missing_range.start, &bytes)).await?;
     }
-    drop(turns);
-    if let Some(found) = parts.iter().find_map(|(bytes, part)| slice(bytes, part, &range)) {
+    drop(fetch_locks);
+    if let Some(found) = segments.iter().find_map(|(bytes, segment)| slice(bytes, segment, &range)) {
         return Ok(found);
     }
-    let (object, wanted) = (cached.clone(), range.clone());
-    match blocking(move || assemble(&object, &parts, &wanted)).await? {
+    let (object, requested) = (cached.clone(), range.clone());
+    match blocking(move || assemble(&object, &segments, &requested)).await? {
         Some(found) => Ok(found),
         // a piece that was here was wrong, or has made room for others
         None => request::read(store, key, pinned, range).await,
@@ -215,81 +220,81 @@ pub(crate) async fn read(
 }
 
 /// Returns the runs of pieces that are not here.
-fn missing(cached: &CachedObject, numbers: Range<u64>) -> Vec<Range<u64>> {
-    let mut runs: Vec<Range<u64>> = Vec::new();
-    for number in numbers.filter(|&number| !cached.has(number)) {
-        match runs.last_mut() {
-            Some(last) if last.end == number => last.end += 1,
-            _ => runs.push(number..number + 1),
+fn find_missing(cached: &CachedObject, indices: Range<u64>) -> Vec<Range<u64>> {
+    let mut missing_ranges: Vec<Range<u64>> = Vec::new();
+    for index in indices.filter(|&index| !cached.has(index)) {
+        match missing_ranges.last_mut() {
+            Some(last) if last.end == index => last.end += 1,
+            _ => missing_ranges.push(index..index + 1),
         }
     }
-    runs
+    missing_ranges
 }
 
 /// Returns a range of the object out of bytes that contain it.
-fn slice(bytes: &Range<u64>, part: &Bytes, range: &Range<u64>) -> Option<Bytes> {
+fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     if range.start < bytes.start || range.end > bytes.end {
         return None;
     }
     let at = |offset: u64| usize::try_from(offset - bytes.start).ok();
-    Some(part.slice(at(range.start)?..at(range.end)?))
+    Some(segment.slice(at(range.start)?..at(range.end)?))
 }
 
 /// Returns a range of the object out of what was fetched, and what was here before.
-fn assemble(cached: &CachedObject, parts: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Option<Bytes> {
+fn assemble(cached: &CachedObject, segments: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Option<Bytes> {
     let mut all = Vec::new();
     all.try_reserve_exact(usize::try_from(range.end - range.start).ok()?).ok()?;
-    for number in cached.numbers(range) {
-        let piece = cached.bytes_of(&(number..number + 1));
-        let part = piece.start.max(range.start)..piece.end.min(range.end);
-        let fetched = parts.iter().find_map(|(bytes, found)| slice(bytes, found, &part));
-        all.extend_from_slice(&fetched.or_else(|| cached.read(&part))?);
+    for index in cached.indices(range) {
+        let entry = cached.byte_range(&(index..index + 1));
+        let segment = entry.start.max(range.start)..entry.end.min(range.end);
+        let fetched = segments.iter().find_map(|(bytes, found)| slice(bytes, found, &segment));
+        all.extend_from_slice(&fetched.or_else(|| cached.read(&segment))?);
     }
     Some(all.into())
 }
 
 /// The suffix of the files that are locked.
-const SUFFIX: &str = "turn";
+const LOCK_SUFFIX: &str = "turn";
 /// The time after which one does not wait any longer, and fetches the piece too: a process that was
 /// forked meanwhile may hold the lock of one that was killed.
-const PATIENCE: Duration = Duration::from_secs(60);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The time between two looks at a turn that another one has: at first, and at most.
-const FIRST_LOOK: Duration = Duration::from_millis(1);
-const LAST_LOOK: Duration = Duration::from_millis(20);
+const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
+const MAX_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The turn to fetch a piece. It ends when it is dropped, and when its process ends, however that
 /// does.
 #[derive(Debug)]
-struct Turn {
+struct FetchLock {
     path: PathBuf,
-    locked: File,
+    lock_file: File,
 }
 
-impl Turn {
+impl FetchLock {
     /// Waits for the turn to fetch the piece with this path. Returns `None` if that takes too long.
-    fn wait(piece: &Path) -> io::Result<Option<Self>> {
-        let path = piece.with_extension(SUFFIX);
+    fn acquire(entry: &Path) -> io::Result<Option<Self>> {
+        let path = entry.with_extension(LOCK_SUFFIX);
         let file = File::options().create(true).truncate(false).write(true).open(&path)?;
-        let (begun, mut look) = (Instant::now(), FIRST_LOOK);
+        let (started, mut interval) = (Instant::now(), MIN_POLL_INTERVAL);
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Self { path, locked: file })),
-                Err(TryLockError::WouldBlock) if begun.elapsed() > PATIENCE => return Ok(None),
-                Err(TryLockError::WouldBlock) => thread::sleep(look),
+                Ok(()) => return Ok(Some(Self { path, lock_file: file })),
+                Err(TryLockError::WouldBlock) if started.elapsed() > LOCK_TIMEOUT => return Ok(None),
+                Err(TryLockError::WouldBlock) => thread::sleep(interval),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            look = (look * 2).min(LAST_LOOK);
+            interval = (interval * 2).min(MAX_POLL_INTERVAL);
         }
     }
 }
 
-impl Drop for Turn {
+impl Drop for FetchLock {
     /// Removes the file, and unlocks it. Whoever waits for it has the turn next, and one who comes
     /// now makes a new one: both look for the piece first.
     ///
     /// Closing it would not do: a child that was forked since has the lock, too.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path); // what is left is removed later, when there is no room
-        let _ = self.locked.unlock(); // others lose patience
+        let _ = self.lock_file.unlock(); // others lose patience
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn client(
         }),
         Scheme::Google => {
             let others = [("SERVICE_ACCOUNT", "google_service_account")];
-            let found = Settings::of_environment(environment, "GOOGLE_", &others)?;
+            let found = Settings::from_environment(environment, "GOOGLE_", &others)?;
             complete(found, options)?.build(|settings| {
                 let builder = GoogleCloudStorageBuilder::new().with_url(root.replacen("gcs://", "gs://", 1));
                 let builder = builder.with_retry(retries()).with_http_connector(ListFilter);
@@ -55,7 +55,7 @@ pub(crate) fn client(
         }
         Scheme::Azure => {
             let others = [("IDENTITY_ENDPOINT", "azure_msi_endpoint")];
-            let found = Settings::of_environment(environment, "AZURE_", &others)?;
+            let found = Settings::from_environment(environment, "AZURE_", &others)?;
             complete(found, options)?.build(|settings| {
                 let builder = MicrosoftAzureBuilder::new().with_url(root).with_retry(retries());
                 let builder = builder.with_http_connector(ListFilter);
@@ -82,7 +82,7 @@ pub(crate) fn set_tls_provider() {
 /// Returns the settings of S3. Options take precedence over environment variables, which take
 /// precedence over a profile.
 fn s3_settings(options: &ObjectOptions, environment: &Environment) -> io::Result<Settings<AmazonS3ConfigKey>> {
-    let mut found = Settings::of_environment(environment, "AWS_", &[])?;
+    let mut found = Settings::from_environment(environment, "AWS_", &[])?;
     let is_endpoint = |name: &str| name.parse().is_ok_and(|key: AmazonS3ConfigKey| key.as_ref() == "aws_endpoint");
     if options.settings.iter().any(|(name, _)| is_endpoint(name)) {
         // this one would count before the endpoint of the options
@@ -258,7 +258,7 @@ mod tests {
         let endpoint = |value| ("aws_endpoint", value);
         let of_s3 = ("aws_endpoint_url_s3", "http://v");
         let unset = [("aws_access_key_id", ""), ("aws_secret_access_key", ""), ("aws_endpoint_url", "")];
-        for (options, variables, due) in [
+        for (options, variables, expected) in [
             (&[][..], &[][..], [&three("P")[..], &[endpoint("http://p")]].concat()),
             (&two("O"), &[], [&two("O")[..], &[endpoint("http://p")]].concat()),
             (&two("O")[1..], &[], [&two("O")[1..], &[endpoint("http://p")]].concat()),
@@ -274,9 +274,10 @@ mod tests {
             let mut found = found.build(|settings| Ok(settings.iter().map(shown).collect::<Vec<_>>())).unwrap();
             found.retain(|(name, _)| !matches!(name.as_str(), "read_timeout" | "allow_http"));
             found.sort();
-            let mut due: Vec<_> = due.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-            due.sort();
-            assert_eq!(found, due, "{options:?} {variables:?}");
+            let mut expected: Vec<_> =
+                expected.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            expected.sort();
+            assert_eq!(found, expected, "{options:?} {variables:?}");
         }
     }
 

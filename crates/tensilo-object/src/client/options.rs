@@ -10,7 +10,7 @@ use tensilo::source::CoalesceConfig;
 #[non_exhaustive]
 pub struct ObjectOptions {
     pub(crate) coalesce: CoalesceConfig,
-    pub(crate) kept_bytes: u64,
+    pub(crate) memory_bytes: u64,
     pub(crate) retries: usize,
     pub(crate) retry_timeout: Duration,
     pub(crate) stall_timeout: Duration,
@@ -24,7 +24,7 @@ impl Default for ObjectOptions {
     fn default() -> Self {
         Self {
             coalesce: CoalesceConfig::OBJECT_STORE,
-            kept_bytes: 512 << 20,
+            memory_bytes: 512 << 20,
             retries: 10,
             retry_timeout: Duration::from_secs(120),
             stall_timeout: Duration::from_secs(15),
@@ -46,7 +46,7 @@ impl ObjectOptions {
     /// its gap. All reads of a process have at most 256 requests in flight.
     pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
         self.coalesce = config;
-        self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::memory::LINE_BYTES);
+        self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::range_cache::LINE_BYTES);
         self.coalesce.max_in_flight = config.max_in_flight.max(1);
         self
     }
@@ -54,8 +54,8 @@ impl ObjectOptions {
     /// Sets the bytes that are kept in memory for all open objects of the store: the small
     /// structures of files, and what was prefetched. The default is 512 MiB, two
     /// windows of the default order.
-    pub fn kept_bytes(mut self, bytes: u64) -> Self {
-        self.kept_bytes = bytes;
+    pub fn memory_bytes(mut self, bytes: u64) -> Self {
+        self.memory_bytes = bytes;
         self
     }
 

@@ -9,7 +9,7 @@
 //! named. An empty variable counts as unset, as in other tools.
 
 use crate::error::io_error;
-use crate::runtime::caught;
+use crate::runtime::catch_panic;
 use object_store::aws::AmazonS3ConfigKey;
 use object_store::{Error, Result};
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ use url::Url;
 pub(crate) struct Environment(pub Vec<(OsString, OsString)>);
 
 impl Environment {
-    pub(crate) fn of_process() -> Self {
+    pub(crate) fn from_process() -> Self {
         Self(env::vars_os().collect())
     }
 
@@ -62,14 +62,18 @@ impl<K> Default for Settings<K> {
 impl<K: Key> Settings<K> {
     /// Returns the settings that variables with this prefix have, and those of `others`, each with
     /// the name of its setting.
-    pub(super) fn of_environment(environment: &Environment, prefix: &str, others: &[(&str, &str)]) -> io::Result<Self> {
+    pub(super) fn from_environment(
+        environment: &Environment,
+        prefix: &str,
+        others: &[(&str, &str)],
+    ) -> io::Result<Self> {
         let mut settings = Self::default();
         for (name, value) in &environment.0 {
             let Some(name) = name.to_str() else { continue };
             let other = others.iter().find(|(other, _)| *other == name).map(|(_, setting)| (*setting).to_owned());
             let setting = name.starts_with(prefix).then(|| name.to_ascii_lowercase()).or(other);
             let Some(key) = setting.and_then(|setting| setting.parse().ok()) else { continue };
-            let value = value.to_str().ok_or_else(|| bad(name, "the value is not UTF-8"))?;
+            let value = value.to_str().ok_or_else(|| invalid_setting(name, "the value is not UTF-8"))?;
             if !value.is_empty() {
                 settings.set(key, value.to_owned(), name.to_owned());
             }
@@ -102,7 +106,7 @@ impl<K: Key> Settings<K> {
     ) -> io::Result<()> {
         for (name, value) in named {
             let origin = origin(name);
-            let key: K = name.parse().map_err(|_| bad(&origin, "the store has no setting of this name"))?;
+            let key: K = name.parse().map_err(|_| invalid_setting(&origin, "the store has no setting of this name"))?;
             self.set(key, value, origin);
         }
         self.0.retain(|setting| !setting.value.is_empty());
@@ -111,11 +115,11 @@ impl<K: Key> Settings<K> {
 
     /// Allows `http` if an endpoint asks for it, as the tools of Amazon do.
     pub(super) fn allow_http(&mut self) -> io::Result<()> {
-        let is_asked = self.0.iter().any(|setting| {
-            Form::of(setting.key.as_ref()) == Form::Endpoint
+        let has_http_endpoint = self.0.iter().any(|setting| {
+            ValueKind::of(setting.key.as_ref()) == ValueKind::Endpoint
                 && Url::parse(&setting.value).is_ok_and(|url| url.scheme() == "http")
         });
-        if !is_asked || self.has(&["allow_http"]) {
+        if !has_http_endpoint || self.has(&["allow_http"]) {
             return Ok(());
         }
         self.set_named([("allow_http", "true".to_owned())].into_iter(), str::to_owned)
@@ -125,14 +129,14 @@ impl<K: Key> Settings<K> {
     /// about.
     pub(super) fn build<T>(&self, build: impl Fn(&[Setting<K>]) -> Result<T>) -> io::Result<T> {
         self.0.iter().try_for_each(Setting::check)?;
-        let build = |settings: &[Setting<K>]| caught(|| Ok(build(settings)));
+        let build = |settings: &[Setting<K>]| catch_panic(|| Ok(build(settings)));
         build(&self.0)?.map_err(|error| {
             let is_cause = |setting: &&Setting<K>| {
                 let others: Vec<_> = self.0.iter().filter(|other| other.key != setting.key).cloned().collect();
                 build(&others).is_ok_and(|built| built.is_ok())
             };
             match self.0.iter().find(is_cause) {
-                Some(setting) => bad(&setting.origin, &error.to_string()),
+                Some(setting) => invalid_setting(&setting.origin, &error.to_string()),
                 None => io_error(error),
             }
         })
@@ -141,13 +145,13 @@ impl<K: Key> Settings<K> {
 
 /// What a value has to be, so that it can be part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum ValueKind {
     /// The URL of the store itself.
     Endpoint,
     /// Another URL.
     Url,
     /// A part of a URL.
-    UrlPart,
+    UrlComponent,
     /// The path of a file.
     Path,
     /// A text of several lines.
@@ -156,7 +160,7 @@ enum Form {
     Header,
 }
 
-impl Form {
+impl ValueKind {
     fn of(key: &str) -> Self {
         match key {
             "aws_endpoint" | "aws_endpoint_url_s3" | "azure_storage_endpoint" | "google_base_url" => Self::Endpoint,
@@ -170,7 +174,7 @@ impl Form {
             | "aws_default_region"
             | "aws_container_credentials_relative_uri"
             | "azure_storage_account_name"
-            | "azure_storage_tenant_id" => Self::UrlPart,
+            | "azure_storage_tenant_id" => Self::UrlComponent,
             "aws_container_authorization_token_file"
             | "aws_web_identity_token_file"
             | "azure_federated_token_file"
@@ -184,21 +188,21 @@ impl Form {
 
 impl<K: Key> Setting<K> {
     fn check(&self) -> io::Result<()> {
-        let found = match Form::of(self.key.as_ref()) {
-            Form::Endpoint | Form::Url => check_url(&self.value),
-            Form::UrlPart => check_header(&self.value).and_then(|()| check_url_characters(&self.value)),
-            Form::Path => check_line(&self.value),
-            Form::Document => Ok(()),
-            Form::Header => check_header(&self.value),
+        let found = match ValueKind::of(self.key.as_ref()) {
+            ValueKind::Endpoint | ValueKind::Url => check_url(&self.value),
+            ValueKind::UrlComponent => check_header(&self.value).and_then(|()| check_url_characters(&self.value)),
+            ValueKind::Path => check_line(&self.value),
+            ValueKind::Document => Ok(()),
+            ValueKind::Header => check_header(&self.value),
         };
-        found.map_err(|message| bad(&self.origin, &message))
+        found.map_err(|message| invalid_setting(&self.origin, &message))
     }
 }
 
 /// A finding about a value. Only URLs are shown: others may be secrets.
-type Finding = std::result::Result<(), Cow<'static, str>>;
+type CheckResult = std::result::Result<(), Cow<'static, str>>;
 
-fn check_line(value: &str) -> Finding {
+fn check_line(value: &str) -> CheckResult {
     match value.find(|c: char| c.is_control()) {
         Some(at) if value.get(at..).is_some_and(|rest| rest.trim_end_matches(['\r', '\n']).is_empty()) => {
             Err("the value ends with a line break: remove it, as with printf '%s' or tr -d '\\n'".into())
@@ -208,7 +212,7 @@ fn check_line(value: &str) -> Finding {
     }
 }
 
-fn check_header(value: &str) -> Finding {
+fn check_header(value: &str) -> CheckResult {
     check_line(value)?;
     if let Some((at, c)) = value.char_indices().find(|(_, c)| !c.is_ascii()) {
         return Err(format!("the value has the character {c:?} at byte {at}, which is not ASCII").into());
@@ -220,7 +224,7 @@ fn check_header(value: &str) -> Finding {
 }
 
 /// Checks that a text has only characters of URLs (RFC 3986, section 2).
-fn check_url_characters(value: &str) -> Finding {
+fn check_url_characters(value: &str) -> CheckResult {
     let is_of_url = |c: char| c.is_ascii_alphanumeric() || "-._~:/?[]@!$&'()*+,;=%".contains(c);
     match value.find(|c| !is_of_url(c)) {
         Some(at) => Err(format!("the value has a character at byte {at} that a URL cannot have").into()),
@@ -228,7 +232,7 @@ fn check_url_characters(value: &str) -> Finding {
     }
 }
 
-fn check_url(value: &str) -> Finding {
+fn check_url(value: &str) -> CheckResult {
     check_header(value)?;
     // one with a user may have a password
     let shown = if value.contains('@') { String::new() } else { format!("{value:?}: ") };
@@ -252,7 +256,7 @@ fn check_url(value: &str) -> Finding {
     check_url_characters(value)
 }
 
-fn bad(origin: &str, message: &str) -> io::Error {
+fn invalid_setting(origin: &str, message: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, format!("{origin}: {message}"))
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct UnreadableKeys(Arc<Mutex<BTreeSet<String>>>);
 
 task_local! {
     /// What the listing of this task has met.
-    static MET: RefCell<Vec<String>>;
+    static SEEN: RefCell<Vec<String>>;
 }
 
 impl UnreadableKeys {
@@ -34,20 +34,20 @@ impl UnreadableKeys {
 
     /// Runs a listing of a prefix. If it succeeds, what it has met replaces what was known of the
     /// prefix: keys come and go.
-    pub(crate) async fn of_listing<T>(
+    pub(crate) async fn run_listing<T>(
         &self,
         prefix: &Path,
         listing: impl Future<Output = io::Result<T>>,
     ) -> io::Result<T> {
         let listing = async {
             let listed = listing.await?;
-            Ok::<_, io::Error>((listed, MET.with(RefCell::take)))
+            Ok::<_, io::Error>((listed, SEEN.with(RefCell::take)))
         };
-        let (listed, met) = MET.scope(RefCell::default(), listing).await?;
+        let (listed, seen) = SEEN.scope(RefCell::default(), listing).await?;
         let prefix = with_slash(prefix);
         let mut known = self.lock();
         known.retain(|key| !key.starts_with(&prefix));
-        known.extend(met);
+        known.extend(seen);
         Ok(listed)
     }
 
@@ -111,7 +111,7 @@ impl HttpService for Filter {
                 Ok(text) => {
                     let (list, keys) = filtered(text);
                     // listings are the only requests for lists
-                    let _ = MET.try_with(|met| met.borrow_mut().extend(keys));
+                    let _ = SEEN.try_with(|seen| seen.borrow_mut().extend(keys));
                     list.into()
                 }
                 Err(_) => body.into(), // an error of the client
@@ -133,21 +133,21 @@ fn filtered(list: &str) -> (String, Vec<String>) {
     let mut keys = Vec::new();
     let mut rest = list;
     // the entries whose end was searched for and is not in the rest
-    let mut endless: Vec<&str> = Vec::new();
+    let mut unclosed: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
         let name = from.strip_prefix('<').and_then(|from| from.split(['<', '>', ' ', '/']).next()).unwrap_or_default();
-        let entry = ENTRIES.iter().find(|(entry, _)| *entry == name && !endless.contains(entry));
+        let entry = ENTRIES.iter().find(|(entry, _)| *entry == name && !unclosed.contains(entry));
         let Some((entry, child)) = entry else {
-            let (kept, after) = from.split_at_checked(1).unwrap_or((from, ""));
-            out.push_str(kept);
+            let (first, after) = from.split_at_checked(1).unwrap_or((from, ""));
+            out.push_str(first);
             rest = after;
             continue;
         };
         let end = format!("</{entry}>");
         let length = from.find(&end).map(|at| at.saturating_add(end.len()));
         let Some((element, after)) = length.and_then(|length| from.split_at_checked(length)) else {
-            endless.push(entry);
+            unclosed.push(entry);
             continue;
         };
         // an entry without a key is left to the client
@@ -237,11 +237,11 @@ fn percent_decoded(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn check(list: &str, due: &str, due_keys: &[&str]) {
+    fn check(list: &str, expected: &str, expected_keys: &[&str]) {
         let (found, mut keys) = filtered(list);
-        assert_eq!(found, due);
+        assert_eq!(found, expected);
         keys.sort();
-        assert_eq!(keys, due_keys);
+        assert_eq!(keys, expected_keys);
     }
 
     #[test]

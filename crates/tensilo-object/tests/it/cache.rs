@@ -30,11 +30,11 @@ fn check(hosted: &Hosted, file: &dyn Source, start: usize, length: usize) {
 }
 
 /// Returns the files of pieces.
-fn pieces(folder: &Path) -> Vec<PathBuf> {
+fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.path() {
-            path if path.is_dir() => found.extend(pieces(&path)),
+            path if path.is_dir() => found.extend(entries(&path)),
             path => found.push(path),
         }
     }
@@ -43,7 +43,7 @@ fn pieces(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_was_read_once_is_not_asked_for_again() {
+fn bytes_read_once_are_not_requested_again() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(5 * MIB / 2)));
     let cache = Cache::new(folder.path("cache"), 1 << 30);
     for round in 0..3 {
@@ -55,24 +55,24 @@ fn what_was_read_once_is_not_asked_for_again() {
         let ranges = hosted.take_ranges();
         assert_eq!(ranges.is_empty(), round > 0, "round {round}: {ranges:?}");
     }
-    let facts = cache.facts().unwrap();
-    assert_eq!((facts.objects, facts.pieces), (1, 3));
-    assert!(facts.bytes > 5 * MIB as u64 / 2 && facts.oldest_use.is_some());
-    assert_eq!(cache.clear().unwrap(), facts);
-    assert_eq!(cache.facts().unwrap().pieces, 0);
+    let stats = cache.stats().unwrap();
+    assert_eq!((stats.objects, stats.entries), (1, 3));
+    assert!(stats.bytes > 5 * MIB as u64 / 2 && stats.oldest_use.is_some());
+    assert_eq!(cache.clear().unwrap(), stats);
+    assert_eq!(cache.stats().unwrap().entries, 0);
 }
 
 #[test]
-fn pieces_that_are_damaged_are_fetched_again() {
+fn damaged_entries_are_fetched_again() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(7 * MIB / 2)));
     let cache = Cache::new(folder.path("cache"), 1 << 30);
     let mut random = Random(3);
     for _ in 0..100 {
         let file = storage(&hosted, &cache).open(&hosted.address).unwrap();
         let start = random.below(hosted.bytes.len() as u64) as usize;
-        let most = if random.one_in(3) { hosted.bytes.len() } else { 10_000 };
-        check(&hosted, &file, start, random.below(most.min(hosted.bytes.len() - start) as u64) as usize);
-        let all = pieces(&folder.path("cache"));
+        let max_bytes = if random.one_in(3) { hosted.bytes.len() } else { 10_000 };
+        check(&hosted, &file, start, random.below(max_bytes.min(hosted.bytes.len() - start) as u64) as usize);
+        let all = entries(&folder.path("cache"));
         let Some(path) = all.get(random.below(all.len().max(1) as u64) as usize) else { continue };
         let mut bytes = fs::read(path).unwrap();
         match random.below(4) {
@@ -89,17 +89,17 @@ fn pieces_that_are_damaged_are_fetched_again() {
 }
 
 #[test]
-fn a_piece_does_not_pass_for_another() {
+fn one_entry_is_not_accepted_as_another() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(3 * MIB)));
     let cache = Cache::new(folder.path("cache"), 1 << 30);
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 3 * MIB);
-    let all = pieces(&folder.path("cache"));
+    let all = entries(&folder.path("cache"));
     fs::copy(&all[0], &all[1]).unwrap();
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 3 * MIB);
 }
 
 #[test]
-fn each_piece_is_fetched_by_one_of_many() {
+fn each_entry_is_fetched_by_one_of_many() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(8 * MIB)));
     hosted.server.take_sent_bytes();
     thread::scope(|scope| {
@@ -119,21 +119,21 @@ fn each_piece_is_fetched_by_one_of_many() {
 }
 
 #[test]
-fn the_least_recently_used_pieces_make_room() {
+fn the_least_recently_used_entries_are_evicted() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(16 * MIB)));
-    let most = 5 * MIB as u64;
-    let cache = Cache::new(folder.path("cache"), most);
+    let max_bytes = 5 * MIB as u64;
+    let cache = Cache::new(folder.path("cache"), max_bytes);
     let file = storage(&hosted, &cache).open(&hosted.address).unwrap();
     for start in 0..16 {
         check(&hosted, &file, start * MIB, MIB);
-        let facts = cache.facts().unwrap();
-        assert!(facts.bytes <= most && (facts.pieces >= 3 || start < 3), "{facts:?}");
+        let stats = cache.stats().unwrap();
+        assert!(stats.bytes <= max_bytes && (stats.entries >= 3 || start < 3), "{stats:?}");
     }
-    assert!(pieces(&folder.path("cache")).iter().any(|path| path.ends_with("15")), "the last one is kept");
+    assert!(entries(&folder.path("cache")).iter().any(|path| path.ends_with("15")), "the last one is kept");
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 16 * MIB);
     let none = Cache::new(folder.path("none"), 1000);
     check(&hosted, &storage(&hosted, &none).open(&hosted.address).unwrap(), 0, 16 * MIB);
-    assert_eq!(none.facts().unwrap().bytes, 0);
+    assert_eq!(none.stats().unwrap().bytes, 0);
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn a_folder_that_cannot_be_written_is_done_without() {
     fs::write(folder.path("cache"), "a file in the place of the folder").unwrap();
     let cache = Cache::new(folder.path("cache"), 1 << 30);
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 5, 2 * MIB - 5);
-    assert_eq!(cache.facts().unwrap().pieces, 0);
+    assert_eq!(cache.stats().unwrap().entries, 0);
 }
 
 /// A small disk, which is gone when this is dropped.
@@ -175,9 +175,9 @@ fn a_full_disk_is_done_without() {
     let cache = Cache::new(&path, 1 << 30);
     for round in 0..2 {
         check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 8 * MIB);
-        let facts = cache.facts().unwrap();
-        assert!((1..4).contains(&facts.pieces), "round {round}: {facts:?}");
-        assert!(pieces(&path).iter().all(|path| path.extension().is_none()), "something is left in the making");
+        let stats = cache.stats().unwrap();
+        assert!((1..4).contains(&stats.entries), "round {round}: {stats:?}");
+        assert!(entries(&path).iter().all(|path| path.extension().is_none()), "something is left in the making");
     }
 }
 
@@ -189,7 +189,7 @@ fn a_replaced_object_is_another_one() {
     hosted.bytes.reverse();
     hosted.server.put("/data/x.tsl", &hosted.bytes);
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 2 * MIB);
-    assert_eq!(cache.facts().unwrap().objects, 2);
+    assert_eq!(cache.stats().unwrap().objects, 2);
 }
 
 /// A network may deliver wrong bytes that nobody notices before the reader.
@@ -269,9 +269,9 @@ fn a_process_that_is_killed_leaves_no_wrong_byte() {
             child.kill().unwrap();
             assert!(!child.wait().unwrap().success());
         }
-        let names = pieces(&folder.path("cache"));
-        let is_piece = |path: &PathBuf| path.extension().is_none() && !path.to_string_lossy().contains("new-");
-        incomplete += names.iter().filter(|path| !is_piece(path)).count();
+        let names = entries(&folder.path("cache"));
+        let is_entry = |path: &PathBuf| path.extension().is_none() && !path.to_string_lossy().contains("new-");
+        incomplete += names.iter().filter(|path| !is_entry(path)).count();
         check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 8 * MIB);
     }
     println!("{kills} times two processes killed: {incomplete} incomplete files found, no wrong byte");

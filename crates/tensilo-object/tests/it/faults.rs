@@ -23,7 +23,7 @@ const FAULTS: [HttpFault; 9] = [
 ];
 
 #[test]
-fn what_may_pass_is_asked_for_again() {
+fn transient_faults_are_retried() {
     let passes = [0, 1, 2, 3, 4, 5, 8].map(|fault| FAULTS[fault]);
     for fault in passes {
         let hosted = Hosted::new(random_bytes(300_000), quick());
@@ -36,7 +36,7 @@ fn what_may_pass_is_asked_for_again() {
 }
 
 #[test]
-fn what_does_not_pass_is_an_error() {
+fn permanent_faults_are_errors() {
     for fault in &FAULTS[..8] {
         let hosted = Hosted::new(random_bytes(300_000), quick());
         let file = hosted.storage.open(&hosted.address).unwrap();
@@ -63,7 +63,7 @@ fn a_replaced_object_is_an_error_and_never_a_mixture() {
 }
 
 #[test]
-fn a_replaced_object_is_told_apart_from_damage() {
+fn a_replaced_object_is_not_reported_as_damage() {
     let hosted = Hosted::new(file(50_000), quick());
     let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
     let mut cursor = reader.column("x").unwrap().cursor();

@@ -39,7 +39,7 @@ fn a_folder_of_a_host_has_the_names_that_its_page_links_to() {
 }
 
 #[test]
-fn hosts_are_asked_by_tls() {
+fn https_hosts_are_contacted_over_tls() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let host = Address::parse(&format!("https://{}/data", listener.local_addr().unwrap())).unwrap();
     let (sender, starts) = mpsc::channel();
@@ -133,11 +133,12 @@ fn an_input_that_cannot_be_read_is_an_error_or_reported() {
     use tensilo_object::ObjectInputs;
     let (_hosted, _, options) = listed(&["raw/a.parquet", "raw//b 'x'&#9;.parquet"]);
     let raw = Path::new("s3://bucket/raw");
-    let error = ObjectInputs::new(options.clone()).below(raw).unwrap_err().to_string();
+    let error = ObjectInputs::new(options.clone()).list_prefix(raw).unwrap_err().to_string();
     assert!(error.contains("s3://bucket/raw//b 'x'\\t.parquet: a key with an empty component"), "{error}");
     let reported = Arc::new(Mutex::new(Vec::new()));
     let noted = reported.clone();
-    let inputs = ObjectInputs::new(options).pass_over(move |address| noted.lock().unwrap().push(address.to_owned()));
-    assert_eq!(inputs.below(raw).unwrap(), [Path::new("s3://bucket/raw/a.parquet")]);
+    let inputs =
+        ObjectInputs::new(options).skip_unreadable(move |address| noted.lock().unwrap().push(address.to_owned()));
+    assert_eq!(inputs.list_prefix(raw).unwrap(), [Path::new("s3://bucket/raw/a.parquet")]);
     assert_eq!(*reported.lock().unwrap(), ["s3://bucket/raw//b 'x'\\t.parquet"]);
 }

@@ -36,7 +36,7 @@ fn prefetched_ranges_are_in_flight_at_the_same_time() {
 }
 
 #[test]
-fn what_could_not_be_read_ahead_is_asked_for_again() {
+fn a_failed_prefetch_is_requested_again() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick());
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.server.set_faults(|_| Some(HttpFault::Status(404)));
@@ -48,7 +48,7 @@ fn what_could_not_be_read_ahead_is_asked_for_again() {
 
 #[test]
 fn the_memory_is_bounded() {
-    let hosted = Hosted::new(random_bytes(1_000_000), quick().kept_bytes(200_000));
+    let hosted = Hosted::new(random_bytes(1_000_000), quick().memory_bytes(200_000));
     let file = hosted.storage.open(&hosted.address).unwrap();
     let ranges: Vec<_> = (100_000..900_000).step_by(50_000).map(|start| start..start + 50_000).collect();
     file.prefetch(&ranges);

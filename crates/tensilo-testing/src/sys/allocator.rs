@@ -12,13 +12,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub struct CountingAllocator;
 
 /// Bytes that the process has allocated, now and at most.
-static NOW: AtomicUsize = AtomicUsize::new(0);
-static PEAK: AtomicUsize = AtomicUsize::new(0);
+static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
+static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// Allocations of this thread so far, and their bytes. An allocator may use it: it needs
     /// neither initialization nor a destructor.
-    static OF_THREAD: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
+    static THREAD_ALLOCATIONS: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
 }
 
 /// Allocations, and their bytes.
@@ -29,9 +29,9 @@ pub struct Allocations {
 }
 
 fn add(bytes: usize) {
-    let now = NOW.fetch_add(bytes, Ordering::Relaxed) + bytes;
-    PEAK.fetch_max(now, Ordering::Relaxed);
-    OF_THREAD.with(|allocations| {
+    let now = LIVE_BYTES.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK_BYTES.fetch_max(now, Ordering::Relaxed);
+    THREAD_ALLOCATIONS.with(|allocations| {
         let Allocations { count, bytes: before } = allocations.get();
         allocations.set(Allocations { count: count + 1, bytes: before + bytes as u64 });
     });
@@ -53,14 +53,14 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         add(bytes);
         // SAFETY: as above, for `realloc`; the block is from `System`, as all are.
         unsafe { System.realloc(block, layout, bytes) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        NOW.fetch_sub(layout.size(), Ordering::Relaxed);
+        LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: as above, for `dealloc`.
         unsafe { System.dealloc(block, layout) }
     }
@@ -68,37 +68,37 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
 /// Runs `work`; returns what it allocated on this thread.
 pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
-    let before = OF_THREAD.with(Cell::get);
+    let before = THREAD_ALLOCATIONS.with(Cell::get);
     let result = work();
-    let after = OF_THREAD.with(Cell::get);
+    let after = THREAD_ALLOCATIONS.with(Cell::get);
     (Allocations { count: after.count - before.count, bytes: after.bytes - before.bytes }, result)
 }
 
 /// The right to run: of all tests of a process that ask for it, one has it at a time.
 #[derive(Debug)]
-pub struct Alone(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+pub struct ExclusiveTest(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
 /// Waits until no other test of this process is alone. Peaks are those of the whole process, so
 /// each test of a program that measures them begins with this call.
-pub fn alone() -> Alone {
-    static ALONE: Mutex<()> = Mutex::new(());
-    Alone(ALONE.lock().unwrap_or_else(PoisonError::into_inner))
+pub fn exclusive_test() -> ExclusiveTest {
+    static LOCK: Mutex<()> = Mutex::new(());
+    ExclusiveTest(LOCK.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-impl Alone {
+impl ExclusiveTest {
     /// Runs `work`; returns the bytes that it has allocated and not freed.
-    pub fn kept_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
-        let before = NOW.load(Ordering::Relaxed);
+    pub fn retained_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
+        let before = LIVE_BYTES.load(Ordering::Relaxed);
         let result = work();
-        (result, NOW.load(Ordering::Relaxed).saturating_sub(before))
+        (result, LIVE_BYTES.load(Ordering::Relaxed).saturating_sub(before))
     }
 
     /// Runs `work`; returns the most bytes that the process had allocated meanwhile, beyond those
     /// it had before.
     pub fn peak_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
-        let before = NOW.load(Ordering::Relaxed);
-        PEAK.store(before, Ordering::Relaxed);
+        let before = LIVE_BYTES.load(Ordering::Relaxed);
+        PEAK_BYTES.store(before, Ordering::Relaxed);
         let result = work();
-        (result, PEAK.load(Ordering::Relaxed).saturating_sub(before))
+        (result, PEAK_BYTES.load(Ordering::Relaxed).saturating_sub(before))
     }
 }

@@ -4,9 +4,9 @@ use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// Seconds after which a child that hangs is killed.
-const PATIENCE: u32 = 60;
+const TIMEOUT_SECONDS: u32 = 60;
 
-/// A forked process. Wait for it by [`Child::assert_ended_well`].
+/// A forked process. Wait for it by [`Child::assert_success`].
 #[must_use]
 #[derive(Debug)]
 pub struct Child(libc::pid_t);
@@ -23,7 +23,7 @@ impl Child {
             -1 => panic!("{}", io::Error::last_os_error()),
             0 => {
                 // SAFETY: it takes a number.
-                unsafe { libc::alarm(PATIENCE) };
+                unsafe { libc::alarm(TIMEOUT_SECONDS) };
                 let is_right = catch_unwind(AssertUnwindSafe(work)).unwrap_or(false);
                 // SAFETY: the child ends here. `_exit` runs no destructors, so the parent's
                 // resources are not released twice.
@@ -34,7 +34,7 @@ impl Child {
     }
 
     /// Waits for the child, and panics unless it ended well.
-    pub fn assert_ended_well(self, what: &str) {
+    pub fn assert_success(self, what: &str) {
         let mut status = -1;
         // SAFETY: `status` outlives the call.
         assert_eq!(unsafe { libc::waitpid(self.0, &mut status, 0) }, self.0, "{what}");

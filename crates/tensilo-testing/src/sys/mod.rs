@@ -4,6 +4,6 @@ mod allocator;
 #[cfg(unix)]
 mod child;
 
-pub use allocator::{Allocations, Alone, CountingAllocator, allocations_of, alone};
+pub use allocator::{Allocations, CountingAllocator, ExclusiveTest, allocations_of, exclusive_test};
 #[cfg(unix)]
 pub use child::Child;

@@ -1,14 +1,14 @@
 //! A plain training loop, which stops in the middle and goes on.
 
 use half::bf16;
-use tensilo_data::{LoaderOptions, Mode, State, Tail, View};
+use tensilo_data::{LastBatch, LoaderOptions, Mode, State, View};
 use tensilo_ecosystem::{SAMPLES, WIDTH, dataset};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let view = View::all(&dataset(&folder.path().join("train"))?);
-    // the default, `Tail::Drop`, leaves out what does not fill a step of all ranks
-    let options = || LoaderOptions::new(64).tail(Tail::Exact);
+    // the default, `LastBatch::Drop`, leaves out what does not fill a step of all ranks
+    let options = || LoaderOptions::new(64).last_batch(LastBatch::Exact);
     let loader = options().mode(Mode::Shuffled).seed(1).loader(&view)?;
 
     // epoch 0: threads read ahead while the loop works

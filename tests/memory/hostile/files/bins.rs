@@ -1,7 +1,7 @@
 //! Bins, in blocks and in one block: tables and blocks that lie (chapter 5.13).
 
-use super::Refused::Reading;
-use super::fronts::Stored;
+use super::Refusal::Reading;
+use super::block_indexes::StoredPart;
 use super::{BINS, BLOCKS, Row, U8, column, one_chunk, row};
 use crate::support::build::Chunk;
 
@@ -27,7 +27,7 @@ pub struct Bins {
     /// The fields of the mapping.
     pub fields: Vec<u8>,
     /// The bytes of a block before its states.
-    pub head: Vec<u8>,
+    pub prefix: Vec<u8>,
     pub lower: Vec<u8>,
     pub upper: Vec<u8>,
     pub stream: Vec<u8>,
@@ -47,7 +47,7 @@ impl Bins {
             bits: vec![7, 7],
             classes: vec![0, 2, 128, 128],
             fields: Vec::new(),
-            head: Vec::new(),
+            prefix: Vec::new(),
             lower: (0..ELEMENTS as u8).collect(),
             upper: vec![2; ELEMENTS],
             stream: Vec::new(),
@@ -67,7 +67,7 @@ impl Bins {
     /// A file of a column of this type, whose samples are blocks of this many elements. One sample
     /// is a part without *blocks*.
     pub fn file_of(&self, dtype: u8, samples: u32, elements: u32) -> Vec<u8> {
-        let block = [&self.head[..], &self.lower, &self.upper, &self.stream].concat();
+        let block = [&self.prefix[..], &self.lower, &self.upper, &self.stream].concat();
         let element_bytes = [2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8][usize::from(dtype) - 1];
         let raw_bytes = samples * elements * element_bytes;
         let column = column("x", dtype, false, &[elements]);
@@ -81,11 +81,11 @@ impl Bins {
         let ends = (1..=samples).map(|k| (elements * k, (padded * (k as usize - 1) + block.len()) as u32));
         let mut blocks = [&block[..], &vec![0; padded - block.len()]].concat().repeat(samples as usize);
         blocks.truncate(blocks.len() - (padded - block.len()));
-        let stored = Stored {
-            front_bytes: None,
+        let stored = StoredPart {
+            block_index_bytes: None,
             block_count: None,
             tables: self.tables(),
-            directory: ends.collect(),
+            entries: ends.collect(),
             filling: 0,
             blocks,
         };
@@ -154,10 +154,10 @@ pub fn bins() -> Vec<Row> {
         changed("blocks that end in their states", "R-5.19", &|bins| bins.upper.truncate(1)),
         changed("a stream of which nothing is taken", "R-5.19", &|bins| bins.stream = vec![0; 1000]),
         changed("a class out of range, in blocks", "R-5.19", &|bins| {
-            (bins.class_count, bins.classes, bins.head) = (3, three_classes.clone(), vec![3]);
+            (bins.class_count, bins.classes, bins.prefix) = (3, three_classes.clone(), vec![3]);
         }),
         changed("class codes that are all of a block", "R-5.19", &|bins| {
-            (bins.class_count, bins.classes, bins.head) = (3, three_classes.clone(), vec![0]);
+            (bins.class_count, bins.classes, bins.prefix) = (3, three_classes.clone(), vec![0]);
             (bins.lower, bins.upper) = (Vec::new(), Vec::new());
         }),
     ];

@@ -1,11 +1,11 @@
 //! Heads of chunks, and chunks where none can be.
 
-use super::Refused::{Reading, Verifying};
-use super::{MOST, Row, bytes, patched, row};
+use super::Refusal::{Reading, Verifying};
+use super::{MAX_CHUNK_BYTES, Row, bytes, patched, row};
 use crate::support::build::{Build, Chunk, patch};
 use tensilo::facts::RegionKind::{Chunk as ChunkRegion, IndexPage};
 
-pub fn chunk_heads() -> Vec<Row> {
+pub fn chunk_headers() -> Vec<Row> {
     let chunk = |at: usize, bytes: &[u8]| patched(ChunkRegion, at, bytes);
     vec![
         row("a chunk of 4 GiB in a small file", chunk(44, &[0xFF; 4]), Reading("R-2.5", "R-2.5")),
@@ -15,7 +15,7 @@ pub fn chunk_heads() -> Vec<Row> {
         row("a chunk that decodes to 2^32 - 1 bytes", chunk(48, &[0xFF; 4]), Reading("R-4.1", "R-4.1")),
         row(
             "a chunk of two samples that decodes to 4 GiB",
-            chunk(48, &MOST.to_le_bytes()),
+            chunk(48, &MAX_CHUNK_BYTES.to_le_bytes()),
             Reading("R-4.10", "R-4.10"),
         ),
         row("a chunk that begins at sample 2^64 - 1", chunk(32, &[0xFF; 8]), Reading("R-4.2", "R-6.2")),

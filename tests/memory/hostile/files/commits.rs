@@ -1,8 +1,8 @@
 //! Footers and trailers.
 
-use super::Refused::{Opening, Reading, Verifying};
+use super::Refusal::{Opening, Reading, Verifying};
 use super::{FACTS, RUN, Row, base, patched, row};
-use crate::support::build::{Build, patch, place_of, seal, seal_after};
+use crate::support::build::{Build, patch, region_range, seal, seal_after};
 use tensilo::facts::RegionKind::{Footer, IndexPage, Trailer};
 
 pub fn footers() -> Vec<Row> {
@@ -26,7 +26,7 @@ pub fn footers() -> Vec<Row> {
         row("2^63 - 1 samples in one chunk", one_run_of(i64::MAX as u64), Opening("R-7.3")),
         row("commit 2^32 - 1", footer(4, &[0xFF; 4]), Opening("R-7.5")),
         row("an index that is the header", run(0, 0), Reading("R-7.4", "R-2.2")),
-        row("an index that is its footer", run(0, place_of(&base(), Footer).start as u64), Opening("R-7.3")),
+        row("an index that is its footer", run(0, region_range(&base(), Footer).start as u64), Opening("R-7.3")),
         row("an index at the end of the address space", run(0, u64::MAX - 63), Opening("R-7.3")),
         row("an index in the middle of nowhere", run(0, 77), Reading("R-7.4", "R-2.1")),
     ]
@@ -52,7 +52,7 @@ fn chunks_of_one(chunks: u64) -> Vec<u8> {
 pub fn chunks_of_zeros() -> Vec<u8> {
     let count = 1_000_000_u64;
     let mut file = chunks_of_one(count);
-    let footer = file.split_off(place_of(&file, Footer).start);
+    let footer = file.split_off(region_range(&file, Footer).start);
     file.resize(34 << 20, 0);
     let at = file.len();
     file.extend(footer);
@@ -64,8 +64,8 @@ pub fn chunks_of_zeros() -> Vec<u8> {
 /// As many runs of one chunk, all at the page of the first. With its trailer.
 fn many_runs(count: u32) -> Vec<u8> {
     let mut file = base();
-    let page = place_of(&file, IndexPage).start as u64;
-    let footer = place_of(&file, Footer);
+    let page = region_range(&file, IndexPage).start as u64;
+    let footer = region_range(&file, Footer);
     let mut body = file[footer.start + 64..footer.start + RUN].to_vec();
     body[FACTS - 64 + 24..FACTS - 64 + 32].copy_from_slice(&u64::from(count).to_le_bytes());
     body[FACTS - 64 + 32..FACTS - 64 + 36].copy_from_slice(&count.to_le_bytes());
@@ -82,8 +82,8 @@ fn many_runs(count: u32) -> Vec<u8> {
 
 pub fn trailers() -> Vec<Row> {
     let file = base();
-    let trailer = place_of(&file, Trailer).start as u64;
-    let at = |place: usize, value: u64| patched(Trailer, place, &value.to_le_bytes());
+    let trailer = region_range(&file, Trailer).start as u64;
+    let at = |field_offset: usize, value: u64| patched(Trailer, field_offset, &value.to_le_bytes());
     vec![
         row("a trailer that is its own predecessor", at(48, trailer), Verifying("R-7.7")),
         row("a trailer that is its own footer", at(32, trailer), Opening("R-2.2")),
@@ -92,7 +92,7 @@ pub fn trailers() -> Vec<Row> {
         row("10,000 trailers without footers", fake_trailers(&file, 10_000, u64::MAX), Verifying("R-2.7")),
         row(
             "10,000 trailers of one footer",
-            fake_trailers(&file, 10_000, place_of(&file, Footer).start as u64),
+            fake_trailers(&file, 10_000, region_range(&file, Footer).start as u64),
             Verifying("R-2.7"),
         ),
         row("5,000 trailers of nested footers", nested_footers(&file, 5_000), Verifying("R-2.7")),

@@ -2,7 +2,7 @@
 //! they should be, and large.
 
 use super::bins::{Bins, rows, rows_of};
-use super::mapped::{ZEROS, multiple, zeros};
+use super::mapped::{ZEROS, int_multiple, zeros};
 use super::options::{GAPS, NONE_OF_64, bytes_of, outliers, wide};
 use super::{Row, U8, U16, U64};
 
@@ -28,7 +28,7 @@ impl Fields {
     }
 
     /// The most coefficients, which are the greatest and the least ones.
-    fn most(restart: u16) -> Self {
+    fn max_size(restart: u16) -> Self {
         let coefficients = (0..16 * 16).map(|i: u16| if i % 17 < i % 5 { i16::MAX } else { i16::MIN }).collect();
         Self { taps: 16, filter_count: 16, restart, zero: 0x8000, coefficients }
     }
@@ -48,7 +48,7 @@ pub fn with_filters(bins: Bins, fields: &Fields) -> Bins {
 
 /// A block of 64 numbers whose filter codes are these.
 fn coded(fields: &Fields, codes: &[u8]) -> Bins {
-    with_filters(Bins { head: codes.to_vec(), ..wide() }, fields)
+    with_filters(Bins { prefix: codes.to_vec(), ..wide() }, fields)
 }
 
 fn of_fields() -> Vec<Row> {
@@ -89,7 +89,12 @@ fn of_fields() -> Vec<Row> {
         of_numbers(1, U8),
         of_numbers(4, U32),
         of_numbers(8, U64),
-        rows("filters of a mapping's numbers of a byte", U64, &with_filters(multiple(0, 1), &Fields::new(1)), "R-5.22"),
+        rows(
+            "filters of a mapping's numbers of a byte",
+            U64,
+            &with_filters(int_multiple(0, 1), &Fields::new(1)),
+            "R-5.22",
+        ),
         rows("filters of differences", U16, &delta, "R-5.22"),
         rows("filters and outliers", U16, &with_filters(of_outliers, &Fields::new(1)), "R-5.22"),
         cut(0),
@@ -135,30 +140,30 @@ fn largest(fields: &Fields) -> Bins {
     // the last bin but one has the window 65,534, and a frequency of 255
     let bits = (0..16).rev().chain([0]).collect();
     let zeros =
-        Bins { mapping: 0, fields: Vec::new(), head: codes, bits, classes: vec![15, 2, 255, 1], ..zeros(ZEROS) };
+        Bins { mapping: 0, fields: Vec::new(), prefix: codes, bits, classes: vec![15, 2, 255, 1], ..zeros(ZEROS) };
     with_filters(zeros, fields)
 }
 
 /// Numbers that are all gaps, so that there are no filter codes.
 fn only_gaps() -> Bins {
-    let head = bytes_of("0 10 011111111111111");
+    let prefix = bytes_of("0 10 011111111111111");
     let (mapping, fields) = (GAPS, vec![0x3F, 0x3F, 0, 15]);
-    let gaps = Bins { mapping, fields, head, lower: Vec::new(), upper: Vec::new(), ..wide() };
-    with_filters(gaps, &Fields::most(1))
+    let gaps = Bins { mapping, fields, prefix, lower: Vec::new(), upper: Vec::new(), ..wide() };
+    with_filters(gaps, &Fields::max_size(1))
 }
 
 /// The options that filters go with, in one block.
 fn with_others() -> Bins {
-    let head = [bytes_of(NONE_OF_64), vec![2]].concat();
-    let gaps = Bins { mapping: GAPS, fields: vec![0x3F, 0x3F, 0, 0], head, ..wide() };
+    let prefix = [bytes_of(NONE_OF_64), vec![2]].concat();
+    let gaps = Bins { mapping: GAPS, fields: vec![0x3F, 0x3F, 0, 0], prefix, ..wide() };
     with_filters(gaps, &Fields::new(3))
 }
 
 /// Files that are as they should be.
 pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
-    let of_restart = |restart| largest(&Fields::most(restart)).file_of(U16, 16, ZEROS as u32);
+    let of_restart = |restart| largest(&Fields::max_size(restart)).file_of(U16, 16, ZEROS as u32);
     let one = Fields { taps: 1, coefficients: vec![i16::MIN], restart: u16::MAX, ..Fields::new(1) };
-    let one = Bins { head: Vec::new(), ..largest(&one) };
+    let one = Bins { prefix: Vec::new(), ..largest(&one) };
     vec![
         ("16 filters of 16 taps that restart after a segment", of_restart(1)),
         ("16 filters of 16 taps that restart after 8 segments", of_restart(8)),

@@ -1,6 +1,8 @@
 //! Files without a fault, some of them much larger when they are decoded.
 
-use super::{BOOL, CONSTANT, F32, MOST, U8, UTF8, VARYING, base, bytes, filters, lists, mapped, options, two_chunks};
+use super::{
+    BOOL, CONSTANT, F32, MAX_CHUNK_BYTES, U8, UTF8, VARYING, base, bytes, filters, lists, mapped, options, two_chunks,
+};
 use crate::support::build::{ABSENT, Build, Chunk, column};
 
 /// Files that are as they should be, some of them much larger when they are decoded.
@@ -13,15 +15,18 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
         build.finish(nulls, encodings)
     };
     let constant = |dtype: u8, element: &[u8]| {
-        let extent = MOST / element.len() as u32;
-        let chunk = Chunk::of_values(1, (CONSTANT, MOST, element));
+        let extent = MAX_CHUNK_BYTES / element.len() as u32;
+        let chunk = Chunk::of_values(1, (CONSTANT, MAX_CHUNK_BYTES, element));
         finish(&[column("x", dtype, false, &[extent])], &chunk, 4, 0, &[(CONSTANT, 4)])
     };
     let empty = Chunk::of_values(1 << 24, (0, 0, &[]));
     let empty_texts = Chunk::of_parts(1 << 23, [ABSENT, (CONSTANT, 1 << 25, &[0; 4]), ABSENT]);
     let null_texts = Chunk::of_parts(1 << 23, [(CONSTANT, 1 << 20, &[0]), (CONSTANT, 1 << 25, &[0; 4]), ABSENT]);
     let nulls = Chunk::of_parts(1 << 24, [(CONSTANT, 1 << 21, &[0]), ABSENT, (CONSTANT, 1 << 24, &[0])]);
-    let text = Chunk::of_parts(1, [ABSENT, (0, 4, &(MOST - 4).to_le_bytes()), (CONSTANT, MOST - 4, b"x")]);
+    let text = Chunk::of_parts(
+        1,
+        [ABSENT, (0, 4, &(MAX_CHUNK_BYTES - 4).to_le_bytes()), (CONSTANT, MAX_CHUNK_BYTES - 4, b"x")],
+    );
     let files = vec![
         ("the file that most others are made of", base()),
         ("two chunks", two_chunks()),

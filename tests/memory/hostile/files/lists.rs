@@ -1,7 +1,7 @@
 //! Lists of nested columns, from files of some hundred bytes.
 
-use super::Refused::Reading;
-use super::{BOOL, CONSTANT, MOST, Row, U8, UTF8, VARYING, row};
+use super::Refusal::Reading;
+use super::{BOOL, CONSTANT, MAX_CHUNK_BYTES, Row, U8, UTF8, VARYING, row};
 use crate::support::build::{ABSENT, Build, Chunk, Part, nested_column};
 
 fn one_chunk(record: Vec<u8>, chunk: &Chunk, nulls: u64) -> Vec<u8> {
@@ -27,8 +27,8 @@ fn bytes() -> Vec<u8> {
 pub fn lists() -> Vec<Row> {
     let both = |rule| Reading(rule, rule);
     let chunk = |samples, parts: [Part; 3]| Chunk::of_parts(samples, parts);
-    let most = MOST / 4 - 1;
-    let shape = most.to_le_bytes();
+    let max_extent = MAX_CHUNK_BYTES / 4 - 1;
+    let shape = max_extent.to_le_bytes();
     let empty = nested_column("x", BOOL, false, &[0], &[false]);
     let deep = nested_column("x", U8, false, &[], &[false; 16]);
     let empty_items = |count: u32| {
@@ -36,23 +36,23 @@ pub fn lists() -> Vec<Row> {
         one_chunk(empty.clone(), &chunk(1, [ABSENT, (0, 4, &shape), ABSENT]), 0)
     };
     // 16 levels of one list, the last of which has all items
-    let levels: Vec<u8> = [1_u32; 15].iter().chain(&[MOST - 64]).flat_map(|end| end.to_le_bytes()).collect();
+    let levels: Vec<u8> = [1_u32; 15].iter().chain(&[MAX_CHUNK_BYTES - 64]).flat_map(|end| end.to_le_bytes()).collect();
     vec![
         row(
             "a list of 2^30 texts, all lengths the same",
-            one_chunk(texts(), &chunk(1, [ABSENT, (CONSTANT, 4 * most, &shape), (CONSTANT, 4, b"x")]), 0),
+            one_chunk(texts(), &chunk(1, [ABSENT, (CONSTANT, 4 * max_extent, &shape), (CONSTANT, 4, b"x")]), 0),
             Reading("R-4.12", "OverLimit"),
         ),
         row(
             "a list of 2^30 nulls, in a bitmap",
-            one_chunk(bytes(), &chunk(1, [(CONSTANT, 1 << 27, &[1]), (0, 4, &shape), (CONSTANT, most, &[0])]), 0),
+            one_chunk(bytes(), &chunk(1, [(CONSTANT, 1 << 27, &[1]), (0, 4, &shape), (CONSTANT, max_extent, &[0])]), 0),
             Reading("R-4.12", "OverLimit"),
         ),
         row("a list of 2^32 - 1 items without elements", empty_items(u32::MAX), both("R-4.12")),
         row("a list of 2^24 + 1 items without elements", empty_items((1 << 24) + 1), both("R-4.12")),
         row(
             "a list of 4 GiB at level 16",
-            one_chunk(deep, &chunk(1, [ABSENT, (0, 64, &levels), (CONSTANT, MOST - 64, b"x")]), 0),
+            one_chunk(deep, &chunk(1, [ABSENT, (0, 64, &levels), (CONSTANT, MAX_CHUNK_BYTES - 64, b"x")]), 0),
             Reading("nothing", "OverLimit"),
         ),
         row(

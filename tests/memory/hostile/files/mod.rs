@@ -1,10 +1,10 @@
 //! The table of files: what is wrong with each, and the check that must refuse it first.
 
 mod bins;
+mod block_indexes;
 mod chunks;
 mod commits;
 mod filters;
-mod fronts;
 mod indexes;
 mod intact;
 mod lists;
@@ -16,14 +16,14 @@ mod schemas;
 pub use commits::chunks_of_zeros;
 pub use intact::intact;
 
-use crate::support::build::{Build, Chunk, FILE_ID, column, patch, place_of, seal};
+use crate::support::build::{Build, Chunk, FILE_ID, column, patch, region_range, seal};
 use crate::support::regions::u64_at;
 use std::fmt;
 use tensilo::facts::RegionKind::{self, Footer, IndexPage};
 
 /// The check that must refuse a file first, with its rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
+pub enum Refusal {
     Opening(&'static str),
     /// It opens, and a verification names this first.
     Verifying(&'static str),
@@ -33,7 +33,7 @@ pub enum Refused {
     Reading(&'static str, &'static str),
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Opening(rule) => write!(f, "opening, {rule}"),
@@ -47,10 +47,10 @@ impl fmt::Display for Refused {
 pub struct Row {
     pub name: String,
     pub file: Vec<u8>,
-    pub refused: Refused,
+    pub refused: Refusal,
 }
 
-fn row(name: impl Into<String>, file: Vec<u8>, refused: Refused) -> Row {
+fn row(name: impl Into<String>, file: Vec<u8>, refused: Refusal) -> Row {
     Row { name: name.into(), file, refused }
 }
 
@@ -62,7 +62,7 @@ const U64: u8 = 12;
 const BOOL: u8 = 13;
 const UTF8: u8 = 15;
 const VARYING: u32 = u32::MAX;
-const MOST: u32 = u32::MAX - 0xFFFF;
+const MAX_CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
 const CONSTANT: u16 = 1;
 const ZSTD: u16 = 2;
 const EXPONENT_TIERS: u16 = 4;
@@ -114,16 +114,17 @@ fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
 /// All hostile files.
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
-    let chunks = [chunks::chunk_heads(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
-    let blocks = [fronts::fronts(), bins::bins(), mapped::mappings(), options::options(), filters::filters()];
+    let chunks = [chunks::chunk_headers(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
+    let blocks =
+        [block_indexes::block_indexes(), bins::bins(), mapped::mappings(), options::options(), filters::filters()];
     structure.into_iter().chain(chunks).chain(blocks).flatten().collect()
 }
 
 #[test]
 fn offsets_in_the_footer_are_those_of_the_fields_that_are_patched() {
     let file = base();
-    let footer = &file[place_of(&file, Footer)];
-    let page = place_of(&file, IndexPage).start as u64;
+    let footer = &file[region_range(&file, Footer)];
+    let page = region_range(&file, IndexPage).start as u64;
     assert_eq!(u64_at(footer, FACTS), 16, "decoded bytes");
     assert_eq!([0, 1, 2, 3, 4].map(|field| u64_at(footer, RUN + 8 * field)), [page, 0, 2, 1, 2], "the run");
     assert_eq!(&file[8..20], FILE_ID);

@@ -3,7 +3,7 @@
 
 use super::bins::{Bins, rows};
 use super::filters::{FILTERS, Fields, with_filters};
-use super::mapped::{ZEROS, multiple, zeros};
+use super::mapped::{ZEROS, int_multiple, zeros};
 use super::{F32, F64, Row, U8, U64};
 
 pub const GAPS: u8 = 16;
@@ -24,7 +24,7 @@ fn gaps(parameters: [u8; 2], marks: &str, others: u8) -> Bins {
     Bins {
         mapping: GAPS,
         fields: [&[7][..], &parameters].concat(),
-        head: bytes_of(marks),
+        prefix: bytes_of(marks),
         lower: (0..others).collect(),
         upper: vec![2; others.into()],
         ..Bins::new()
@@ -38,11 +38,11 @@ pub fn wide() -> Bins {
 
 pub fn outliers(upper_bits: u8, parameters: [u8; 2], marks: &str, uppers: &[u8]) -> Bins {
     let fields = [&[upper_bits][..], &parameters].concat();
-    Bins { mapping: OUTLIERS, fields, head: [&bytes_of(marks)[..], uppers].concat(), ..wide() }
+    Bins { mapping: OUTLIERS, fields, prefix: [&bytes_of(marks)[..], uppers].concat(), ..wide() }
 }
 
 /// The sections of all options at once, around multiples of 8 bytes.
-struct All {
+struct AllOptions {
     gaps: &'static str,
     /// Elements that are no gaps.
     others: u8,
@@ -53,22 +53,22 @@ struct All {
 }
 
 /// 60 elements between 4 gaps, the last 2 of them outliers.
-fn all() -> All {
+fn all() -> AllOptions {
     let outliers = "1111111111111111 0101110000000000 10";
     let gaps = "1110 1110 1111111111111111 0001110000000000";
-    All { gaps, others: 60, outliers, uppers: vec![0xFF; 12], more: 0 }
+    AllOptions { gaps, others: 60, outliers, uppers: vec![0xFF; 12], more: 0 }
 }
 
-impl All {
+impl AllOptions {
     fn bins(&self) -> Bins {
-        let mut bins = multiple(-5, 1000);
+        let mut bins = int_multiple(-5, 1000);
         bins.fields[0] = 8; // bytes of a number
         bins.fields.extend([9; 8]);
         bins.fields.extend([0, 0, 48, 0, 0]);
-        let head = [bytes_of(self.gaps), bins.head, bytes_of(self.outliers), self.uppers.clone()].concat();
+        let prefix = [bytes_of(self.gaps), bins.prefix, bytes_of(self.outliers), self.uppers.clone()].concat();
         let (lower, upper) = ((0..self.others).collect(), vec![2; self.others.into()]);
         let mapping = bins.mapping | GAPS | OUTLIERS | self.more;
-        Bins { mapping, fields: bins.fields, head, lower, upper, ..wide() }
+        Bins { mapping, fields: bins.fields, prefix, lower, upper, ..wide() }
     }
 }
 
@@ -127,19 +127,19 @@ fn of_outliers() -> Vec<Row> {
 }
 
 pub fn options() -> Vec<Row> {
-    let of_all = |what: &str, all: All, rule| rows(what, U64, &all.bins(), rule);
+    let of_all = |what: &str, all: AllOptions, rule| rows(what, U64, &all.bins(), rule);
     let mut long = all().bins();
     long.fields.extend([0; 5]);
     let rest = [
         rows("all options, and 5 bytes after their fields", U64, &long, "R-5.18"),
-        of_all("all options, and an unknown mapping", All { more: 4, ..all() }, "R-5.18"),
-        of_all("all options, and filters without fields", All { more: FILTERS, ..all() }, "R-5.18"),
+        of_all("all options, and an unknown mapping", AllOptions { more: 4, ..all() }, "R-5.18"),
+        of_all("all options, and filters without fields", AllOptions { more: FILTERS, ..all() }, "R-5.18"),
         rows("all options, and filters of their numbers", U64, &with_filters(all().bins(), &Fields::new(1)), "R-5.22"),
-        of_all("all options, and an unknown one", All { more: 128, ..all() }, "R-5.18"),
-        of_all("all options, and gaps beyond the block", All { gaps: "0000000", ..all() }, "R-5.23"),
-        of_all("all options, and outliers that are gaps", All { outliers: ALL_OF_64, ..all() }, "R-5.23"),
-        of_all("all options, and an upper of none", All { uppers: vec![0xFF; 18], ..all() }, "R-5.19"),
-        of_all("all options, and states of gaps", All { others: 64, ..all() }, "R-5.19"),
+        of_all("all options, and an unknown one", AllOptions { more: 128, ..all() }, "R-5.18"),
+        of_all("all options, and gaps beyond the block", AllOptions { gaps: "0000000", ..all() }, "R-5.23"),
+        of_all("all options, and outliers that are gaps", AllOptions { outliers: ALL_OF_64, ..all() }, "R-5.23"),
+        of_all("all options, and an upper of none", AllOptions { uppers: vec![0xFF; 18], ..all() }, "R-5.19"),
+        of_all("all options, and states of gaps", AllOptions { others: 64, ..all() }, "R-5.19"),
     ];
     of_gaps().into_iter().chain(of_outliers()).chain(rest.into_iter().flatten()).collect()
 }
@@ -147,8 +147,8 @@ pub fn options() -> Vec<Row> {
 /// 65,535 gaps in three bytes.
 fn only_gaps() -> Bins {
     let fields = [&[0x3F; 8][..], &[0, 15]].concat();
-    let head = bytes_of("0 10 011111111111111");
-    Bins { mapping: GAPS, fields, head, lower: Vec::new(), upper: Vec::new(), ..wide() }
+    let prefix = bytes_of("0 10 011111111111111");
+    Bins { mapping: GAPS, fields, prefix, lower: Vec::new(), upper: Vec::new(), ..wide() }
 }
 
 /// Zeros, of which every second is a gap: as many stretches as can be.
@@ -156,8 +156,8 @@ fn every_second() -> Bins {
     let zeros = zeros(ZEROS / 2 + 1);
     let fields = [&zeros.fields[..], &[0; 10]].concat();
     // the first stretch is coded as its length, others as one less
-    let head = [&[1][..], &vec![0; ZEROS / 8], &zeros.head].concat();
-    Bins { mapping: zeros.mapping | GAPS, fields, head, ..zeros }
+    let prefix = [&[1][..], &vec![0; ZEROS / 8], &zeros.prefix].concat();
+    Bins { mapping: zeros.mapping | GAPS, fields, prefix, ..zeros }
 }
 
 /// Files that are as they should be, some of them large when decoded.

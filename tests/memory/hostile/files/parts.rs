@@ -1,10 +1,10 @@
 //! Parts of chunks: frames of Zstandard, shapes and values, streams of tiers.
 
-use super::Refused::{Decoding, Reading};
-use super::fronts::tier_tables;
+use super::Refusal::{Decoding, Reading};
+use super::block_indexes::tier_tables;
 use super::{
-    BOOL, CONSTANT, EXPONENT_TIERS, F32, MOST, NO_TABLE, PLANES_ZSTD, RESIDUAL_TIERS, Row, U8, UTF8, VARYING, ZSTD,
-    bytes, one_chunk, row,
+    BOOL, CONSTANT, EXPONENT_TIERS, F32, MAX_CHUNK_BYTES, NO_TABLE, PLANES_ZSTD, RESIDUAL_TIERS, Row, U8, UTF8,
+    VARYING, ZSTD, bytes, one_chunk, row,
 };
 use crate::support::build::{ABSENT, Build, Chunk, Part, column};
 
@@ -36,7 +36,7 @@ pub fn frames() -> Vec<Row> {
     vec![
         row(
             "a frame that claims 4 GiB",
-            chunk(MOST, &bomb(PLAIN, SMALL_WINDOW, MOST.into(), 1)),
+            chunk(MAX_CHUNK_BYTES, &bomb(PLAIN, SMALL_WINDOW, MAX_CHUNK_BYTES.into(), 1)),
             Reading("R-5.5", "OverLimit"),
         ),
         row(
@@ -58,7 +58,11 @@ pub fn frames() -> Vec<Row> {
         row("a frame with a window of 9 MiB", window(13 << 3 | 1), both("R-5.5")),
         row("a frame with a window of 3.75 GiB", window(21 << 3 | 7), both("R-5.5")),
         row("a frame with a dictionary", chunk(128 << 10, &bomb(PLAIN | 1, SMALL_WINDOW, 128 << 10, 1)), both("R-5.5")),
-        row("a stream of planes that claims 1 GiB", chunk_of_planes(MOST / 8 * 8), Reading("R-5.5", "OverLimit")),
+        row(
+            "a stream of planes that claims 1 GiB",
+            chunk_of_planes(MAX_CHUNK_BYTES / 8 * 8),
+            Reading("R-5.5", "OverLimit"),
+        ),
     ]
 }
 
@@ -97,7 +101,7 @@ pub fn parts() -> Vec<Row> {
         one_chunk(column("x", UTF8, false, &[VARYING]), &chunk)
     };
     let values = |bytes: u32| (0_u16, bytes, &b"01234567"[..bytes as usize]);
-    let zeros = Chunk::of_values(1, (CONSTANT, MOST, &[0]));
+    let zeros = Chunk::of_values(1, (CONSTANT, MAX_CHUNK_BYTES, &[0]));
     vec![
         row("texts that end before they begin", text(&[8, 3, 8], values(8)), Decoding("R-4.7")),
         row(
@@ -109,7 +113,7 @@ pub fn parts() -> Vec<Row> {
         row("texts of 2^32 - 1 bytes that are not there", text(&[u32::MAX, u32::MAX], values(8)), both("R-4.5")),
         row(
             "a text of 4 GiB, of a byte that is no text",
-            text(&[MOST - 4], (CONSTANT, MOST - 4, &[0xFF])),
+            text(&[MAX_CHUNK_BYTES - 4], (CONSTANT, MAX_CHUNK_BYTES - 4, &[0xFF])),
             Decoding("R-4.9"),
         ),
         row("16 extents whose product is 2^64 and more", deep(&[u32::MAX - 1; 16], 0), both("R-4.7")),
@@ -120,7 +124,10 @@ pub fn parts() -> Vec<Row> {
         row("parts that decode to 2^32 bytes more than their chunk", part_table(4, &[0xFF; 4]), both("R-4.4")),
         row(
             "4 GiB of the same bool, which is none",
-            one_chunk(column("x", BOOL, false, &[MOST]), &Chunk::of_values(1, (CONSTANT, MOST, &[2]))),
+            one_chunk(
+                column("x", BOOL, false, &[MAX_CHUNK_BYTES]),
+                &Chunk::of_values(1, (CONSTANT, MAX_CHUNK_BYTES, &[2])),
+            ),
             Decoding("R-4.9"),
         ),
         row("4 GiB of zeros where 8 are due", one_chunk(bytes(&[8]), &zeros), Reading("R-4.5", "OverLimit")),
@@ -153,8 +160,16 @@ pub fn tiers() -> Vec<Row> {
     vec![
         row("65,535 escapes from each tier", stream(EXPONENT_TIERS, [u16::MAX; 3], 64, 64), both("R-5.17")),
         row("65,535 literals", stream(RESIDUAL_TIERS, [0, 0, u16::MAX], 64, 64), both("R-5.17")),
-        row("4 GiB of elements in tiers of 64 bytes", stream(EXPONENT_TIERS, [0; 3], 64, MOST), too_large("R-5.14")),
-        row("4 GiB of residuals in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, MOST), too_large("R-5.14")),
+        row(
+            "4 GiB of elements in tiers of 64 bytes",
+            stream(EXPONENT_TIERS, [0; 3], 64, MAX_CHUNK_BYTES),
+            too_large("R-5.14"),
+        ),
+        row(
+            "4 GiB of residuals in tiers of 64 bytes",
+            stream(RESIDUAL_TIERS, [0; 3], 64, MAX_CHUNK_BYTES),
+            too_large("R-5.14"),
+        ),
         row("65,536 elements in one block of tiers", stream(EXPONENT_TIERS, [0; 3], 8192, 65_536), both("R-5.14")),
         row("65,535 elements in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, 65_535), both("R-5.17")),
         // tier 1 takes 8 bytes, tier 2 one and its padding, tier 3 one

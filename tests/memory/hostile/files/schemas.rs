@@ -1,6 +1,6 @@
 //! Headers, and the schemas in them.
 
-use super::Refused::Opening;
+use super::Refusal::Opening;
 use super::{Row, U8, U64, patched, row};
 use crate::support::build::{Build, column};
 use tensilo::facts::RegionKind::Header;

@@ -1,7 +1,7 @@
 //! The Arrow IPC file of the comparison, read by arrow-rs' reader of files, record batch by record
 //! batch.
 
-use super::super::seen::Seen;
+use super::super::outcome::ReadOutcome;
 use super::Format;
 use crate::data::Dataset;
 use crate::peers::{Peer, arrow_ipc as peer};
@@ -30,7 +30,7 @@ impl Format for ArrowIpc {
         peer::ArrowIpc.encode(data, file)
     }
 
-    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+    fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         let mut reader = FileReader::try_new_buffered(File::open(file)?, None)?;
         let per_batch = data.samples_in(peer::BATCH_BYTES);
         ensure!(reader.num_batches() == data.samples().div_ceil(per_batch), "another number of batches");
@@ -42,8 +42,8 @@ impl Format for ArrowIpc {
                 peer::values::<bf16>(&batch)
             };
             match batch() {
-                Ok(values) => seen.samples(number * per_batch, bytemuck::cast_slice(&values)),
-                Err(_) => seen.error(),
+                Ok(values) => outcome.samples(number * per_batch, bytemuck::cast_slice(&values)),
+                Err(_) => outcome.error(),
             }
         }
         Ok(())

@@ -11,7 +11,7 @@ mod parquet;
 mod safetensors;
 mod tensilo;
 
-use super::seen::Seen;
+use super::outcome::ReadOutcome;
 use crate::data::Dataset;
 use crate::peers::blosc2::{Blosc2, Level};
 use crate::peers::chunked::Chunked;
@@ -33,9 +33,9 @@ pub trait Format {
     /// Writes the tensors to a file, which is not there yet.
     fn write(&self, data: &Dataset, file: &Path) -> Result<()>;
 
-    /// Reads all that can be read. Shows values and errors to `seen`; returns an error that ends
+    /// Reads all that can be read. Shows values and errors to `outcome`; returns an error that ends
     /// it.
-    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()>;
+    fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()>;
 
     /// Whether the format's own verification finds the file damaged, if it has one.
     fn finds_damage(&self, _file: &Path) -> Option<bool> {
@@ -43,8 +43,8 @@ pub trait Format {
     }
 
     /// As `read`, by a reader that is made for damaged files, for those who verify.
-    fn salvage(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
-        self.read(data, file, seen)
+    fn salvage(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
+        self.read(data, file, outcome)
     }
 }
 
@@ -86,13 +86,13 @@ impl<P: Peer> Format for Samples<P> {
         self.peer.encode(data, file)
     }
 
-    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+    fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         let mut store = self.peer.open(data, file)?;
         let mut sample = vec![bf16::ZERO; data.elements()];
         for i in 0..data.samples() {
             match store.sample(i, &mut sample) {
-                Ok(()) => seen.samples(i, &sample),
-                Err(_) => seen.error(),
+                Ok(()) => outcome.samples(i, &sample),
+                Err(_) => outcome.error(),
             }
         }
         Ok(())

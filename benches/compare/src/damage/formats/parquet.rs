@@ -1,7 +1,7 @@
 //! Parquet by parquet-rs, as the comparison lays it out (a row is one value), row group by row
 //! group and sample by sample.
 
-use super::super::seen::Seen;
+use super::super::outcome::ReadOutcome;
 use super::{Format, page_checksums};
 use crate::data::Dataset;
 use crate::peers::parquet as peer;
@@ -72,7 +72,7 @@ impl Format for Parquet {
         peer::write(data, properties, file)
     }
 
-    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+    fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         let file = File::open(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
         let group_rows = self.properties(data)?.max_row_group_row_count().context("no limit of rows")?;
@@ -84,9 +84,9 @@ impl Format for Parquet {
                 .with_batch_size(data.elements())
                 .build();
             let first = group * (group_rows / data.elements());
-            let result = reader.map_err(Into::into).and_then(|mut reader| read_group(&mut reader, first, seen));
+            let result = reader.map_err(Into::into).and_then(|mut reader| read_group(&mut reader, first, outcome));
             if result.is_err() {
-                seen.error();
+                outcome.error();
             }
         }
         Ok(())
@@ -97,13 +97,13 @@ impl Format for Parquet {
 fn read_group(
     batches: impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>>,
     first: usize,
-    seen: &mut Seen,
+    outcome: &mut ReadOutcome,
 ) -> Result<()> {
     for (i, batch) in (first..).zip(batches) {
         let batch = batch?;
         let values = batch.column_by_name(peer::COLUMN).and_then(|column| column.as_fixed_size_binary_opt());
         let values = values.filter(|values| values.value_length() == 2).context("another column")?;
-        seen.samples(i, &bytemuck::pod_collect_to_vec(values.value_data()));
+        outcome.samples(i, &bytemuck::pod_collect_to_vec(values.value_data()));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A safetensors file of one tensor.
 
-use super::super::seen::Seen;
+use super::super::outcome::ReadOutcome;
 use super::Format;
 use crate::data::Dataset;
 use anyhow::{Result, ensure};
@@ -27,12 +27,12 @@ impl Format for Safetensors {
         Ok(serialize_to_file([(NAME, view)], None, file)?)
     }
 
-    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+    fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         let bytes = fs::read(file)?;
         let file = SafeTensors::deserialize(&bytes)?;
         let tensor = file.tensor(NAME)?;
         ensure!(tensor.dtype() == Dtype::BF16 && tensor.shape() == shape(data), "another type or shape");
-        seen.samples(0, &bytemuck::pod_collect_to_vec(tensor.data()));
+        outcome.samples(0, &bytemuck::pod_collect_to_vec(tensor.data()));
         Ok(())
     }
 }

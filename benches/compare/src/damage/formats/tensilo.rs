@@ -1,6 +1,6 @@
 //! tensilo, mapped: its reader sample by sample, `verify`, and `salvage`.
 
-use super::super::seen::Seen;
+use super::super::outcome::ReadOutcome;
 use super::Format;
 use crate::data::Dataset;
 use crate::peers::{Peer, tensilo as peer};
@@ -30,9 +30,9 @@ impl Format for Tensilo {
         self.0.encode(data, file)
     }
 
-    fn read(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+    fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         // SAFETY: nobody changes the file as long as it is read.
-        read(&unsafe { Reader::map(file) }?, data, seen)
+        read(&unsafe { Reader::map(file) }?, data, outcome)
     }
 
     fn finds_damage(&self, file: &Path) -> Option<bool> {
@@ -41,24 +41,24 @@ impl Format for Tensilo {
         Some(!report.is_ok_and(|report| report.damages.is_empty()))
     }
 
-    fn salvage(&self, data: &Dataset, file: &Path, seen: &mut Seen) -> Result<()> {
+    fn salvage(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         // SAFETY: as above.
         let file = unsafe { MappedFile::open(file) }?;
-        read(&salvage(file, SalvageOptions::new())?.reader, data, seen)
+        read(&salvage(file, SalvageOptions::new())?.reader, data, outcome)
     }
 }
 
-fn read(reader: &Reader, data: &Dataset, seen: &mut Seen) -> Result<()> {
+fn read(reader: &Reader, data: &Dataset, outcome: &mut ReadOutcome) -> Result<()> {
     let mut cursor = reader.column(peer::COLUMN)?.cursor();
     let mut sample = vec![bf16::ZERO; data.elements()];
     for i in 0..data.samples() {
         match cursor.read_slice(i as u64, &mut sample) {
-            Ok(Some(_)) => seen.samples(i, &sample),
-            _ => seen.error(),
+            Ok(Some(_)) => outcome.samples(i, &sample),
+            _ => outcome.error(),
         }
     }
     if reader.sample_count() != data.samples() as u64 {
-        seen.error();
+        outcome.error();
     }
     Ok(())
 }

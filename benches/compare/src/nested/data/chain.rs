@@ -22,7 +22,7 @@ const FILES: [&str; 8] = [
     "docs/src/start.md",
 ];
 /// The most words of a paragraph.
-const WORDS: usize = 400;
+const MAX_WORDS: usize = 400;
 /// Stands before and after every paragraph.
 const EDGE: u32 = 0;
 
@@ -63,7 +63,7 @@ impl Chain {
     pub fn paragraph(&mut self) -> String {
         let mut out = String::new();
         let mut before = [EDGE; 2];
-        for _ in 0..WORDS {
+        for _ in 0..MAX_WORDS {
             // every pair of words was followed by something
             let choices = &self.next[&before];
             let number = choices[self.random.below(choices.len())];

@@ -7,7 +7,7 @@ use anyhow::Result;
 use std::path::Path;
 
 /// The most frames of a sample.
-const FRAMES: usize = 20;
+const MAX_FRAMES: usize = 20;
 
 /// All frames of the spectra of this folder, or of variations of the excerpt, and their origin.
 pub fn frames(folder: Option<&Path>) -> Result<(Columns, String)> {
@@ -16,8 +16,8 @@ pub fn frames(folder: Option<&Path>) -> Result<(Columns, String)> {
     let mut random = Random::new(7);
     let mut frames = values.chunks_exact(bins);
     while frames.len() > 0 {
-        let count = frames.len().min(1 + random.below(FRAMES));
-        columns.lists.push(count as u32); // at most `FRAMES`
+        let count = frames.len().min(1 + random.below(MAX_FRAMES));
+        columns.lists.push(count as u32); // at most `MAX_FRAMES`
         for frame in frames.by_ref().take(count) {
             let mean = frame.iter().sum::<f32>() / bins as f32;
             let above: Vec<f32> = frame.iter().copied().filter(|&value| value > mean).collect();

@@ -13,7 +13,7 @@ mod chain;
 mod jagged;
 pub mod texts;
 
-use super::columns::{Columns, Element, Indexed, Layout};
+use super::columns::{Columns, Element, IndexedColumns, Layout};
 use anyhow::{Result, bail};
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub struct Dataset {
     pub name: &'static str,
     /// The origin of the samples.
     pub origin: String,
-    pub samples: Indexed,
+    pub samples: IndexedColumns,
 }
 
 /// Where data comes from, if not from this program.
@@ -54,7 +54,7 @@ pub fn load(name: &str, folders: Folders<'_>, bytes: usize) -> Result<Dataset> {
         "web" => texts(&TEXT, "web", folders, bytes)?,
         "jagged" => {
             let (columns, origin) = jagged::frames(folders.tensors)?;
-            ("jagged", origin, Indexed::new(JAGGED, columns))
+            ("jagged", origin, IndexedColumns::new(JAGGED, columns))
         }
         _ => bail!("there is no data set {name}"),
     };
@@ -66,12 +66,12 @@ fn texts(
     name: &'static str,
     folders: Folders<'_>,
     bytes: usize,
-) -> Result<(&'static str, String, Indexed)> {
+) -> Result<(&'static str, String, IndexedColumns)> {
     let mut source = texts::Samples::new(name, folders.texts)?;
     let mut columns = Columns::new(layout);
     while columns.raw_bytes() < bytes && source.append(&mut columns)? {}
     if columns.raw_bytes() == 0 {
         bail!("{name}: there is no sample in the texts");
     }
-    Ok((name, source.origin(), Indexed::new(*layout, columns)))
+    Ok((name, source.origin(), IndexedColumns::new(*layout, columns)))
 }

@@ -14,7 +14,7 @@ const PAGE_BYTES: [usize; 2] = [200, 8000];
 const CAPTION_BYTES: [usize; 2] = [20, 300];
 const CAPTIONS: usize = 5;
 /// The most questions of a chat, each with its answer.
-const QUESTIONS: usize = 3;
+const MAX_QUESTIONS: usize = 3;
 
 /// Samples of one kind, one after the other.
 pub struct Samples {
@@ -81,7 +81,7 @@ impl Samples {
 
     fn append_chat(&mut self, out: &mut Columns) -> Result<bool> {
         let mut pairs = Vec::new();
-        for _ in 0..=self.random.below(QUESTIONS) {
+        for _ in 0..=self.random.below(MAX_QUESTIONS) {
             match (self.paragraphs.next()?, self.paragraphs.next()?) {
                 (Some(question), Some(answer)) => pairs.push([("user", question), ("assistant", answer)]),
                 _ => break,
@@ -90,7 +90,7 @@ impl Samples {
         if pairs.is_empty() {
             return Ok(false);
         }
-        out.lists.push(2 * pairs.len() as u32); // at most `2 * QUESTIONS`
+        out.lists.push(2 * pairs.len() as u32); // at most `2 * MAX_QUESTIONS`
         for (role, content) in pairs.iter().flatten() {
             out.fields[0].push(role.as_bytes(), Element::Text);
             out.fields[1].push(content.as_bytes(), Element::Text);
@@ -109,24 +109,24 @@ impl Samples {
     }
 
     fn append_page(&mut self, out: &mut Columns) -> Result<bool> {
-        let [least, most] = PAGE_BYTES;
+        let [min_bytes, max_bytes] = PAGE_BYTES;
         // lengths are spread evenly over their logarithms
-        let wanted = least as f32 * (most as f32 / least as f32).powf(self.random.uniform());
+        let target_bytes = min_bytes as f32 * (max_bytes as f32 / min_bytes as f32).powf(self.random.uniform());
         let mut page = self.rest.pop().unwrap_or_default();
-        while page.len() < wanted as usize {
+        while page.len() < target_bytes as usize {
             let Some(paragraph) = self.paragraphs.next()? else { break };
             if !page.is_empty() {
                 page.push_str("\n\n");
             }
             page.push_str(&paragraph);
         }
-        if page.len() < least {
+        if page.len() < min_bytes {
             return Ok(false);
         }
-        if page.len() > most {
+        if page.len() > max_bytes {
             // a character has at most 4 bytes
-            let end = (most - 3..=most).rev().find(|&end| page.is_char_boundary(end));
-            self.rest.push(page.split_off(end.unwrap_or(most)));
+            let end = (max_bytes - 3..=max_bytes).rev().find(|&end| page.is_char_boundary(end));
+            self.rest.push(page.split_off(end.unwrap_or(max_bytes)));
         }
         out.fields[0].push(page.as_bytes(), Element::Text);
         Ok(true)
@@ -147,8 +147,8 @@ fn sentences(paragraph: &str) -> Vec<String> {
             sentences.push(String::new());
         }
     }
-    let [least, most] = CAPTION_BYTES;
-    sentences.retain(|sentence| (least..=most).contains(&sentence.len()));
+    let [min_bytes, max_bytes] = CAPTION_BYTES;
+    sentences.retain(|sentence| (min_bytes..=max_bytes).contains(&sentence.len()));
     sentences
 }
 

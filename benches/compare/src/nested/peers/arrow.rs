@@ -1,6 +1,6 @@
 //! Samples as record batches of Arrow, and back.
 
-use crate::nested::columns::{Columns, Element, Indexed, Layout};
+use crate::nested::columns::{Columns, Element, IndexedColumns, Layout};
 use anyhow::{Context, Result};
 use arrow_array::cast::AsArray;
 use arrow_array::types::Float32Type;
@@ -37,7 +37,7 @@ fn struct_fields(layout: &Layout) -> Fields {
 }
 
 /// Returns these samples as a batch of `schema`, which is that of their layout.
-pub fn batch(samples: &Indexed, range: Range<usize>, schema: Arc<Schema>) -> Result<RecordBatch> {
+pub fn batch(samples: &IndexedColumns, range: Range<usize>, schema: Arc<Schema>) -> Result<RecordBatch> {
     let layout = samples.layout();
     let items = samples.items(&range);
     let values = (0..layout.field_count()).map(|field| values(samples, field, &items)).collect::<Result<Vec<_>>>()?;
@@ -54,7 +54,7 @@ pub fn batch(samples: &Indexed, range: Range<usize>, schema: Arc<Schema>) -> Res
     Ok(RecordBatch::try_new(schema, vec![column])?)
 }
 
-fn values(samples: &Indexed, field: usize, items: &Range<usize>) -> Result<ArrayRef> {
+fn values(samples: &IndexedColumns, field: usize, items: &Range<usize>) -> Result<ArrayRef> {
     let column = &samples.columns.fields[field];
     let offsets = offsets(&column.lengths[items.clone()]);
     let bytes = Buffer::from(&column.bytes[samples.bytes(field, items)]);

@@ -75,7 +75,7 @@ impl Peer<Dataset> for ArrowIpc {
         let per_batch = self.batch_samples(data);
         let out = Columns::new(&layout);
         if self.compressed {
-            return Ok(Box::new(Compressed { blocks, layout, per_batch, kept: None, all: Vec::new(), out }));
+            return Ok(Box::new(Compressed { blocks, layout, per_batch, cached: None, all: Vec::new(), out }));
         }
         let read = |number| Arrays::new(&layout, &blocks.read(number)?);
         let batches = (0..blocks.len()).map(read).collect::<Result<Vec<_>>>()?;
@@ -125,7 +125,7 @@ struct Compressed {
     layout: Layout,
     per_batch: usize,
     /// The batch decoded last for a sample, and its number.
-    kept: Option<(usize, Arrays)>,
+    cached: Option<(usize, Arrays)>,
     /// Everything, decoded.
     all: Vec<Arrays>,
     /// Gathered samples.
@@ -148,19 +148,19 @@ impl Store for Compressed {
 
     fn sample(&mut self, i: usize, out: &mut Columns) -> Result<()> {
         let (number, row) = (i / self.per_batch, i % self.per_batch);
-        let batch = match self.kept.take() {
-            Some((kept, batch)) if kept == number => batch,
+        let batch = match self.cached.take() {
+            Some((cached, batch)) if cached == number => batch,
             _ => self.decode(number)?,
         };
         batch.copy(row..row + 1, out);
-        self.kept = Some((number, batch));
+        self.cached = Some((number, batch));
         Ok(())
     }
 
     fn gather(&mut self, request: &[usize]) -> Result<()> {
         self.all.clear();
         self.out.clear();
-        let mut batches = BTreeMap::from_iter(self.kept.take());
+        let mut batches = BTreeMap::from_iter(self.cached.take());
         for &i in request {
             let (number, row) = (i / self.per_batch, i % self.per_batch);
             if let Entry::Vacant(vacant) = batches.entry(number) {
@@ -168,7 +168,7 @@ impl Store for Compressed {
             }
             batches[&number].copy(row..row + 1, &mut self.out);
         }
-        self.kept = request.last().and_then(|last| batches.remove_entry(&(last / self.per_batch)));
+        self.cached = request.last().and_then(|last| batches.remove_entry(&(last / self.per_batch)));
         Ok(())
     }
 

@@ -6,7 +6,7 @@
 //! strings are read without a copy of their own.
 
 use super::{LEVEL, Peer, Store};
-use crate::nested::columns::{Columns, Element, Indexed, Layout};
+use crate::nested::columns::{Columns, Element, IndexedColumns, Layout};
 use crate::nested::data::Dataset;
 use crate::peers::Family;
 use crate::peers::lmdb_blosc::{self as env, Samples};
@@ -77,7 +77,7 @@ impl Peer<Dataset> for Lmdb {
 }
 
 /// Writes a sample as MessagePack.
-fn pack(samples: &Indexed, i: usize, out: &mut Vec<u8>) -> Result<()> {
+fn pack(samples: &IndexedColumns, i: usize, out: &mut Vec<u8>) -> Result<()> {
     let layout = samples.layout();
     let items = samples.items(&(i..i + 1));
     let text = |field: usize, item: usize| std::str::from_utf8(samples.item(field, item));

@@ -1,7 +1,7 @@
 //! `memcpy`: columns in memory, the yardstick.
 
 use super::{Peer, Store};
-use crate::nested::columns::{Columns, Indexed};
+use crate::nested::columns::{Columns, IndexedColumns};
 use crate::nested::data::Dataset;
 use crate::peers::Family;
 use anyhow::Result;
@@ -48,7 +48,7 @@ impl Peer<Dataset> for Memory {
 }
 
 struct Open {
-    samples: Indexed,
+    samples: IndexedColumns,
     out: Columns,
 }
 

@@ -6,7 +6,7 @@
 use anyhow::{Context, Result, ensure};
 
 /// Bits of the longest code.
-const LIMIT: usize = 12;
+const MAX_CODE_BITS: usize = 12;
 /// Stored lengths: 4 bits for each symbol.
 pub const TABLE_BYTES: usize = 128;
 
@@ -24,7 +24,7 @@ impl Lengths {
             lengths[usize::from(symbols[0])] = 1;
         }
         let mut packages = leaves.clone();
-        for _ in 1..LIMIT {
+        for _ in 1..MAX_CODE_BITS {
             let pairs = packages.as_chunks().0.iter();
             let mut merged: Vec<_> = pairs.map(|[a, b]| (a.0 + b.0, [&*a.1, &*b.1].concat())).collect();
             merged.extend(leaves.iter().cloned());
@@ -48,7 +48,10 @@ impl Lengths {
         for (pair, byte) in lengths.as_chunks_mut().0.iter_mut().zip(bytes) {
             *pair = [byte & 15, byte >> 4];
         }
-        ensure!(lengths.iter().all(|length| usize::from(*length) <= LIMIT), "a code longer than {LIMIT} bits");
+        ensure!(
+            lengths.iter().all(|length| usize::from(*length) <= MAX_CODE_BITS),
+            "a code longer than {MAX_CODE_BITS} bits"
+        );
         Ok(Self(lengths))
     }
 
@@ -58,10 +61,10 @@ impl Lengths {
         let mut symbols: Vec<(u8, u8)> =
             (0..=255).zip(self.0).filter(|(_, length)| *length > 0).map(|(i, length)| (length, i)).collect();
         symbols.sort_unstable();
-        let mut next = 0_u32; // the code in `LIMIT` bits, first bit highest
+        let mut next = 0_u32; // the code in `MAX_CODE_BITS` bits, first bit highest
         symbols.into_iter().map(move |(length, symbol)| {
-            let code = next >> (LIMIT - usize::from(length));
-            next += 1 << (LIMIT - usize::from(length));
+            let code = next >> (MAX_CODE_BITS - usize::from(length));
+            next += 1 << (MAX_CODE_BITS - usize::from(length));
             (symbol, length, (code.reverse_bits() >> (32 - u32::from(length))) as u16)
         })
     }
@@ -100,16 +103,16 @@ impl Encoder {
 }
 
 pub struct Decoder {
-    /// For the next `LIMIT` bits, the symbol and the length of its code.
-    table: Box<[(u8, u8); 1 << LIMIT]>,
+    /// For the next `MAX_CODE_BITS` bits, the symbol and the length of its code.
+    table: Box<[(u8, u8); 1 << MAX_CODE_BITS]>,
 }
 
 /// Symbols that are decoded from one word: 7 bits of it may be used already.
-const SYMBOLS: usize = (64 - 7) / LIMIT;
+const SYMBOLS: usize = (64 - 7) / MAX_CODE_BITS;
 
 impl Decoder {
     pub fn new(lengths: &Lengths) -> Result<Self> {
-        let mut table = Box::new([(0, 0); 1 << LIMIT]);
+        let mut table = Box::new([(0, 0); 1 << MAX_CODE_BITS]);
         let mut filled = 0;
         for (symbol, length, code) in lengths.codes() {
             for entry in table.iter_mut().skip(usize::from(code)).step_by(1 << length) {
@@ -127,7 +130,7 @@ impl Decoder {
             let word = stream.first_chunk().context("the codes are cut off")?;
             let mut bits = u64::from_le_bytes(*word) >> used;
             for out in symbols {
-                let (symbol, length) = self.table[bits as usize % (1 << LIMIT)];
+                let (symbol, length) = self.table[bits as usize % (1 << MAX_CODE_BITS)];
                 *out = symbol;
                 bits >>= length;
                 used += usize::from(length);

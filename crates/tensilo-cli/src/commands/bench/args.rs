@@ -7,7 +7,7 @@
 
 use crate::failure::{Failure, Outcome};
 use crate::options::Names;
-use crate::text::quotient;
+use crate::text::divide;
 use clap::{Args, ValueEnum};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -129,7 +129,7 @@ pub(super) enum Pattern {
 }
 
 /// The default number of consumers.
-const USUAL_GPUS: u32 = 8;
+const DEFAULT_GPUS: u32 = 8;
 
 /// The arguments of `tensilo bench --loader`.
 #[derive(Args, Debug)]
@@ -161,7 +161,7 @@ pub(super) struct LoaderArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
     /// Consumers that each take a batch in a step
-    #[arg(long, value_name = "N", default_value_t = USUAL_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,
     /// The time of a step, in milliseconds
     #[arg(long, value_name = "MS", default_value = "200", value_parser = step)]
@@ -182,17 +182,17 @@ pub(super) enum OrderName {
 
 impl BenchArgs {
     /// Returns whether any option asks for the reads of one column.
-    pub(super) fn is_about_a_column(&self) -> bool {
+    pub(super) fn has_column_options(&self) -> bool {
         self.column.is_some() || self.pattern != Pattern::default() || self.threads != 1
     }
 
     /// Returns whether any option asks for batches of a loader.
-    pub(super) fn is_about_a_loader(&self) -> bool {
+    pub(super) fn has_loader_options(&self) -> bool {
         let LoaderArgs { columns, decode_threads, io_depth, device, order, run, window, gpus, step_ms, .. } =
             &self.loader;
         let numbers = [*decode_threads, *io_depth, *run, *window];
         let is_set = !columns.is_empty() || device.is_some() || numbers.iter().any(Option::is_some);
-        is_set || *order != OrderName::default() || *gpus != USUAL_GPUS || *step_ms != Duration::from_millis(200)
+        is_set || *order != OrderName::default() || *gpus != DEFAULT_GPUS || *step_ms != Duration::from_millis(200)
     }
 }
 
@@ -240,7 +240,7 @@ fn device(text: &str) -> Result<usize, String> {
 }
 
 /// The limit of the warm-up, as a multiple of the measuring time.
-pub(super) const WARM_UP: u32 = 5;
+pub(super) const WARM_UP_FACTOR: u32 = 5;
 
 /// The times of reads. Only the first ones are kept, so that memory is bounded.
 #[derive(Clone, Debug, Default)]
@@ -265,7 +265,7 @@ impl Times {
 
 /// Returns an amount per second; `None` if no time has passed.
 pub(super) fn per_second(amount: u64, time: Duration) -> Option<f64> {
-    quotient(amount, time.as_secs_f64())
+    divide(amount, time.as_secs_f64())
 }
 
 /// Drops the pages of a file from the page cache. Writes dirty pages first, because they would

@@ -2,16 +2,16 @@
 //!
 //! The order of the next samples is made while the clock is stopped, and buffers have their final
 //! size after the warm-up, so that only reads are measured. Patterns are the same in every run. A
-//! shuffled pass is an [`Order`] of the loader, whose positions the threads share.
+//! shuffled pass is an [`EpochOrder`] of the loader, whose positions the threads share.
 //!
 //! What a cold sample reads from the file is not measured here: `tensilo inspect --wide` tells it.
 
-use super::args::{BenchArgs, IoName, Pattern, Times, WARM_UP, drop_from_cache, name, per_second};
+use super::args::{BenchArgs, IoName, Pattern, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, warn};
 use crate::output::{Output, print_json};
 use crate::sys;
-use crate::text::{self, or_dash, quotient, write_facts};
+use crate::text::{self, divide, or_dash, write_facts};
 use serde_json::{Value, json};
 use std::hint::black_box;
 use std::io;
@@ -22,13 +22,13 @@ use std::time::{Duration, Instant};
 use tensilo::error::display_path;
 use tensilo::source::Source;
 use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, OpenOptions, Reader, Result};
-use tensilo_data::{Io, Mode, Order};
+use tensilo_data::{EpochOrder, Io, Order};
 use tensilo_object::Address;
 
 /// Measures how fast one column is read.
 pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     match args.io {
-        IoName::Mmap if Address::is_path(&args.file) => {
+        IoName::Mmap if Address::is_url_path(&args.file) => {
             let path = display_path(&args.file);
             Err(Failure::Usage(format!("{path}: --io mmap maps files, and not objects of a store")))
         }
@@ -82,7 +82,7 @@ fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
     let warmed_up = match args.cold {
         true => drop_from_cache(&args.file).map(|()| false)?,
         false => {
-            let time = args.seconds.saturating_mul(WARM_UP);
+            let time = args.seconds.saturating_mul(WARM_UP_FACTOR);
             let covered = on_threads(&mut workers, |worker| worker.warm_up(column, time))?;
             covered.into_iter().collect::<Result<Vec<bool>>>().map_err(about)?.into_iter().all(|covered| covered)
         }
@@ -119,7 +119,7 @@ struct Worker {
     buffer: ColumnBuffer,
     sequence: Sequence,
     /// The next samples to read, in whole batches.
-    block: Vec<u64>,
+    next_samples: Vec<u64>,
     batch: usize,
     counts: Counts,
 }
@@ -127,7 +127,7 @@ struct Worker {
 impl Worker {
     fn new(column: &Column, sequence: Sequence, batch: u32) -> Outcome<Self> {
         /// The samples whose order is made at a time.
-        const BLOCK_SAMPLES: usize = 1024;
+        const QUEUED_SAMPLES: usize = 1024;
         let schema = column.schema();
         let batch = usize::try_from(batch).unwrap_or(usize::MAX);
         let fixed = if schema.levels.is_empty() && !schema.shape.is_ragged() {
@@ -142,13 +142,13 @@ impl Worker {
             None
         };
         let (cursor, buffer) = (column.cursor(), ColumnBuffer::new());
-        let block = vec![0; BLOCK_SAMPLES.next_multiple_of(batch)];
-        Ok(Self { cursor, fixed, buffer, sequence, block, batch, counts: Counts::default() })
+        let next_samples = vec![0; QUEUED_SAMPLES.next_multiple_of(batch)];
+        Ok(Self { cursor, fixed, buffer, sequence, next_samples, batch, counts: Counts::default() })
     }
 
     /// Reads these samples, and returns the bytes of their elements.
     fn read(&mut self, indices: Range<usize>) -> Result<usize> {
-        let indices = self.block.get(indices).unwrap_or(&[]);
+        let indices = self.next_samples.get(indices).unwrap_or(&[]);
         match (&mut self.fixed, indices) {
             (Some(out), [i]) => self.cursor.read_bytes(*i, out).map(|_| ())?,
             (Some(out), _) => self.cursor.gather_bytes(indices, out).map(|_| ())?,
@@ -160,14 +160,14 @@ impl Worker {
     /// Reads a batch, so that buffers have their final size, and a sample of each chunk, for at
     /// most `time`. Returns whether all chunks were read.
     fn warm_up(&mut self, column: &Column, time: Duration) -> Result<bool> {
-        let begun = Instant::now();
-        self.sequence.clone().fill(&mut self.block);
+        let started = Instant::now();
+        self.sequence.clone().fill(&mut self.next_samples);
         self.read(0..self.batch)?;
         for chunk in 0..column.facts().chunk_count {
-            if begun.elapsed() > time {
+            if started.elapsed() > time {
                 return Ok(false);
             }
-            if let (Some(chunk), Some(first)) = (column.chunk(chunk)?, self.block.first_mut()) {
+            if let (Some(chunk), Some(first)) = (column.chunk(chunk)?, self.next_samples.first_mut()) {
                 *first = chunk.samples.start;
                 self.read(0..1)?;
             }
@@ -181,9 +181,9 @@ impl Worker {
         let share = &self.sequence.share;
         let max = if once { share.end.saturating_sub(share.start) } else { u64::MAX };
         while self.counts.busy < time && self.counts.samples < max {
-            self.sequence.fill(&mut self.block);
+            self.sequence.fill(&mut self.next_samples);
             let mut last = Instant::now();
-            for start in (0..self.block.len()).step_by(self.batch) {
+            for start in (0..self.next_samples.len()).step_by(self.batch) {
                 let bytes = self.read(start..start.saturating_add(self.batch))?;
                 let now = Instant::now();
                 let counts = &mut self.counts;
@@ -219,7 +219,7 @@ fn on_threads<W: Send, R: Send>(workers: &mut [W], work: impl Fn(&mut W) -> R + 
 /// An endless sequence of sample numbers, the same in every run.
 #[derive(Clone, Debug)]
 struct Sequence {
-    mode: Mode,
+    mode: Order,
     /// Positions of this sequence are random, with replacement.
     random: Option<u64>,
     count: u64,
@@ -227,21 +227,21 @@ struct Sequence {
     share: Range<u64>,
     next: u64,
     epoch: u64,
-    order: Order,
+    order: EpochOrder,
 }
 
 impl Sequence {
     /// Creates the sequence of thread `thread` of `threads`. `count` is at least 1 and at least
     /// `threads`.
     fn new(pattern: Pattern, count: u64, thread: u32, threads: u32) -> Self {
-        let mode = if pattern == Pattern::Shuffled { Mode::Shuffled } else { Mode::Sequential };
+        let mode = if pattern == Pattern::Shuffled { Order::Shuffled } else { Order::Sequential };
         let random = (pattern == Pattern::Random).then(|| u64::from(thread).wrapping_mul(0x9E6C_63D0_876A_3F35));
         let at = |thread: u32| {
             let at = u128::from(count) * u128::from(thread) / u128::from(threads.max(1)); // < 2^96
             u64::try_from(at).unwrap_or(count) // at most `count`
         };
         let share = at(thread)..at(thread.saturating_add(1));
-        Self { mode, random, count, next: share.start, share, epoch: 0, order: Order::new(mode, count, 0, 0) }
+        Self { mode, random, count, next: share.start, share, epoch: 0, order: EpochOrder::new(mode, count, 0, 0) }
     }
 
     /// Writes the next samples to `out`.
@@ -256,7 +256,7 @@ impl Sequence {
         if self.next >= self.share.end {
             self.next = self.share.start;
             self.epoch = self.epoch.wrapping_add(1);
-            self.order = Order::new(self.mode, self.count, 0, self.epoch);
+            self.order = EpochOrder::new(self.mode, self.count, 0, self.epoch);
         }
         let position = self.next;
         self.next = position.saturating_add(1);
@@ -292,7 +292,7 @@ impl Report<'_> {
     fn io(&self) -> &'static str {
         let io = match self.args.io {
             IoName::Mmap => Io::Mmap,
-            _ if Address::is_path(&self.args.file) => Io::Object,
+            _ if Address::is_url_path(&self.args.file) => Io::Object,
             _ => Io::Pread,
         };
         io.name()
@@ -327,7 +327,7 @@ impl Report<'_> {
             "ns_per_sample_p50": p50,
             "ns_per_sample_p99": p99,
             // an approximation
-            "decoded_bytes_per_sample": quotient(counts.decoded_bytes, counts.samples as f64),
+            "decoded_bytes_per_sample": divide(counts.decoded_bytes, counts.samples as f64),
         })
     }
 

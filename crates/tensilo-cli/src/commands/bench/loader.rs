@@ -4,7 +4,7 @@
 //! Runs with more and more decode threads are measured until one delivers that much. The verdict
 //! names it, or the share of time that the consumers would wait.
 
-use super::args::{BenchArgs, IoName, OrderName, Times, WARM_UP, drop_from_cache, name};
+use super::args::{BenchArgs, IoName, OrderName, Times, WARM_UP_FACTOR, drop_from_cache, name};
 use crate::commands::dataset::DatasetSize;
 use crate::failure::{Failure, Outcome};
 use crate::open;
@@ -19,7 +19,7 @@ use std::iter;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use tensilo_cuda::Gpu;
-use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderMetrics, LoaderOptions, Mode, RunsAndWindows, View};
+use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderMetrics, LoaderOptions, Order, View, WindowSizes};
 
 /// Measures how fast a loader delivers batches.
 pub(super) fn run(args: &BenchArgs) -> Outcome {
@@ -67,11 +67,11 @@ fn uring(_: DatasetOptions, _: bool) -> Outcome<DatasetOptions> {
 
 fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
     /// The default number of samples in a batch.
-    const USUAL_BATCH: u32 = 256;
+    const DEFAULT_BATCH: u32 = 256;
     let order = args.loader.order;
     let sample_count = dataset.sample_count();
     let all = u32::try_from(sample_count).unwrap_or(u32::MAX);
-    let batch = args.batch.unwrap_or(USUAL_BATCH.min(all.max(1)));
+    let batch = args.batch.unwrap_or(DEFAULT_BATCH.min(all.max(1)));
     let gpu = args.loader.device.map(Gpu::open).transpose().map_err(DataError::from)?;
     let bench = LoaderBench { args, gpu: gpu.as_ref(), mode: mode(args, order, dataset)?, batch };
     if sample_count < u64::from(batch) {
@@ -102,18 +102,18 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
 }
 
 /// Returns the order of samples.
-fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Mode> {
-    let (recorded, run, window) = (dataset.order(), args.loader.run, args.loader.window);
+fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order> {
+    let (recorded, run, window) = (dataset.window_sizes(), args.loader.run, args.loader.window);
     Ok(match order {
         OrderName::Windowed => {
             let (run, window) = (run.unwrap_or(recorded.run()), window.unwrap_or(recorded.window()));
-            Mode::Windowed(RunsAndWindows::new(run, window)?)
+            Order::Windowed(WindowSizes::new(run, window)?)
         }
         _ if run.or(window).is_some() => {
             return Err(Failure::Usage("--run and --window are sizes of --order windowed".to_owned()));
         }
-        OrderName::Sequential => Mode::Sequential,
-        OrderName::Shuffled => Mode::Shuffled,
+        OrderName::Sequential => Order::Sequential,
+        OrderName::Shuffled => Order::Shuffled,
     })
 }
 
@@ -156,13 +156,13 @@ struct LoaderBench<'a> {
     args: &'a BenchArgs,
     /// The GPU that decodes, if one does.
     gpu: Option<&'a Gpu>,
-    mode: Mode,
+    mode: Order,
     batch: u32,
 }
 
 impl LoaderBench<'_> {
     fn options(&self, decode_threads: u32) -> LoaderOptions {
-        let options = LoaderOptions::new(self.batch).mode(self.mode).stored_elements(true);
+        let options = LoaderOptions::new(self.batch).order(self.mode).stored_elements(true);
         let of = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         let io_depth = self.args.loader.io_depth.unwrap_or(0); // the default
         let options = options.decode_threads(of(decode_threads)).io_depth(of(io_depth));
@@ -187,12 +187,12 @@ impl LoaderBench<'_> {
             }
             return Ok(());
         }
-        let sequential = Self { mode: Mode::Sequential, ..*self };
+        let sequential = Self { mode: Order::Sequential, ..*self };
         let loader = sequential.options(2).loader(&View::all(dataset))?;
-        let begun = Instant::now();
+        let started = Instant::now();
         for batch in loader.epoch(0) {
             drop(batch?);
-            if begun.elapsed() > self.args.seconds.saturating_mul(WARM_UP) {
+            if started.elapsed() > self.args.seconds.saturating_mul(WARM_UP_FACTOR) {
                 break;
             }
         }
@@ -204,16 +204,16 @@ impl LoaderBench<'_> {
         let loader = self.options(decode_threads).loader(&View::all(dataset))?;
         let batches = loader.epochs(0..if self.args.cold { 1 } else { u64::MAX });
         let mut times = Times::default();
-        let begun = Instant::now();
+        let started = Instant::now();
         let (elapsed, metrics) = match self.gpu {
             Some(gpu) => {
                 let mut batches = batches.on_device(gpu.clone());
-                let elapsed = self.take_all(&mut batches, begun, &mut times)?;
+                let elapsed = self.take_all(&mut batches, started, &mut times)?;
                 (elapsed, batches.metrics())
             }
             None => {
                 let mut batches = batches;
-                let elapsed = self.take_all(&mut batches, begun, &mut times)?;
+                let elapsed = self.take_all(&mut batches, started, &mut times)?;
                 (elapsed, batches.metrics())
             }
         };
@@ -221,22 +221,22 @@ impl LoaderBench<'_> {
         Ok(Run { decode_threads, elapsed, percentiles, metrics })
     }
 
-    /// Takes batches for the time of a run. Returns the time from `begun` to the last one.
+    /// Takes batches for the time of a run. Returns the time from `started` to the last one.
     fn take_all<B>(
         &self,
         batches: &mut impl Iterator<Item = Result<B, DataError>>,
-        begun: Instant,
+        started: Instant,
         times: &mut Times,
     ) -> Outcome<Duration> {
-        let mut last = begun;
-        while last.duration_since(begun) < self.args.seconds {
+        let mut last = started;
+        while last.duration_since(started) < self.args.seconds {
             let Some(batch) = batches.next() else { break };
             drop(black_box(batch?));
             let now = Instant::now();
             times.add(now.duration_since(last));
             last = now;
         }
-        Ok(last.duration_since(begun))
+        Ok(last.duration_since(started))
     }
 }
 

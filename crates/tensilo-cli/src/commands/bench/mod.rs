@@ -25,13 +25,13 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     }
     let path = display_path(&args.file);
     if !is_dataset(&args.file) {
-        if args.is_about_a_loader() {
+        if args.has_loader_options() {
             let message = "bench measures one column of a file; add --loader to measure batches";
             return Err(Failure::Usage(format!("{path}: {message}")));
         }
         return column::run(args, quiet);
     }
-    if args.is_about_a_column() {
+    if args.has_column_options() {
         return Err(Failure::Usage(format!(
             "{path}: this is a dataset, whose batches are measured; --columns chooses their columns, and the options \
              of one column are for a file of it"

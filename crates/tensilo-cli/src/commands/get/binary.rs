@@ -4,7 +4,7 @@
 //! they become f32, which is exact. An array has one shape, so ragged samples must agree in theirs.
 
 use super::args::{As, Format, GetArgs, OnNull, Selection};
-use super::samples::{SampleEntry, Samples, cannot, is_f32, to_f32};
+use super::samples::{SampleEntry, Samples, is_f32, to_f32, unsupported_as};
 use crate::failure::{Failure, Outcome};
 use crate::output::Destination;
 use std::io::{self, Write};
@@ -83,7 +83,7 @@ impl Elements {
             }
             Some(As::F32) if dtype == DType::F32 => stored,
             Some(As::F32) if is_f32(dtype) => widened,
-            Some(_) => return Err(cannot(dtype)),
+            Some(_) => return Err(unsupported_as(dtype)),
             None if is_npy && dtype.is_string() => {
                 return Err(Failure::Usage(format!(
                     "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"

@@ -9,7 +9,7 @@
 //! different lists, which is an error.
 
 use super::args::{As, GetArgs, Selection};
-use super::samples::{SampleEntry, SampleSource, Samples, cannot, element, is_f32, to_f32};
+use super::samples::{SampleEntry, SampleSource, Samples, element, is_f32, to_f32, unsupported_as};
 use crate::failure::{Failure, Outcome};
 use crate::output::{Destination, Output};
 use std::fmt::Debug;
@@ -121,8 +121,8 @@ impl Printer {
     fn of(column: &ColumnSchema, elements: Option<As>) -> Outcome<Self> {
         let dtype = column.dtype;
         match elements {
-            Some(As::Bits) if dtype.is_string() => return Err(cannot(dtype)),
-            Some(As::F32) if !is_f32(dtype) => return Err(cannot(dtype)),
+            Some(As::Bits) if dtype.is_string() => return Err(unsupported_as(dtype)),
+            Some(As::F32) if !is_f32(dtype) => return Err(unsupported_as(dtype)),
             _ => {}
         }
         let decimals = Decimals::of(column).filter(|_| elements.is_none());
@@ -223,15 +223,16 @@ fn decimal_text(little_endian: &[u8], scale: i8) -> String {
     wide.iter_mut().zip(little_endian).for_each(|(to, from)| *to = *from);
     let number = i256::from_le_bytes(wide).to_string();
     let (sign, digits) = number.strip_prefix('-').map_or(("", number.as_str()), |digits| ("-", digits));
-    let places = usize::from(scale.unsigned_abs());
+    let decimal_places = usize::from(scale.unsigned_abs());
     match scale {
         1.. => {
-            let padded = format!("{digits:0>width$}", width = places.saturating_add(1));
-            let (whole, part) = padded.split_at_checked(padded.len().saturating_sub(places)).unwrap_or((&padded, ""));
-            format!("{sign}{whole}.{part}")
+            let padded = format!("{digits:0>width$}", width = decimal_places.saturating_add(1));
+            let (whole, fraction) =
+                padded.split_at_checked(padded.len().saturating_sub(decimal_places)).unwrap_or((&padded, ""));
+            format!("{sign}{whole}.{fraction}")
         }
         _ if digits == "0" => number,
-        _ => number + &"0".repeat(places), // none without a scale
+        _ => number + &"0".repeat(decimal_places), // none without a scale
     }
 }
 
@@ -266,9 +267,10 @@ pub(super) fn write_structs(
     let prints = columns.iter().map(|column| Printer::of(&column.schema, args.elements));
     let prints = prints.collect::<Outcome<Vec<Printer>>>()?;
     write_samples(selection, destination, |output, i| {
-        let parts = columns.iter_mut().zip(&names).zip(&prints);
-        let parts = parts.map(|((column, name), print)| Ok(Part { name, print: *print, entry: column.read(i)? }));
-        let written = write_struct(output, &found.node, found.lists, &parts.collect::<Outcome<Vec<Part>>>()?);
+        let fields = columns.iter_mut().zip(&names).zip(&prints);
+        let fields =
+            fields.map(|((column, name), print)| Ok(FieldValue { name, print: *print, entry: column.read(i)? }));
+        let written = write_struct(output, &found.node, found.lists, &fields.collect::<Outcome<Vec<FieldValue>>>()?);
         written.map_err(|failure| match failure {
             Failure::Usage(message) => Failure::Usage(format!("sample {i}: {message}")),
             other => other,
@@ -277,14 +279,14 @@ pub(super) fn write_structs(
 }
 
 /// A sample of one column of a struct, or its member in a list.
-struct Part<'a> {
+struct FieldValue<'a> {
     /// The name of the column.
     name: &'a str,
     print: Printer,
     entry: SampleEntry<'a>,
 }
 
-impl Part<'_> {
+impl FieldValue<'_> {
     fn is_null(&self) -> bool {
         self.entry.is_null()
     }
@@ -300,11 +302,12 @@ impl Part<'_> {
 
 /// Checks that the lists of all columns of a struct are the same. In a file that was salvaged they
 /// may differ.
-fn check_lists(parts: &[Part<'_>]) -> Outcome {
-    let Some(first) = parts.first() else { return Ok(()) };
-    let is_other = |part: &&Part<'_>| part.is_null() != first.is_null() || part.list_len() != first.list_len();
-    let Some(other) = parts.iter().find(is_other) else { return Ok(()) };
-    let length = |part: &Part<'_>| if part.is_null() { "null".to_owned() } else { part.list_len().to_string() };
+fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
+    let Some(first) = fields.first() else { return Ok(()) };
+    let is_other = |field: &&FieldValue<'_>| field.is_null() != first.is_null() || field.list_len() != first.list_len();
+    let Some(other) = fields.iter().find(is_other) else { return Ok(()) };
+    let length =
+        |field: &FieldValue<'_>| if field.is_null() { "null".to_owned() } else { field.list_len().to_string() };
     Err(Failure::Usage(format!(
         "the fields of a struct have different lists: {:?} has the length {}, {:?} has {}; print each by itself",
         first.name,
@@ -314,11 +317,11 @@ fn check_lists(parts: &[Part<'_>]) -> Outcome {
     )))
 }
 
-/// Writes a struct in this number of lists. `parts` are its columns, in their order.
-fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: &[Part<'_>]) -> Outcome {
-    let Some(first) = parts.first() else { return Ok(output.write_all(b"null")?) };
+/// Writes a struct in this number of lists. `fields` are its columns, in their order.
+fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, fields: &[FieldValue<'_>]) -> Outcome {
+    let Some(first) = fields.first() else { return Ok(output.write_all(b"null")?) };
     if lists > 0 {
-        check_lists(parts)?;
+        check_lists(fields)?;
     }
     match node {
         _ if lists > 0 && first.is_null() => output.write_all(b"null")?,
@@ -326,7 +329,7 @@ fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: 
             output.write_all(b"[")?;
             for k in 0..first.list_len() {
                 output.write_all(if k > 0 { b"," } else { b"" })?;
-                let members = parts.iter().map(|part| part.member(k)).collect::<Outcome<Vec<Part>>>()?;
+                let members = fields.iter().map(|field| field.member(k)).collect::<Outcome<Vec<FieldValue>>>()?;
                 write_struct(output, node, lists - 1, &members)?;
             }
             output.write_all(b"]")?;
@@ -334,7 +337,7 @@ fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, parts: 
         FieldNode::Struct { nulls: Some(_), .. } if first.is_null() => output.write_all(b"null")?,
         FieldNode::Struct { nulls, children, .. } => {
             output.write_all(b"{")?;
-            let mut left = parts.get(usize::from(nulls.is_some())..).unwrap_or(&[]);
+            let mut left = fields.get(usize::from(nulls.is_some())..).unwrap_or(&[]);
             for (k, child) in children.iter().enumerate() {
                 output.write_all(if k > 0 { b"," } else { b"" })?;
                 serde_json::to_writer(&mut *output, child.name()).map_err(io::Error::from)?;
@@ -358,7 +361,7 @@ mod tests {
 
     #[test]
     fn decimals_are_exact() {
-        for (value, scale, due) in [
+        for (value, scale, expected) in [
             (12_345, 2, "123.45"),
             (-5, 2, "-0.05"),
             (0, 3, "0.000"),
@@ -367,14 +370,14 @@ mod tests {
             (7, 0, "7"),
             (i64::MIN, 1, "-922337203685477580.8"),
         ] {
-            assert_eq!(decimal_text(&value.to_le_bytes(), scale), due);
+            assert_eq!(decimal_text(&value.to_le_bytes(), scale), expected);
         }
         assert_eq!(decimal_text(&i128::MIN.to_le_bytes(), 0), i128::MIN.to_string());
         assert_eq!(decimal_text(&i128::MAX.to_le_bytes(), 127).len(), "0.".len() + 127);
-        let mut least = [0; 32];
-        least[31] = 0x80;
+        let mut min_decimal = [0; 32];
+        min_decimal[31] = 0x80;
         assert_eq!(
-            decimal_text(&least, 0),
+            decimal_text(&min_decimal, 0),
             "-57896044618658097711785492504343953926634992332820282019728792003956564819968"
         );
     }

@@ -167,7 +167,7 @@ pub(super) fn to_f32(dtype: DType, bytes: &[u8]) -> f32 {
 }
 
 /// Returns the failure if `--as` does not fit the type of the column.
-pub(super) fn cannot(dtype: DType) -> Failure {
+pub(super) fn unsupported_as(dtype: DType) -> Failure {
     Failure::Usage(format!(
         "a column of type {dtype}: --as f32 is for floats of at most 32 bits, --as bits for all but bytes and text"
     ))

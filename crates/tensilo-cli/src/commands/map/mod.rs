@@ -35,8 +35,8 @@ pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
         Some(dataset) => (draw_dataset(&args.file, dataset, form)?, false),
         None => {
             let progress = Progress::new(Unit::Bytes, quiet);
-            let mut tell = |phase, done, total| progress.set(phase, done, total);
-            let subject = Subject::open(&args.file, args.verify, quiet, &mut tell)?;
+            let mut report_progress = |phase, done, total| progress.set(phase, done, total);
+            let subject = Subject::open(&args.file, args.verify, quiet, &mut report_progress)?;
             drop(progress);
             (draw_file(&args.file, &subject, form, quiet)?, !subject.damages.is_empty())
         }

@@ -8,7 +8,7 @@
 use crate::failure::{Failure, Outcome};
 use crate::open::{open, source, warn};
 use crate::options::threads;
-use crate::terminal::{Tell, USUAL_WIDTH, stdout_width, warning};
+use crate::terminal::{DEFAULT_WIDTH, ProgressCallback, stdout_width, warning};
 use crate::text;
 use clap::Args;
 use std::ops::Range;
@@ -79,8 +79,8 @@ pub(crate) enum Form {
 impl Form {
     pub(super) fn of(args: &MapArgs) -> Outcome<Self> {
         let Some(out) = &args.svg else {
-            let usual = usize::from(stdout_width().unwrap_or(USUAL_WIDTH)).clamp(20, 1000);
-            let width = args.width.map_or(usual, |width| usize::try_from(width).unwrap_or(usize::MAX));
+            let default_width = usize::from(stdout_width().unwrap_or(DEFAULT_WIDTH)).clamp(20, 1000);
+            let width = args.width.map_or(default_width, |width| usize::try_from(width).unwrap_or(usize::MAX));
             return match width {
                 ..=1000 => Ok(Self::Text(width)),
                 _ => Err(Failure::Usage("--width: a line is 40 to 1000 characters wide".to_owned())),
@@ -121,22 +121,27 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Opens the file, after verifying it if requested. If it cannot be opened, salvages the intact
-    /// chunks. `tell` is told the phase of this work, and the bytes done and in total.
-    pub(crate) fn open(path: &Path, is_verified: bool, quiet: bool, tell: Tell<'_>) -> Outcome<Self> {
+    /// chunks. `report_progress` is told the phase of this work, and the bytes done and in total.
+    pub(crate) fn open(
+        path: &Path,
+        is_verified: bool,
+        quiet: bool,
+        report_progress: ProgressCallback<'_>,
+    ) -> Outcome<Self> {
         if !is_verified {
             let reader = open(path, quiet)?;
             return Ok(Self { reader, is_verified: false, is_salvaged: false, damages: Vec::new() });
         }
         let about = |error| Failure::about(path, error);
         let source = source(path)?;
-        let mut advance = |bytes| tell("verifying", bytes, Some(source.byte_count()));
+        let mut advance = |bytes| report_progress("verifying", bytes, Some(source.byte_count()));
         let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
         let mut damages = verify(&source, options).map_err(about)?.damages;
         damages.retain(|damage| damage.kind == DamageKind::Damaged); // `warn` tells the rest
         let mut is_salvaged = false;
         let reader = match OpenOptions::new().open(source.clone()) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
-                let mut look = |done, total| tell("looking for chunks", done, Some(total));
+                let mut look = |done, total| report_progress("looking for chunks", done, Some(total));
                 let salvaged = salvage(source, SalvageOptions::new().progress(&mut look)).map_err(about)?;
                 if !quiet {
                     let path = display_path(path);
@@ -212,10 +217,10 @@ impl Subject {
 /// Returns the bytes to draw as damaged.
 fn drawn_range(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
     /// The size of the header's region head.
-    const HEAD_BYTES: u64 = 64;
+    const HEADER_BYTES: u64 = 64;
     match range {
         // a damaged header makes the whole file suspect, but the salvaged chunks are intact
-        range if range == whole => 0..whole.end.min(HEAD_BYTES),
+        range if range == whole => 0..whole.end.min(HEADER_BYTES),
         // bytes are missing at this offset
         range if range.is_empty() => range.start.saturating_sub(1)..range.start.max(1),
         range => range.clone(),
@@ -229,8 +234,8 @@ mod tests {
     #[test]
     fn every_damage_is_drawn_somewhere() {
         let whole = 0..1000;
-        for (range, due) in [(64..640, 64..640), (0..1000, 0..64), (1000..1000, 999..1000), (0..0, 0..1)] {
-            assert_eq!(drawn_range(&range, &whole), due);
+        for (range, expected) in [(64..640, 64..640), (0..1000, 0..64), (1000..1000, 999..1000), (0..0, 0..1)] {
+            assert_eq!(drawn_range(&range, &whole), expected);
         }
     }
 }

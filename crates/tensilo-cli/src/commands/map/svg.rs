@@ -124,7 +124,7 @@ impl Frame {
 
     /// Returns the rectangles of a range of the file, one for each row that it crosses: left, top,
     /// width.
-    fn parts(&self, range: &Range<u64>) -> impl Iterator<Item = (f64, f64, f64)> {
+    fn rectangles(&self, range: &Range<u64>) -> impl Iterator<Item = (f64, f64, f64)> {
         let (mut start, end) = (range.start, range.end);
         std::iter::from_fn(move || {
             let row = start / self.row_bytes;
@@ -162,20 +162,20 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
         let start = row.saturating_mul(frame.row_bytes);
         let bytes = reader.file_bytes().saturating_sub(start).min(frame.row_bytes);
         svg.text(MARGIN, frame.y(row) + 15.0, &text::bytes(start));
-        let place = (GUTTER + MARGIN, frame.y(row));
-        svg.rect(place, (frame.width_of(bytes), ROW), GREY, &format!("structure: {STRUCTURE}"));
+        let position = (GUTTER + MARGIN, frame.y(row));
+        svg.rect(position, (frame.width_of(bytes), ROW), GREY, &format!("structure: {STRUCTURE}"));
     }
     for tile in tiles {
         let Some(main) = tile.main() else { continue };
         let (title, fill) = (tooltip(reader, tile), colour(main.column, main.ratio()));
-        for (x, y, width) in frame.parts(&tile.range) {
+        for (x, y, width) in frame.rectangles(&tile.range) {
             // a gap between wide tiles
             svg.rect((x, y), (if width > 3.0 { width - 0.5 } else { width }, ROW), &fill, &title);
         }
     }
     for (damage, range) in subject.damages.iter().zip(subject.damaged_ranges()).take(DAMAGES) {
         let title = text::excerpt(&damage_line(damage));
-        frame.parts(&range).for_each(|(x, y, width)| svg.cross((x, y), (width.max(4.0), ROW), &title));
+        frame.rectangles(&range).for_each(|(x, y, width)| svg.cross((x, y), (width.max(4.0), ROW), &title));
     }
     let mut y = frame.y(frame.rows) + LINE;
     let mut line = |svg: &mut Svg, fill: Option<&str>, words: &str| {

@@ -38,7 +38,7 @@ impl ColumnShare {
             samples: chunk.samples.clone(),
             encodings: BTreeSet::from([chunk.encoding.clone()]),
             stored_bytes,
-            raw_bytes: part(chunk.raw_bytes, stored_bytes, length(&chunk.file_range)),
+            raw_bytes: scale(chunk.raw_bytes, stored_bytes, length(&chunk.file_range)),
         })
     }
 
@@ -96,10 +96,10 @@ fn length(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// Returns `whole` x `part` / `of`.
-fn part(whole: u64, part: u64, of: u64) -> u64 {
+/// Returns `whole` x `fraction` / `of`.
+fn scale(whole: u64, fraction: u64, of: u64) -> u64 {
     // the product is below 2^128
-    let share = (u128::from(whole) * u128::from(part)).checked_div(u128::from(of));
+    let share = (u128::from(whole) * u128::from(fraction)).checked_div(u128::from(of));
     share.and_then(|share| u64::try_from(share).ok()).unwrap_or(0)
 }
 

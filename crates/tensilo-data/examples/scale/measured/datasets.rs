@@ -2,7 +2,7 @@
 
 use super::Failure;
 use super::source::opening_reads;
-use crate::dataset_model::{DatasetModel, ENTRY, HEAD, OpeningRead, PAGE_ENTRIES};
+use crate::dataset_model::{DatasetModel, ENTRY_BYTES, HEADER_BYTES, OpeningRead, PAGE_ENTRIES};
 use half::bf16;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -96,8 +96,8 @@ pub fn model(dataset: &Dataset, file: &Path) -> Result<DatasetModel, Failure> {
     let last = chunk(chunks - 1)?;
     let blocks = column.blocks(0)?;
     let block_samples = blocks.as_ref().and_then(|blocks| Some(blocks.blocks.first()?.samples.end));
-    let index_bytes = chunks.div_ceil(PAGE_ENTRIES) * HEAD + chunks * ENTRY;
-    let index_start = last.file_range.end.next_multiple_of(HEAD); // the body ends the chunk
+    let index_bytes = chunks.div_ceil(PAGE_ENTRIES) * HEADER_BYTES + chunks * ENTRY_BYTES;
+    let index_start = last.file_range.end.next_multiple_of(HEADER_BYTES); // the body ends the chunk
     let opening = opening_reads(file)?.into_iter().map(|read| {
         let is_from_end = read.start > second.file_range.start;
         let offset = if is_from_end { reader.file_bytes() - read.start } else { read.start };
@@ -107,12 +107,12 @@ pub fn model(dataset: &Dataset, file: &Path) -> Result<DatasetModel, Failure> {
         files: dataset.sample_count() / file_samples,
         file_samples,
         sample_bytes: first.raw_bytes / chunk_samples,
-        start_bytes: first.file_range.start - HEAD,
+        start_bytes: first.file_range.start - HEADER_BYTES,
         chunk_samples,
         chunk_bytes: (last.file_range.start - first.file_range.start) / (chunks - 1),
         block_samples: block_samples.unwrap_or(chunk_samples),
-        front_bytes: blocks.map_or(0, |blocks| blocks.front.end - blocks.front.start),
+        block_index_bytes: blocks.map_or(0, |blocks| blocks.block_index.end - blocks.block_index.start),
         opening: opening.collect(),
-        end_bytes: reader.file_bytes() - (index_start + index_bytes).next_multiple_of(HEAD),
+        end_bytes: reader.file_bytes() - (index_start + index_bytes).next_multiple_of(HEADER_BYTES),
     })
 }

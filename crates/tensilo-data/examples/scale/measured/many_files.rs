@@ -9,32 +9,32 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 use tensilo_data::{Dataset, LoaderOptions, ReadAhead, View};
-use tensilo_testing::alone;
+use tensilo_testing::exclusive_test;
 
 /// The times that opening is repeated.
 const ROUNDS: usize = 5;
 
 /// Returns the table of the manifest of a dataset: sizes and memory, and those of the model.
 pub fn table(folder: &Path, model: &DatasetModel) -> Result<Table, Failure> {
-    let due = ManifestModel::of(model);
+    let expected = ManifestModel::of(model);
     let pages: Vec<u64> = sizes(&folder.join("manifest/pages"))?;
     let version = fs::metadata(folder.join("manifest/0000000001.json"))?.len();
-    let alone = alone();
-    let (dataset, opened) = alone.kept_bytes(|| Dataset::open(folder));
+    let exclusive_test = exclusive_test();
+    let (dataset, opened) = exclusive_test.retained_bytes(|| Dataset::open(folder));
     let dataset = dataset?;
-    let (read, all) = alone.kept_bytes(|| dataset.groups().try_for_each(|group| group.map(drop)));
+    let (read, all) = exclusive_test.retained_bytes(|| dataset.groups().try_for_each(|group| group.map(drop)));
     read?;
     let mut table = Table::new(&["", "model", "measured", "difference"]);
-    let mut row = |what: &str, due: u64, found: u64, unit: &str| {
+    let mut row = |what: &str, expected: u64, found: u64, unit: &str| {
         let text = |number: u64| si(number as f64, unit);
-        table.row(&[what, &text(due), &text(found), &difference(found as f64, due as f64)]);
+        table.row(&[what, &text(expected), &text(found), &difference(found as f64, expected as f64)]);
     };
     row("samples", model.samples(), dataset.sample_count(), "");
-    row("file of the version", due.version_bytes, version, "B");
-    row("pages", due.pages, pages.len() as u64, "");
-    row("all pages", due.pages * due.page_bytes, pages.iter().sum(), "B");
-    row("memory after opening", due.opened_memory, opened as u64, "B");
-    row("memory of all pages", due.pages_memory, all as u64, "B");
+    row("file of the version", expected.version_bytes, version, "B");
+    row("pages", expected.pages, pages.len() as u64, "");
+    row("all pages", expected.pages * expected.page_bytes, pages.iter().sum(), "B");
+    row("memory after opening", expected.opened_memory, opened as u64, "B");
+    row("memory of all pages", expected.pages_memory, all as u64, "B");
     Ok(table)
 }
 
@@ -52,11 +52,12 @@ pub fn times(folder: &Path) -> Result<Table, Failure> {
     };
     let opening: Result<Vec<f64>, Failure> = (0..ROUNDS).map(|_| Ok(timed(|| Dataset::open(folder))?.0)).collect();
     row("opening", opening?);
-    for (name, mode) in modes(Dataset::open(folder)?.order()) {
+    for (name, mode) in modes(Dataset::open(folder)?.window_sizes()) {
         let first: Result<Vec<f64>, Failure> = (0..ROUNDS)
             .map(|_| {
                 let dataset = Dataset::open(folder)?;
-                let options = LoaderOptions::new(256).mode(mode).seed(1).decode_threads(1).read_ahead(ReadAhead::Never);
+                let options =
+                    LoaderOptions::new(256).order(mode).seed(1).decode_threads(1).read_ahead(ReadAhead::Never);
                 let loader = options.loader(&View::all(&dataset))?;
                 let (time, _) = timed(|| loader.epoch(0).next().transpose())?;
                 Ok(time)
@@ -84,12 +85,14 @@ mod tests {
         let folder = Folder::new();
         let dataset = datasets::link(folder.root(), 800, 70_000).unwrap();
         let file = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
-        let due = ManifestModel::of(&datasets::model(&dataset, &file).unwrap());
+        let expected = ManifestModel::of(&datasets::model(&dataset, &file).unwrap());
         let pages = sizes(&folder.path("manifest/pages")).unwrap();
         let version = fs::metadata(folder.path("manifest/0000000001.json")).unwrap().len();
-        assert_eq!((due.pages, pages.len()), (2, 2));
-        let close = |found: u64, due: u64| assert!(found.abs_diff(due) * 100 <= due, "{found} instead of {due}");
-        pages.iter().for_each(|&found| close(found, due.page_bytes));
-        close(version, due.version_bytes);
+        assert_eq!((expected.pages, pages.len()), (2, 2));
+        let close = |found: u64, expected: u64| {
+            assert!(found.abs_diff(expected) * 100 <= expected, "{found} instead of {expected}")
+        };
+        pages.iter().for_each(|&found| close(found, expected.page_bytes));
+        close(version, expected.version_bytes);
     }
 }

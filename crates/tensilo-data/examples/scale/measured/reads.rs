@@ -12,14 +12,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tensilo_data::{BatchIterator, LoaderOptions, Mode, ReadAhead, RunsAndWindows, View};
+use tensilo_data::{BatchIterator, LoaderOptions, Order, ReadAhead, View, WindowSizes};
 
 /// Longer than any batch takes.
-const LONG: Duration = Duration::from_secs(600);
+const BATCH_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Returns the modes, with the sizes of windows that the dataset has recorded.
-pub fn modes(sizes: RunsAndWindows) -> [(&'static str, Mode); 3] {
-    [("sequential", Mode::Sequential), ("windowed", Mode::Windowed(sizes)), ("shuffled", Mode::Shuffled)]
+pub fn modes(sizes: WindowSizes) -> [(&'static str, Order); 3] {
+    [("sequential", Order::Sequential), ("windowed", Order::Windowed(sizes)), ("shuffled", Order::Shuffled)]
 }
 
 /// A dataset in a folder, and its model.
@@ -42,42 +42,43 @@ impl Measured<'_> {
     }
 
     /// Returns the reads that the model predicts.
-    pub fn predicted(&self, mode: Mode, reading: Reading) -> Result<Steps, Failure> {
-        let storage = Storage { reading, cache: None, announces: false, ..OBJECTS };
+    pub fn predicted(&self, mode: Order, reading: Reading) -> Result<Steps, Failure> {
+        let storage = Storage { reading, cache: None, prefetches: false, ..OBJECTS };
         Ok(Node::new(self.model, &self.job(), mode, &storage)?.steps(0..self.steps))
     }
 
     /// Counts the reads of a loader with one thread.
-    pub fn counted(&self, mode: Mode, reading: Reading, ahead: ReadAhead) -> Result<Reads, Failure> {
+    pub fn counted(&self, mode: Order, reading: Reading, read_ahead: ReadAhead) -> Result<Reads, Failure> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
-        let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ahead);
+        let options = LoaderOptions::new(self.batch).order(mode).seed(1).read_ahead(read_ahead);
         // several threads would open files in any order, and others would be open for the next
         // batch
         let options = options.decode_threads(1).io_depth(1).prefetch(1);
         let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
-        batches.wait(LONG); // the last one was read, and none after it is begun
+        batches.wait(BATCH_TIMEOUT); // the last one was read, and none after it is begun
         Ok(Reads { traffic: counts.traffic(), opened: counts.opened.load(Ordering::Relaxed) })
     }
 
     /// Measures a step if each read is answered after `latency`, after as many steps, and returns
     /// that of the model beside it.
-    pub fn timed(&self, mode: Mode, reading: Reading, io_depth: u64) -> Result<[TimedStep; 2], Failure> {
+    pub fn timed(&self, mode: Order, reading: Reading, io_depth: u64) -> Result<[TimedStep; 2], Failure> {
         let unlimited = f64::INFINITY;
-        let storage = Storage { reading, io_depth, stream: unlimited, node: unlimited, at_once: u64::MAX, ..OBJECTS };
+        let storage =
+            Storage { reading, io_depth, stream: unlimited, node: unlimited, concurrent_ranges: u64::MAX, ..OBJECTS };
         let storage = Storage { requests: unlimited, shared_requests: unlimited, ..storage };
         let job = self.job();
         let mut node = Node::new(self.model, &job, mode, &storage)?;
         node.steps(0..self.steps);
         let steps = node.steps(self.steps..2 * self.steps);
         let epoch = Epoch::of(&steps, self.model, &job, &storage);
-        let due = TimedStep { seconds: epoch.step_seconds, opened: epoch.opened };
+        let expected = TimedStep { seconds: epoch.step_seconds, opened: epoch.opened };
 
         let latency = Duration::from_secs_f64(storage.latency);
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, latency, &counts).open(self.folder)?;
-        let options = LoaderOptions::new(self.batch).mode(mode).seed(1).read_ahead(ReadAhead::Never);
+        let options = LoaderOptions::new(self.batch).order(mode).seed(1).read_ahead(ReadAhead::Never);
         let loader = options.decode_threads(1).io_depth(io_depth as usize).loader(&View::all(&dataset))?;
         let mut batches = loader.epoch(0);
         take(&mut batches, self.steps)?;
@@ -89,7 +90,7 @@ impl Measured<'_> {
             seconds: of_step(begun.elapsed().as_secs_f64()),
             opened: of_step((opened() - opened_before) as f64),
         };
-        Ok([due, found])
+        Ok([expected, found])
     }
 }
 
@@ -108,22 +109,22 @@ pub struct TimedStep {
 }
 
 /// Returns the table of counted and predicted reads: model and measured in each cell.
-pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&str, Mode)]) -> Result<Table, Failure> {
-    let head = ["mode", "read as", "files opened", "small reads", "ranges", "bytes", "largest difference"];
-    let mut table = Table::new(&head);
+pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&str, Order)]) -> Result<Table, Failure> {
+    let header = ["mode", "read as", "files opened", "small reads", "ranges", "bytes", "largest difference"];
+    let mut table = Table::new(&header);
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
             let found = measured.counted(*mode, *reading, ReadAhead::Never)?;
-            let due = measured.predicted(*mode, *reading)?;
+            let expected = measured.predicted(*mode, *reading)?;
             let cells = |traffic: &Traffic, opened: u64| {
                 [opened, traffic.small, traffic.ranges, traffic.small_bytes + traffic.range_bytes]
             };
-            let pairs = cells(&due.traffic, due.opened).into_iter().zip(cells(&found.traffic, found.opened));
+            let pairs = cells(&expected.traffic, expected.opened).into_iter().zip(cells(&found.traffic, found.opened));
             let pairs: Vec<(u64, u64)> = pairs.collect();
-            let share = |(due, found): &(u64, u64)| *found as f64 / *due as f64 - 1.0;
+            let share = |(expected, found): &(u64, u64)| *found as f64 / *expected as f64 - 1.0;
             let largest = pairs.iter().map(share).max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or_default();
             let mut row = vec![(*mode_name).to_owned(), (*name).to_owned()];
-            row.extend(pairs.iter().map(|(due, found)| format!("{due} / {found}")));
+            row.extend(pairs.iter().map(|(expected, found)| format!("{expected} / {found}")));
             row.push(format!("{:+.2} %", largest * 100.0));
             table.row(&row);
         }
@@ -139,24 +140,24 @@ const PAGE_READS: f64 = 1.0;
 pub fn times(
     measured: &Measured<'_>,
     readings: &[(&str, Reading)],
-    modes: &[(&str, Mode)],
+    modes: &[(&str, Order)],
     io_depth: u64,
 ) -> Result<Table, Failure> {
-    let head =
+    let header =
         ["mode", "read as", "opened", "opened, measured", "step", "step, so many opened", "measured", "difference"];
-    let mut table = Table::new(&head);
+    let mut table = Table::new(&header);
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
-            let [due, found] = measured.timed(*mode, *reading, io_depth)?;
+            let [expected, found] = measured.timed(*mode, *reading, io_depth)?;
             let opening = OBJECTS.latency * (measured.model.opening.len() as f64 + PAGE_READS) / io_depth as f64;
-            let more = (found.opened - due.opened) / opening_threads(due.opened);
-            let with_opened = due.seconds + more * opening;
+            let more = (found.opened - expected.opened) / opening_threads(expected.opened);
+            let with_opened = expected.seconds + more * opening;
             table.row(&[
                 (*mode_name).to_owned(),
                 (*name).to_owned(),
-                format!("{:.1}", due.opened),
+                format!("{:.1}", expected.opened),
                 format!("{:.1}", found.opened),
-                seconds(due.seconds),
+                seconds(expected.seconds),
                 seconds(with_opened),
                 seconds(found.seconds),
                 difference(found.seconds, with_opened),
@@ -183,46 +184,50 @@ mod tests {
         assert_eq!((model.files, model.file_samples, model.sample_bytes), (12, 10_000, 16));
         assert_eq!((&*model.opening, model.start_bytes, model.end_bytes), (&OPENING[..], START_BYTES, END_BYTES));
         let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 40 };
-        let sizes = RunsAndWindows::new(500, 8).unwrap();
-        let close = |found: u64, due: u64| found.abs_diff(due) * 50 <= due;
+        let sizes = WindowSizes::new(500, 8).unwrap();
+        let close = |found: u64, expected: u64| found.abs_diff(expected) * 50 <= expected;
         for reading in [
             Reading { gap: 4096, open_files: 5, line: None },
             Reading { gap: 1 << 20, open_files: 5, line: None },
             Reading { gap: 1 << 20, open_files: 100, line: Some(4096) },
         ] {
             for (name, mode) in modes(sizes) {
-                let (found, due) = (
+                let (found, expected) = (
                     measured.counted(mode, reading, ReadAhead::Never).unwrap(),
                     measured.predicted(mode, reading).unwrap(),
                 );
-                let what = format!("{name}, {reading:?}: {:?} instead of {:?}", found.traffic, due.traffic);
-                assert_eq!(found.opened, due.opened, "{what}");
-                assert_eq!(found.traffic.rounds, due.traffic.rounds, "{what}");
-                assert!(close(found.traffic.small, due.traffic.small), "{what}");
-                assert!(close(found.traffic.small_bytes, due.traffic.small_bytes), "{what}");
-                assert!(close(found.traffic.ranges, due.traffic.ranges), "{what}");
-                assert!(close(found.traffic.range_bytes, due.traffic.range_bytes), "{what}");
+                let what = format!("{name}, {reading:?}: {:?} instead of {:?}", found.traffic, expected.traffic);
+                assert_eq!(found.opened, expected.opened, "{what}");
+                assert_eq!(found.traffic.rounds, expected.traffic.rounds, "{what}");
+                assert!(close(found.traffic.small, expected.traffic.small), "{what}");
+                assert!(close(found.traffic.small_bytes, expected.traffic.small_bytes), "{what}");
+                assert!(close(found.traffic.ranges, expected.traffic.ranges), "{what}");
+                assert!(close(found.traffic.range_bytes, expected.traffic.range_bytes), "{what}");
             }
         }
     }
 
     /// In an epoch each run is announced once, as ranges of whole chunks.
     #[test]
-    fn the_loader_announces_what_the_model_predicts() {
+    fn the_loader_prefetches_what_the_model_predicts() {
         let folder = Folder::new();
         let dataset = datasets::write(folder.root(), 3, 4 * 4096).unwrap();
         let file = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
         let model = datasets::model(&dataset, &file).unwrap();
         let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 3 * 4 * 4096 / 64 };
-        let mode = Mode::Windowed(RunsAndWindows::new(4096, 5).unwrap());
+        let mode = Order::Windowed(WindowSizes::new(4096, 5).unwrap());
         let reading = Reading { gap: 4096, open_files: 10, line: None };
-        let announced = |ahead| measured.counted(mode, reading, ahead).unwrap().traffic;
-        let (always, never) = (announced(ReadAhead::Always), announced(ReadAhead::Never));
-        let storage = Storage { reading, cache: None, announces: true, ..OBJECTS };
-        let due = Node::new(&model, &measured.job(), mode, &storage).unwrap().steps(0..measured.steps).traffic;
-        assert_eq!(due.announced, 12);
-        assert_eq!(always.announced - never.announced, due.announced);
-        let found = always.announced_bytes - never.announced_bytes;
-        assert!(found.abs_diff(due.announced_bytes) * 100 <= found, "{found} instead of {}", due.announced_bytes);
+        let prefetched = |read_ahead| measured.counted(mode, reading, read_ahead).unwrap().traffic;
+        let (always, never) = (prefetched(ReadAhead::Always), prefetched(ReadAhead::Never));
+        let storage = Storage { reading, cache: None, prefetches: true, ..OBJECTS };
+        let expected = Node::new(&model, &measured.job(), mode, &storage).unwrap().steps(0..measured.steps).traffic;
+        assert_eq!(expected.prefetched, 12);
+        assert_eq!(always.prefetched - never.prefetched, expected.prefetched);
+        let found = always.prefetched_bytes - never.prefetched_bytes;
+        assert!(
+            found.abs_diff(expected.prefetched_bytes) * 100 <= found,
+            "{found} instead of {}",
+            expected.prefetched_bytes
+        );
     }
 }

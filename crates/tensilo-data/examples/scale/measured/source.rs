@@ -21,8 +21,8 @@ pub struct Counts {
     rounds: AtomicU64,
     ranges: AtomicU64,
     range_bytes: AtomicU64,
-    announced: AtomicU64,
-    announced_bytes: AtomicU64,
+    prefetched: AtomicU64,
+    prefetched_bytes: AtomicU64,
     pub opened: AtomicU64,
 }
 
@@ -35,15 +35,15 @@ impl Counts {
             rounds: of(&self.rounds),
             ranges: of(&self.ranges),
             range_bytes: of(&self.range_bytes),
-            announced: of(&self.announced),
-            announced_bytes: of(&self.announced_bytes),
+            prefetched: of(&self.prefetched),
+            prefetched_bytes: of(&self.prefetched_bytes),
             ..Traffic::default()
         }
     }
 }
 
 /// A file that is read by position, as if it were far away.
-pub struct Counted {
+pub struct CountingSource {
     file: PositionedFile,
     counts: Arc<Counts>,
     latency: Duration,
@@ -56,7 +56,7 @@ pub struct Counted {
 
 struct Lines {
     bytes: u64,
-    kept: Mutex<HashMap<u64, Vec<u8>>>,
+    cached: Mutex<HashMap<u64, Vec<u8>>>,
 }
 
 /// Returns options that open files as such sources.
@@ -64,14 +64,14 @@ pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Dat
     let counts = counts.clone();
     let open = move |path: &Path, options: OpenOptions| {
         counts.opened.fetch_add(1, Ordering::Relaxed);
-        options.open(Counted::new(PositionedFile::open(path)?, reading, latency, &counts))
+        options.open(CountingSource::new(PositionedFile::open(path)?, reading, latency, &counts))
     };
     DatasetOptions::new().max_open_files(reading.open_files).open_with(open)
 }
 
-impl Counted {
+impl CountingSource {
     fn new(file: PositionedFile, reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Self {
-        let lines = reading.line.map(|bytes| Lines { bytes, kept: Mutex::default() });
+        let lines = reading.line.map(|bytes| Lines { bytes, cached: Mutex::default() });
         Self { file, counts: counts.clone(), latency, gap: reading.gap, lines, prefetched: Mutex::default() }
     }
 
@@ -84,19 +84,19 @@ impl Counted {
     }
 
     /// Reads the lines of a small structure that are not kept, by one request.
-    fn fill(&self, lines: &Lines, kept: &mut HashMap<u64, Vec<u8>>, wanted: Range<u64>) -> io::Result<()> {
-        let missing: Vec<u64> = wanted.filter(|line| !kept.contains_key(line)).collect();
+    fn fill(&self, lines: &Lines, cached: &mut HashMap<u64, Vec<u8>>, requested: Range<u64>) -> io::Result<()> {
+        let missing: Vec<u64> = requested.filter(|line| !cached.contains_key(line)).collect();
         let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
         let start = first * lines.bytes;
         let end = ((last + 1) * lines.bytes).min(self.file.byte_count());
         let mut bytes = vec![0; (end - start) as usize];
         self.request(start, &mut bytes)?;
-        kept.extend((*first..).zip(bytes.chunks(lines.bytes as usize).map(<[u8]>::to_vec)));
+        cached.extend((*first..).zip(bytes.chunks(lines.bytes as usize).map(<[u8]>::to_vec)));
         Ok(())
     }
 }
 
-impl Source for Counted {
+impl Source for CountingSource {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -107,10 +107,10 @@ impl Source for Counted {
         if end > self.file.byte_count() {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let mut kept = lines.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        self.fill(lines, &mut kept, offset / lines.bytes..end.div_ceil(lines.bytes))?;
+        let mut cached = lines.cached.lock().unwrap_or_else(PoisonError::into_inner);
+        self.fill(lines, &mut cached, offset / lines.bytes..end.div_ceil(lines.bytes))?;
         for (at, byte) in (offset..).zip(out) {
-            let line = kept.get(&(at / lines.bytes)).ok_or(io::ErrorKind::UnexpectedEof)?;
+            let line = cached.get(&(at / lines.bytes)).ok_or(io::ErrorKind::UnexpectedEof)?;
             *byte = *line.get((at % lines.bytes) as usize).ok_or(io::ErrorKind::UnexpectedEof)?;
         }
         Ok(())
@@ -138,16 +138,16 @@ impl Source for Counted {
     fn prefetch(&self, ranges: &[Range<u64>]) {
         let mut prefetched = self.prefetched.lock().unwrap_or_else(PoisonError::into_inner);
         for range in ranges.iter().filter(|range| prefetched.insert((*range).clone())) {
-            self.counts.announced.fetch_add(1, Ordering::Relaxed);
-            self.counts.announced_bytes.fetch_add(range.end - range.start, Ordering::Relaxed);
+            self.counts.prefetched.fetch_add(1, Ordering::Relaxed);
+            self.counts.prefetched_bytes.fetch_add(range.end - range.start, Ordering::Relaxed);
         }
     }
 }
 
 /// Opens a file, and returns the offset and the length of each read that this takes.
 pub fn opening_reads(path: &Path) -> tensilo::Result<Vec<Range<u64>>> {
-    struct Recorded(PositionedFile, Arc<Mutex<Vec<Range<u64>>>>);
-    impl Source for Recorded {
+    struct RecordingSource(PositionedFile, Arc<Mutex<Vec<Range<u64>>>>);
+    impl Source for RecordingSource {
         fn byte_count(&self) -> u64 {
             self.0.byte_count()
         }
@@ -159,7 +159,7 @@ pub fn opening_reads(path: &Path) -> tensilo::Result<Vec<Range<u64>>> {
         }
     }
     let reads = Arc::new(Mutex::new(Vec::new()));
-    OpenOptions::new().open(Recorded(PositionedFile::open(path)?, reads.clone()))?;
+    OpenOptions::new().open(RecordingSource(PositionedFile::open(path)?, reads.clone()))?;
     let reads = reads.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(reads)
 }

@@ -7,7 +7,7 @@
 
 use crate::dataset::store::Store;
 use crate::dataset::store::location::{ReadOptions, location};
-use crate::dataset::versions::{self, Place};
+use crate::dataset::versions::{self, VersionContext};
 use crate::error::{DataError, Result};
 use crate::manifest::{Group, PageEntry, join, path_of};
 use std::collections::{BTreeSet, HashSet};
@@ -35,12 +35,12 @@ pub struct Garbage {
     pub bytes: u64,
     folder: PathBuf,
     store: Arc<dyn Store>,
-    found: Found,
+    found: RemovalPlan,
 }
 
 /// The things to remove, by their paths in the dataset.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct RemovalPlan {
     pub versions: Vec<u64>,
     pub paths: BTreeSet<String>,
 }
@@ -83,19 +83,19 @@ impl Garbage {
 }
 
 /// Finds what can be removed.
-pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found> {
+pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<RemovalPlan> {
     let versions = versions::list(store, folder)?;
     let Some(&newest) = versions.last() else {
         let folder = display_path(folder);
         return Err(DataError::BadArgument(format!("{folder}: the folder has no manifest, so nothing is known of it")));
     };
-    let kept = usize::try_from(keep).unwrap_or(usize::MAX).clamp(1, versions.len());
-    let (old, kept) = versions.split_at(versions.len().saturating_sub(kept));
+    let retained = usize::try_from(keep).unwrap_or(usize::MAX).clamp(1, versions.len());
+    let (old, retained) = versions.split_at(versions.len().saturating_sub(retained));
     let mut seen = HashSet::new();
     let mut listed = BTreeSet::new();
     let mut newest_groups = HashSet::new();
     // the newest first, so that all of its pages are shown
-    for &version in kept.iter().rev() {
+    for &version in retained.iter().rev() {
         visit(store, folder, version, &mut seen, &mut |page, groups| {
             listed.extend(page.map(PageEntry::path));
             listed.extend(paths_of(&groups));
@@ -130,11 +130,11 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Found>
         let left = store.left_behind(name);
         paths.extend(left.map_err(|error| io_error(folder, name, "listing the folder", error))?);
     }
-    Ok(Found { versions: old.to_vec(), paths })
+    Ok(RemovalPlan { versions: old.to_vec(), paths })
 }
 
 /// Removes what was found.
-pub(super) fn remove(store: &dyn Store, folder: &Path, found: &Found) -> Result<()> {
+pub(super) fn remove(store: &dyn Store, folder: &Path, found: &RemovalPlan) -> Result<()> {
     let remove = |path: &str| store.remove(path).map_err(|error| io_error(folder, path, "removing it", error));
     found.versions.iter().try_for_each(|&version| remove(&path_of(version)))?;
     // no version may come back whose files are gone
@@ -154,10 +154,10 @@ fn visit(
 ) -> Result<()> {
     let (mut version, _) = versions::read(store, folder, number)?;
     show(None, std::mem::take(&mut version.groups));
-    let place = Place { store, folder, version: &version };
+    let context = VersionContext { store, folder, version: &version };
     for page in &version.pages {
         if !seen.contains(page) {
-            let groups = place.read_page(page)?;
+            let groups = context.read_page(page)?;
             seen.insert(*page);
             show(Some(page), groups);
         }
@@ -212,6 +212,6 @@ fn names(store: &dyn Store, folder: &Path, path: &str) -> Result<Vec<String>> {
     }
 }
 
-fn io_error(folder: &Path, path: &str, doing: &'static str, error: io::Error) -> DataError {
-    DataError::Io { path: join(folder, path), doing, error }
+fn io_error(folder: &Path, path: &str, operation: &'static str, error: io::Error) -> DataError {
+    DataError::Io { path: join(folder, path), operation, error }
 }

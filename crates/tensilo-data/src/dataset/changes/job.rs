@@ -13,7 +13,7 @@ use crate::dataset::store::{DataFile, Store};
 use crate::dataset::versions;
 use crate::error::{DataError, Result};
 use crate::io::Opener;
-use crate::manifest::{Hex, ListedFile, join};
+use crate::manifest::{FileEntry, Hex, join};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -95,8 +95,8 @@ impl WriteJob {
             let message = format!("job {number} of version {version}: a job is at least 2^32, and a version is not 0");
             return Err(DataError::BadArgument(message));
         }
-        let (store, of_place) = location(folder, options.clone())?;
-        let opener = of_place.opener_of_new_files();
+        let (store, store_options) = location(folder, options.clone())?;
+        let opener = store_options.opener_of_new_files();
         let (folder, data) = (folder.to_path_buf(), format!("data/{version:010}-{number}"));
         Ok(Self { folder, store, opener, options, version, data })
     }
@@ -170,8 +170,8 @@ impl WriteJob {
             let files = group?.files.into_iter().filter(|file| file.path.starts_with(&of_job));
             listed.extend(files.map(|file| (file.path, file.content_id.0)));
         }
-        let wanted = files.iter().map(|file| (join(&self.folder, &self.name(file.number)), file.content_id.0));
-        if wanted.collect::<BTreeMap<_, _>>() == listed {
+        let expected = files.iter().map(|file| (join(&self.folder, &self.name(file.number)), file.content_id.0));
+        if expected.collect::<BTreeMap<_, _>>() == listed {
             return Ok(Some(dataset));
         }
         Err(DataError::Conflict { path: self.folder.clone(), version: newest })
@@ -201,7 +201,7 @@ impl WriteJob {
                 return Err(self.gone(file.number));
             }
             let name = self.name(file.number);
-            let listed = ListedFile {
+            let listed = FileEntry {
                 layout: 0,
                 path: name.as_str().into(),
                 bytes: file.bytes,
@@ -217,9 +217,9 @@ impl WriteJob {
 
     /// Begins a file.
     fn create(&self, number: u32) -> Result<DataFile> {
-        self.store.make().map_err(|error| DataError::Io {
+        self.store.create_root().map_err(|error| DataError::Io {
             path: self.folder.clone(),
-            doing: "making the folder",
+            operation: "making the folder",
             error,
         })?;
         for folder in ["data", &self.data] {
@@ -259,8 +259,8 @@ impl WriteJob {
         DataError::BadArgument(format!("{name}: the file of the job does not exist; run its task again"))
     }
 
-    fn failed(&self, path: &str, doing: &'static str, error: io::Error) -> DataError {
-        DataError::Io { path: join(&self.folder, path), doing, error }
+    fn failed(&self, path: &str, operation: &'static str, error: io::Error) -> DataError {
+        DataError::Io { path: join(&self.folder, path), operation, error }
     }
 }
 

@@ -28,11 +28,9 @@ use super::store::{DataFile, Store};
 use super::versions;
 use crate::error::{DataError, Result};
 use crate::io::Opener;
-use crate::manifest::{
-    Group, IdentifiedColumn, Layout, ListedFile, Version, check_path, content_ids, dataset_id, join,
-};
-use crate::order::RunsAndWindows;
-use publish::{DataFolder, Unpublished, publish};
+use crate::manifest::{DatasetColumn, FileEntry, Group, Layout, Version, check_path, content_ids, dataset_id, join};
+use crate::order::WindowSizes;
+use publish::{DataFolder, PublishError, publish};
 #[cfg(feature = "import")]
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -46,7 +44,7 @@ use tensilo::import::{AppendOptions, ConvertOptions, Progress, ShardFiles, appen
 use tensilo::{ColumnSchema, Schema};
 
 /// The most groups in pages that are changed: what a manifest may claim is more than memory has.
-const MOST_CHANGED_GROUPS: u64 = 1 << 22;
+const MAX_CHANGED_GROUPS: u64 = 1 << 22;
 
 /// The key of the metadata that makes a column a field of a struct.
 const PATH_KEY: &str = "tensilo.path";
@@ -68,7 +66,7 @@ pub struct Changes {
     version: Version,
     /// Raw bytes of the files of a new dataset, from which its order is derived.
     raw_bytes: u64,
-    order: Option<RunsAndWindows>,
+    order: Option<WindowSizes>,
     data: DataFolder,
     /// The paths of all files that were added.
     added: Vec<Box<str>>,
@@ -92,8 +90,8 @@ impl Dataset {
         let mut version = self.0.version.clone();
         version.parent = Some((version.number, self.0.digest));
         version.groups = self.0.groups_of_page(version.pages.len())?;
-        let place = (self.0.store.clone(), self.0.options.clone());
-        Ok(Changes::new(folder, place, Some(self.clone()), version))
+        let store_and_options = (self.0.store.clone(), self.0.options.clone());
+        Ok(Changes::new(folder, store_and_options, Some(self.clone()), version))
     }
 }
 
@@ -101,9 +99,9 @@ impl Changes {
     /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
     pub(super) fn create(folder: &Path, options: ReadOptions) -> Result<Self> {
         let (store, options) = location(folder, options)?;
-        let made = store.make().map_err(|error| DataError::Io {
+        let made = store.create_root().map_err(|error| DataError::Io {
             path: folder.to_path_buf(),
-            doing: "making the folder",
+            operation: "making the folder",
             error,
         })?;
         if let Some(version) = versions::list(&*store, folder)?.last() {
@@ -162,8 +160,8 @@ impl Changes {
     }
 
     /// Sets the sizes of runs and windows that a training uses unless told. The default is that of
-    /// the version before, or [`RunsAndWindows::for_samples_of`] the bytes of the samples.
-    pub fn set_order(&mut self, order: RunsAndWindows) {
+    /// the version before, or [`WindowSizes::for_sample_bytes`] the bytes of the samples.
+    pub fn set_window_sizes(&mut self, order: WindowSizes) {
         self.order = Some(order);
     }
 
@@ -227,7 +225,7 @@ impl Changes {
         let layout = layout_index(&mut self.version.layouts, layout);
         self.version.samples = self.version.samples.saturating_add(facts.samples);
         self.raw_bytes = self.raw_bytes.saturating_add(facts.raw_bytes);
-        let files = vec![ListedFile { layout, ..facts.listed }];
+        let files = vec![FileEntry { layout, ..facts.listed }];
         self.version.groups.push(Group { samples: facts.samples, files });
         Ok(())
     }
@@ -260,11 +258,12 @@ impl Changes {
             }
             let mut layout = Layout::new();
             for (name, number) in columns {
-                let due = self.version.columns.get(*number);
-                let due = due.ok_or_else(|| refused(format!("the dataset has no column with the number {number}")))?;
+                let expected = self.version.columns.get(*number);
+                let expected =
+                    expected.ok_or_else(|| refused(format!("the dataset has no column with the number {number}")))?;
                 let (_, found) = facts.schema.find_column(name).map_err(|error| error.with_path(path))?;
-                check_column(found, &due.schema).map_err(|broken| refused(broken.message))?;
-                layout.insert(name.clone(), due.id);
+                check_column(found, &expected.schema).map_err(|violation| refused(violation.message))?;
+                layout.insert(name.clone(), expected.id);
             }
             let layout = layout_index(&mut self.version.layouts, layout);
             group.samples = facts.samples;
@@ -311,10 +310,10 @@ impl Changes {
         for path in files {
             let path = path.as_ref();
             let facts = self.facts(path)?;
-            let due = groups.get(found.len()).copied().unwrap_or(0);
-            if facts.samples != due {
+            let expected = groups.get(found.len()).copied().unwrap_or(0);
+            if facts.samples != expected {
                 let (path, group, samples) = (display_path(path), found.len(), facts.samples);
-                return Err(bad(format!("{path}: {samples} samples for group {group}, which has {due}")));
+                return Err(bad(format!("{path}: {samples} samples for group {group}, which has {expected}")));
             }
             if found.first().is_some_and(|first| first.schema.columns != facts.schema.columns) {
                 return Err(bad(format!("{}: the columns are not those of the first file", display_path(path))));
@@ -360,7 +359,7 @@ impl Changes {
     /// Returns the index of a column that can be changed.
     fn index_of(&self, name: &str) -> Result<usize> {
         let (index, _) = self.schema().find_column(name)?;
-        let is_field = |column: &IdentifiedColumn| column.schema.metadata.contains_key(PATH_KEY);
+        let is_field = |column: &DatasetColumn| column.schema.metadata.contains_key(PATH_KEY);
         if self.version.columns.get(index).is_some_and(is_field) {
             return Err(bad(format!("column {name:?} is a field of a struct, which is kept as it is")));
         }
@@ -383,7 +382,7 @@ impl Changes {
         self.version.change = change.into();
         if self.base.is_none() {
             self.version.dataset_id = dataset_id(content_ids(&self.version.groups));
-            self.version.order = RunsAndWindows::for_samples_of(self.raw_bytes / self.version.samples.max(1));
+            self.version.order = WindowSizes::for_sample_bytes(self.raw_bytes / self.version.samples.max(1));
         }
         self.version.order = self.order.unwrap_or(self.version.order);
         match publish(&*self.store, &self.folder, &mut self.version, &self.added) {
@@ -393,8 +392,8 @@ impl Changes {
                 let version = std::mem::replace(&mut self.version, Version::empty());
                 Ok(Dataset::new(self.store.clone(), location, version, digest, self.options.clone()))
             }
-            Err(Unpublished::No(error)) => Err(error),
-            Err(Unpublished::Unknown(error)) => {
+            Err(PublishError::NotPublished(error)) => Err(error),
+            Err(PublishError::Unknown(error)) => {
                 self.data.keep();
                 Err(error)
             }
@@ -408,9 +407,9 @@ impl Changes {
     }
 
     /// Takes a file into the version, with this layout.
-    fn listed(&mut self, facts: FileFacts, layout: usize) -> ListedFile {
+    fn listed(&mut self, facts: FileFacts, layout: usize) -> FileEntry {
         self.added.push(facts.listed.path.clone());
-        ListedFile { layout, ..facts.listed }
+        FileEntry { layout, ..facts.listed }
     }
 
     /// Returns the number of pages, with that of the inline groups.
@@ -429,9 +428,9 @@ impl Changes {
     /// Takes all groups out of their pages, to change them.
     fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
         let paged = self.version.pages.iter().map(|page| page.groups).fold(0, u64::saturating_add);
-        if paged > MOST_CHANGED_GROUPS {
+        if paged > MAX_CHANGED_GROUPS {
             let message = format!(
-                "{paged} groups, and at most {MOST_CHANGED_GROUPS} can be changed; repack the dataset to larger files first"
+                "{paged} groups, and at most {MAX_CHANGED_GROUPS} can be changed; repack the dataset to larger files first"
             );
             return Err(DataError::BadArgument(message));
         }
@@ -561,7 +560,7 @@ fn name_in(folder: &Path, file: &Path) -> Result<String> {
     };
     let names: Option<Vec<&str>> = inside.components().map(|component| component.as_os_str().to_str()).collect();
     let name = names.ok_or_else(|| refused("the name is not UTF-8, in"))?.join("/");
-    check_path(&name).map_err(|broken| DataError::BadArgument(broken.message))?;
+    check_path(&name).map_err(|violation| DataError::BadArgument(violation.message))?;
     Ok(name)
 }
 
@@ -576,25 +575,28 @@ fn adopt_columns(version: &mut Version, schema: &Schema) {
 fn add_column(version: &mut Version, schema: ColumnSchema) -> u64 {
     let id = version.column_ids;
     version.column_ids = id.saturating_add(1);
-    version.columns.push(IdentifiedColumn { id, schema });
+    version.columns.push(DatasetColumn { id, schema });
     id
 }
 
 /// Returns the layout of a file whose samples are appended, or why they cannot be.
-fn layout_of_appended(schema: &Schema, columns: &[IdentifiedColumn]) -> std::result::Result<Layout, String> {
+fn layout_of_appended(schema: &Schema, columns: &[DatasetColumn]) -> std::result::Result<Layout, String> {
     let mut layout = Layout::new();
     for column in &schema.columns {
-        let due = columns.iter().find(|due| due.schema.name == column.name).ok_or_else(|| {
+        let expected = columns.iter().find(|expected| expected.schema.name == column.name).ok_or_else(|| {
             let name = &column.name;
             format!("the dataset has no column {name:?}; add it first, so that the samples before have it, too")
         })?;
-        check_column(column, &due.schema).map_err(|broken| broken.message)?;
-        layout.insert(column.name.clone(), due.id);
+        check_column(column, &expected.schema).map_err(|violation| violation.message)?;
+        layout.insert(column.name.clone(), expected.id);
     }
-    let missing = columns.iter().find(|due| !due.schema.nullable && !layout.contains_key(&due.schema.name));
+    let missing =
+        columns.iter().find(|expected| !expected.schema.nullable && !layout.contains_key(&expected.schema.name));
     match missing {
         None => Ok(layout),
-        Some(due) => Err(format!("there is no column {:?}, which is not nullable in the dataset", due.schema.name)),
+        Some(expected) => {
+            Err(format!("there is no column {:?}, which is not nullable in the dataset", expected.schema.name))
+        }
     }
 }
 

@@ -4,13 +4,13 @@
 //! last the text of the version, whose name nothing may have yet: of two writers one wins. Each
 //! step is durable before the next, so after a loss of power a version is there with all that it
 //! lists, or it is not. If the answer to the last step is lost, the writer finds out what became
-//! of it; if it cannot, nothing is removed ([`Unpublished::Unknown`]).
+//! of it; if it cannot, nothing is removed ([`PublishError::Unknown`]).
 
 use crate::dataset::store::Store;
 use crate::dataset::versions;
 use crate::error::DataError;
 use crate::manifest::{
-    Broken, Group, Hex, MOST_PAGE_BYTES, MOST_VERSION_BYTES, PageEntry, Version, join, page_to_bytes, path_of,
+    Group, Hex, MAX_PAGE_BYTES, MAX_VERSION_BYTES, PageEntry, RuleViolation, Version, join, page_to_bytes, path_of,
 };
 use std::io;
 use std::path::Path;
@@ -22,16 +22,16 @@ const PAGE_GROUPS: usize = 256;
 
 /// The reason why a version is not published.
 #[derive(Debug)]
-pub(super) enum Unpublished {
+pub(super) enum PublishError {
     /// Not published: [`DataError::Conflict`] if another writer has published one of that number.
-    No(DataError),
+    NotPublished(DataError),
     /// Possibly published: nothing that it lists may be removed.
     Unknown(DataError),
 }
 
-impl From<DataError> for Unpublished {
+impl From<DataError> for PublishError {
     fn from(error: DataError) -> Self {
-        Self::No(error)
+        Self::NotPublished(error)
     }
 }
 
@@ -42,17 +42,17 @@ pub(super) fn publish(
     folder: &Path,
     version: &mut Version,
     added: &[Box<str>],
-) -> Result<Hex, Unpublished> {
+) -> Result<Hex, PublishError> {
     for path in added {
         store.make_durable(path).map_err(|error| match newest(store, folder) {
             // the writer has lost, and a removal of old versions took its files (M-8.5)
             Some(newest) if newest >= version.number => conflict(folder, newest),
-            _ => DataError::Io { path: join(folder, path), doing: "making the file durable", error },
+            _ => DataError::Io { path: join(folder, path), operation: "making the file durable", error },
         })?;
     }
     for path in ["manifest", "manifest/pages"] {
         let made = store.create_folder(path);
-        made.map_err(|error| DataError::Io { path: join(folder, path), doing: "making the folder", error })?;
+        made.map_err(|error| DataError::Io { path: join(folder, path), operation: "making the folder", error })?;
     }
     while version.groups.len() > INLINE_GROUPS {
         let (count, bytes, entry) = page_of(&version.groups);
@@ -62,7 +62,7 @@ pub(super) fn publish(
     }
     let (bytes, digest) = version.to_bytes();
     // whatever a caller has changed, no reader may refuse it
-    Version::parse(&bytes, version.number).map_err(|broken| DataError::BadArgument(broken.message))?;
+    Version::parse(&bytes, version.number).map_err(|violation| DataError::BadArgument(violation.message))?;
     let writer = Writer { store, folder, number: version.number, bytes: &bytes, digest };
     let published = store.publish(&path_of(version.number), &bytes);
     published.map_or_else(|error| writer.after_failure(error), |()| writer.after_success())?;
@@ -81,8 +81,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Finds out whether the name was free because a version that others have published was
     /// removed meanwhile (M-8.7).
-    fn after_success(&self) -> Result<(), Unpublished> {
-        let versions = versions::list(self.store, self.folder).map_err(Unpublished::Unknown)?;
+    fn after_success(&self) -> Result<(), PublishError> {
+        let versions = versions::list(self.store, self.folder).map_err(PublishError::Unknown)?;
         let next = self.number.saturating_add(1);
         let lost = match versions.last() {
             Some(&newest) if newest > self.number => conflict(self.folder, newest),
@@ -93,44 +93,44 @@ impl Writer<'_> {
             Ok(_) => self.remove(lost),
             // the versions between have been removed since
             Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Unpublished::Unknown(lost))
+                Err(PublishError::Unknown(lost))
             }
-            Err(error) => Err(Unpublished::Unknown(error)),
+            Err(error) => Err(PublishError::Unknown(error)),
         }
     }
 
     /// Removes the version, which has lost.
-    fn remove(&self, lost: DataError) -> Result<(), Unpublished> {
+    fn remove(&self, lost: DataError) -> Result<(), PublishError> {
         let path = path_of(self.number);
-        match self.store.read(&path, MOST_VERSION_BYTES) {
+        match self.store.read(&path, MAX_VERSION_BYTES) {
             Ok(found) if found == self.bytes => {
                 let removed = self.store.remove(&path);
-                removed.map_err(|error| Unpublished::Unknown(self.failed("removing the version", error)))?;
+                removed.map_err(|error| PublishError::Unknown(self.failed("removing the version", error)))?;
                 Err(lost.into())
             }
             // others may have gone on from it, and removed it since
-            _ => Err(Unpublished::Unknown(lost)),
+            _ => Err(PublishError::Unknown(lost)),
         }
     }
 
     /// Finds out what became of a version whose name could not be given (M-8.8).
-    fn after_failure(&self, error: io::Error) -> Result<(), Unpublished> {
+    fn after_failure(&self, error: io::Error) -> Result<(), PublishError> {
         let path = path_of(self.number);
-        let doing = "publishing the version";
-        match self.store.read(&path, MOST_VERSION_BYTES) {
+        let operation = "publishing the version";
+        match self.store.read(&path, MAX_VERSION_BYTES) {
             Ok(found) if found == self.bytes => {
                 let durable = self.store.make_durable(&path);
-                durable.map_err(|error| Unpublished::Unknown(self.failed(doing, error)))?;
+                durable.map_err(|error| PublishError::Unknown(self.failed(operation, error)))?;
                 self.after_success()
             }
             Ok(_) => Err(conflict(self.folder, self.number).into()),
-            Err(found) if found.kind() == io::ErrorKind::NotFound => Err(self.failed(doing, error).into()),
-            Err(_) => Err(Unpublished::Unknown(self.failed(doing, error))),
+            Err(found) if found.kind() == io::ErrorKind::NotFound => Err(self.failed(operation, error).into()),
+            Err(_) => Err(PublishError::Unknown(self.failed(operation, error))),
         }
     }
 
-    fn failed(&self, doing: &'static str, error: io::Error) -> DataError {
-        DataError::Io { path: join(self.folder, &path_of(self.number)), doing, error }
+    fn failed(&self, operation: &'static str, error: io::Error) -> DataError {
+        DataError::Io { path: join(self.folder, &path_of(self.number)), operation, error }
     }
 }
 
@@ -147,7 +147,7 @@ fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
     let mut count = PAGE_GROUPS.min(groups.len());
     loop {
         let (bytes, entry) = page_to_bytes(groups.get(..count).unwrap_or(groups));
-        if entry.bytes <= MOST_PAGE_BYTES || count <= 1 {
+        if entry.bytes <= MAX_PAGE_BYTES || count <= 1 {
             return (count, bytes, entry);
         }
         count /= 2;
@@ -158,15 +158,16 @@ fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
 /// digest.
 fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8]) -> Result<(), DataError> {
     let path = entry.path();
-    let failed = |error| DataError::Io { path: join(folder, &path), doing: "publishing a page of the manifest", error };
+    let failed =
+        |error| DataError::Io { path: join(folder, &path), operation: "publishing a page of the manifest", error };
     match store.publish(&path, bytes) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         published => return published.map_err(failed),
     }
-    let found = store.read(&path, MOST_PAGE_BYTES).map_err(failed)?;
+    let found = store.read(&path, MAX_PAGE_BYTES).map_err(failed)?;
     if found != bytes {
-        let broken = Broken::new("M-6.1", "the page is damaged, and no new version can list it: remove it");
-        return Err(broken.of(&join(folder, &path)));
+        let violation = RuleViolation::new("M-6.1", "the page is damaged, and no new version can list it: remove it");
+        return Err(violation.of(&join(folder, &path)));
     }
     store.make_durable(&path).map_err(failed)
 }
@@ -218,7 +219,7 @@ impl DataFolder {
 fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<(String, bool), DataError> {
     let create = |path: &str| {
         let created = store.create_folder(path);
-        created.map_err(|error| DataError::Io { path: join(folder, path), doing: "making the folder", error })
+        created.map_err(|error| DataError::Io { path: join(folder, path), operation: "making the folder", error })
     };
     let is_data_new = create("data")?;
     let mut attempt = 1_u32;

@@ -1,7 +1,7 @@
 //! Chapter 9: the samples of all groups in new data files.
 //!
-//! The samples of a group are read in batches that stay in the processor's cache ([`GroupSamples`])
-//! and pushed into the file that is open ([`NewFiles`]). A file ends when it is full, or before a
+//! The samples of a group are read in batches that stay in the processor's cache ([`GroupReader`])
+//! and pushed into the file that is open ([`Repacker`]). A file ends when it is full, or before a
 //! group with other columns. Where it ends in the middle of a batch, the batch is read once more,
 //! shorter: files then depend on the samples, and not on how they were in files before.
 
@@ -45,8 +45,8 @@ impl Changes {
         options: &WriterOptions,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<()> {
-        let mut files = NewFiles { changes: self, shard_bytes, options, open: None, done: Vec::new(), copied: 0 };
-        go_on(progress(0))?;
+        let mut files = Repacker { changes: self, shard_bytes, options, open: None, done: Vec::new(), copied: 0 };
+        check_cancelled(progress(0))?;
         for page in 0..files.changes.page_count() {
             for group in files.changes.groups_of_page(page)? {
                 files.copy(&group, progress)?;
@@ -60,7 +60,7 @@ impl Changes {
 
     /// Opens the files of a group, whose first sample is `first` in the dataset. Batches have about
     /// `batch_bytes`, or less.
-    fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupSamples> {
+    fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupReader> {
         let mut found = Vec::new();
         for file in &group.files {
             let Some(layout) = self.version.layouts.get(file.layout) else { continue };
@@ -79,7 +79,7 @@ impl Changes {
             return Err(DataError::BadArgument(message));
         }
         found.sort_unstable_by_key(|(number, ..)| *number);
-        Ok(GroupSamples {
+        Ok(GroupReader {
             samples: group.samples,
             batch_bytes: batch_bytes.min(BATCH_BYTES),
             numbers: found.iter().map(|(number, ..)| *number).collect(),
@@ -92,12 +92,12 @@ impl Changes {
 }
 
 /// The data files that are written, one after the other.
-struct NewFiles<'a> {
+struct Repacker<'a> {
     changes: &'a mut Changes,
     shard_bytes: u64,
     options: &'a WriterOptions,
     /// The file that takes samples. It has at least one, or gets one next.
-    open: Option<BegunFile>,
+    open: Option<ShardWriter>,
     /// The files that are complete.
     done: Vec<(FileFacts, Layout)>,
     /// The number of samples done.
@@ -105,7 +105,7 @@ struct NewFiles<'a> {
 }
 
 /// A data file in the making.
-struct BegunFile {
+struct ShardWriter {
     writer: Writer<DataFile>,
     /// The numbers of its columns in the dataset.
     columns: Vec<usize>,
@@ -115,23 +115,23 @@ struct BegunFile {
     has_facts: bool,
 }
 
-impl NewFiles<'_> {
+impl Repacker<'_> {
     fn copy(&mut self, group: &Group, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
         // a batch is read again where a file ends, so it is not larger than a file
         let mut source = self.changes.samples_of(group, self.copied, self.shard_bytes)?;
         self.begin_group(&source)?;
         while source.read_next()? > 0 {
             let count = self.make_room(&source)?;
-            source.shorten(count)?;
+            source.truncate(count)?;
             self.push(&source)?;
             self.copied = self.copied.saturating_add(source.batch_samples());
-            go_on(progress(self.copied))?;
+            check_cancelled(progress(self.copied))?;
         }
         Ok(())
     }
 
     /// Ends the file if the group has other columns.
-    fn begin_group(&mut self, source: &GroupSamples) -> Result<()> {
+    fn begin_group(&mut self, source: &GroupReader) -> Result<()> {
         match &mut self.open {
             Some(open) if open.columns == source.numbers() => open.has_facts = false,
             _ => self.finish()?,
@@ -141,33 +141,33 @@ impl NewFiles<'_> {
 
     /// Returns how many samples of the batch go into the open file, at least one. Begins a file if
     /// none does.
-    fn make_room(&mut self, source: &GroupSamples) -> Result<usize> {
-        let fitting = self.open.as_ref().map_or(0, |open| source.fitting(open.left));
-        if fitting > 0 {
-            return Ok(fitting);
+    fn make_room(&mut self, source: &GroupReader) -> Result<usize> {
+        let fitting_samples = self.open.as_ref().map_or(0, |open| source.fitting_samples(open.left));
+        if fitting_samples > 0 {
+            return Ok(fitting_samples);
         }
         self.finish()?;
         self.begin(source)?;
-        Ok(source.fitting(self.shard_bytes).max(1))
+        Ok(source.fitting_samples(self.shard_bytes).max(1))
     }
 
-    fn begin(&mut self, source: &GroupSamples) -> Result<()> {
+    fn begin(&mut self, source: &GroupReader) -> Result<()> {
         let all = self.changes.schema();
         let columns = source.numbers().iter().filter_map(|&number| all.columns.get(number).cloned());
         let schema = Schema { columns: columns.collect(), metadata: all.metadata };
         let options = self.options.clone().origin(self.changes.origin(self.done.len()));
         let sink = self.changes.next_file()?;
-        let writer = Writer::of_rounded(sink, schema, &options, source.casts())?;
+        let writer = Writer::from_rounded(sink, schema, &options, source.casts())?;
         let columns = source.numbers().to_vec();
-        self.open = Some(BegunFile { writer, columns, left: self.shard_bytes, has_facts: true });
+        self.open = Some(ShardWriter { writer, columns, left: self.shard_bytes, has_facts: true });
         Ok(())
     }
 
     /// Writes the batch.
-    fn push(&mut self, source: &GroupSamples) -> Result<()> {
+    fn push(&mut self, source: &GroupReader) -> Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) }; // `make_room` has begun one
         if !std::mem::replace(&mut open.has_facts, true) {
-            open.writer.join_cast_facts(source.casts());
+            open.writer.merge_cast_facts(source.casts());
         }
         open.left = open.left.saturating_sub(source.raw_bytes());
         Ok(open.writer.push_batch(&source.batches())?)
@@ -175,7 +175,7 @@ impl NewFiles<'_> {
 
     /// Completes the open file.
     fn finish(&mut self) -> Result<()> {
-        let Some(BegunFile { writer, columns, .. }) = self.open.take() else { return Ok(()) };
+        let Some(ShardWriter { writer, columns, .. }) = self.open.take() else { return Ok(()) };
         let file = writer.finish()?;
         let facts = self.changes.facts(file.sink.path())?;
         self.done.push((facts, self.changes.layout_of(&columns)));
@@ -183,7 +183,7 @@ impl NewFiles<'_> {
     }
 }
 
-fn go_on(flow: ControlFlow<()>) -> Result<()> {
+fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(()) => Err(DataError::File(Error::cancelled())),
@@ -191,7 +191,7 @@ fn go_on(flow: ControlFlow<()>) -> Result<()> {
 }
 
 /// All columns of a group that the dataset has, and the batch that was read last.
-struct GroupSamples {
+struct GroupReader {
     samples: u64,
     /// The bytes of a batch, about.
     batch_bytes: u64,
@@ -211,7 +211,7 @@ struct GroupColumn {
     buffer: ColumnBuffer,
 }
 
-impl GroupSamples {
+impl GroupReader {
     /// Returns the numbers of the columns in the dataset, in ascending order.
     fn numbers(&self) -> &[usize] {
         &self.numbers
@@ -233,7 +233,7 @@ impl GroupSamples {
     }
 
     /// Leaves only the first samples of the batch, which are read once more: a file ends there.
-    fn shorten(&mut self, count: usize) -> Result<()> {
+    fn truncate(&mut self, count: usize) -> Result<()> {
         let end = u64::try_from(count).map_or(self.end, |count| self.start.saturating_add(count).min(self.end));
         if end < self.end {
             self.end = end;
@@ -248,11 +248,11 @@ impl GroupSamples {
     }
 
     /// Returns how many samples of the batch have at most so many raw bytes.
-    fn fitting(&self, most: u64) -> usize {
+    fn fitting_samples(&self, max_bytes: u64) -> usize {
         let (mut fit, mut too_many) = (0, self.count().saturating_add(1));
         while too_many - fit > 1 {
             let middle = fit + (too_many - fit) / 2;
-            *(if self.raw_bytes_of(middle) <= most { &mut fit } else { &mut too_many }) = middle;
+            *(if self.raw_bytes_of(middle) <= max_bytes { &mut fit } else { &mut too_many }) = middle;
         }
         fit
     }

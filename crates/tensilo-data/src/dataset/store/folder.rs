@@ -17,14 +17,14 @@ use tensilo::sink::{AtomicFile, Sink};
 pub(in crate::dataset) struct Folder(pub PathBuf);
 
 impl Store for Folder {
-    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
+    fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let file = File::open(join(&self.0, path))?;
-        file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-        if u64::try_from(bytes.len()).is_ok_and(|length| length <= most) {
+        file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+        if u64::try_from(bytes.len()).is_ok_and(|length| length <= max_bytes) {
             Ok(bytes)
         } else {
-            Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the file has more than {most} bytes")))
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("the file has more than {max_bytes} bytes")))
         }
     }
 
@@ -36,8 +36,8 @@ impl Store for Folder {
         Ok(names)
     }
 
-    fn make(&self) -> io::Result<Vec<PathBuf>> {
-        make(&self.0)
+    fn create_root(&self) -> io::Result<Vec<PathBuf>> {
+        create_root(&self.0)
     }
 
     fn create_folder(&self, path: &str) -> io::Result<bool> {
@@ -154,7 +154,7 @@ fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
 
 /// Makes a folder and those that it is in, as far as they do not exist, durably. Returns those that
 /// were made, innermost first.
-fn make(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn create_root(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();
     fs::create_dir_all(folder)?;

@@ -20,7 +20,7 @@ use tensilo::source::Source;
 
 /// Files of a store that are kept open unless told: they cost memory only, and opening one again
 /// costs a round trip.
-const OPEN_OBJECTS: usize = 4096;
+const DEFAULT_OPEN_OBJECTS: usize = 4096;
 
 /// The options for requests to stores.
 #[cfg(feature = "object")]
@@ -42,9 +42,9 @@ pub(in crate::dataset) struct ReadOptions {
 
 impl ReadOptions {
     /// Returns the options for files in a store.
-    pub(in crate::dataset) fn for_remote(self, path: &Path, of_store: IoChoice) -> Result<Self> {
+    pub(in crate::dataset) fn for_remote(self, path: &Path, store_io: IoChoice) -> Result<Self> {
         let io = match self.io {
-            None => of_store,
+            None => store_io,
             Some(choice) if choice.kind == Io::Custom => choice,
             Some(choice) => {
                 let (path, io) = (tensilo::error::display_path(path), choice.kind.name());
@@ -52,7 +52,7 @@ impl ReadOptions {
                 return Err(DataError::BadArgument(message));
             }
         };
-        let max_open_files = Some(self.max_open_files.unwrap_or(OPEN_OBJECTS));
+        let max_open_files = Some(self.max_open_files.unwrap_or(DEFAULT_OPEN_OBJECTS));
         Ok(Self { io: Some(io), if_cached: None, max_open_files, ..self })
     }
 

@@ -21,15 +21,15 @@ use tensilo::sink::{AtomicFile, Sink};
 
 /// The operations that manifests need. Paths are those of a manifest: relative, with `/`.
 pub(super) trait Store: Debug + Send + Sync {
-    /// Reads a file. Fails with [`io::ErrorKind::FileTooLarge`] if it is longer than `most` bytes.
-    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>>;
+    /// Reads a file. Fails with [`io::ErrorKind::FileTooLarge`] if it is longer than `max_bytes` bytes.
+    fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>>;
 
     /// Returns the names in a folder, in no order.
     fn names(&self, folder: &str) -> io::Result<Vec<String>>;
 
     /// Makes the folder of the dataset, as far as it does not exist. Returns the folders that were
     /// made, innermost first. Default: none, for places that need no making.
-    fn make(&self) -> io::Result<Vec<PathBuf>> {
+    fn create_root(&self) -> io::Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
@@ -92,10 +92,10 @@ impl DataFile {
     #[cfg(feature = "object")]
     pub fn create(path: &Path, replace: bool) -> tensilo::Result<Self> {
         use tensilo_object::{Address, ObjectOptions, ObjectStorage};
-        if !Address::is_path(path) {
+        if !Address::is_url_path(path) {
             return Self::local(path, replace);
         }
-        let upload = Address::of_path(path)
+        let upload = Address::from_path(path)
             .and_then(|address| ObjectStorage::new(&address, ObjectOptions::new()).upload(&address, replace));
         let failed = |error: tensilo_object::ObjectError| tensilo::Error::io("creating the object", error.into_io());
         upload.map(Self::remote).map_err(|error| failed(error).with_path(path))

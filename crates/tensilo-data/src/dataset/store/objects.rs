@@ -6,23 +6,23 @@
 
 use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};
-use crate::io::{Io, IoChoice, Opener, Opening};
+use crate::io::{Io, IoChoice, Opener, PendingReader};
 use crate::manifest::join;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
-use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage, OpeningObject};
+use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage, PendingOpen};
 
 /// The object that a writer makes to have a prefix for itself.
 const TAKEN: &str = ".taken";
 
 /// Returns the store that a path names, if it is the address of an object or a prefix.
 pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remote>> {
-    if !Address::is_path(path) {
+    if !Address::is_url_path(path) {
         return Ok(None);
     }
-    let address = Address::of_path(path).map_err(|error| DataError::BadArgument(error.to_string()))?;
+    let address = Address::from_path(path).map_err(|error| DataError::BadArgument(error.to_string()))?;
     let storage = ObjectStorage::new(&address, options.clone());
     let io = io_of(storage.clone());
     let is_file = address.name().is_some_and(|name| name.ends_with(".tsl"));
@@ -33,20 +33,20 @@ pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result
 /// a path of the file system.
 #[cfg(feature = "arrow")]
 pub(in crate::dataset) fn address_of(path: &Path) -> Option<String> {
-    Address::of_path(path).ok().map(|address| address.to_string())
+    Address::from_path(path).ok().map(|address| address.to_string())
 }
 
 /// Returns how the objects of a store are read.
 fn io_of(storage: ObjectStorage) -> IoChoice {
     let opener = Opener::remote(move |path: &Path, end| begin(&storage, path, end));
-    IoChoice::explicit(Io::Object, opener).chosen_as("they are in an object store")
+    IoChoice::explicit(Io::Object, opener).with_reason("they are in an object store")
 }
 
-fn begin(storage: &ObjectStorage, path: &Path, end: Option<Range<u64>>) -> Opening {
-    let begun = Address::of_path(path).and_then(|address| storage.begin_open(&address, end));
+fn begin(storage: &ObjectStorage, path: &Path, end: Option<Range<u64>>) -> PendingReader {
+    let pending = Address::from_path(path).and_then(|address| storage.begin_open(&address, end));
     let path = path.to_path_buf();
     Box::new(move |options| {
-        let file = begun.and_then(OpeningObject::wait);
+        let file = pending.and_then(PendingOpen::wait);
         let file = file.map_err(|error| tensilo::Error::io("opening the object", error.into_io()).with_path(&path))?;
         options.open(file).map(|reader| reader.with_path(&path))
     })
@@ -67,8 +67,8 @@ impl Prefix {
 }
 
 impl Store for Prefix {
-    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
-        self.at(path, |address| self.storage.read(address, most))
+    fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        self.at(path, |address| self.storage.read(address, max_bytes))
     }
 
     /// Fails if the prefix itself has a tensilo file that cannot be read: without a manifest, it

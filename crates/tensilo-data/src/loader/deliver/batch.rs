@@ -5,7 +5,7 @@
 //! decoded to, memory of the loader or the caller, or a GPU. Consumers see one tensor, or a ragged
 //! or nested buffer.
 
-use super::memory::{BatchMemory, PageAligned, Pool};
+use super::memory::{AlignedBuffer, BatchMemory, Pool};
 use crate::error::{DataError, Result};
 use crate::loader::transform::padding::{PadPlan, Padding};
 use crate::order::Receipt;
@@ -51,8 +51,8 @@ pub(in crate::loader) enum Values {
     /// In the buffer.
     #[default]
     Buffer,
-    Own(PageAligned),
-    Callers(Box<dyn BatchMemory>),
+    Owned(AlignedBuffer),
+    External(Box<dyn BatchMemory>),
     /// On a GPU: in these bytes of the batch's memory.
     #[cfg(feature = "cuda")]
     Device(std::ops::Range<usize>),
@@ -75,7 +75,7 @@ impl Drop for Batch {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
             // memory of the caller goes back to the caller
-            let lent = self.columns.iter_mut().filter(|column| matches!(column.values, Values::Callers(_)));
+            let lent = self.columns.iter_mut().filter(|column| matches!(column.values, Values::External(_)));
             lent.for_each(|column| column.values = Values::Buffer);
             pool.put(std::mem::take(&mut self.columns));
         }
@@ -89,15 +89,17 @@ impl Batch {
     /// Fails if a column does not have as many samples, or if its values do not fit its schema.
     ///
     /// Cost: a copy of the values.
-    pub fn of_columns<'c>(
+    pub fn from_columns<'c>(
         samples: Vec<u64>,
         columns: impl IntoIterator<Item = (Arc<ColumnSchema>, ColumnBatch<'c>)>,
     ) -> Result<Self> {
         let mut found = Vec::new();
         for (schema, batch) in columns {
             if batch.sample_count() != samples.len() {
-                let (name, count, due) = (&schema.name, batch.sample_count(), samples.len());
-                return Err(DataError::BadArgument(format!("column {name:?}: {count} samples in a batch of {due}")));
+                let (name, count, expected) = (&schema.name, batch.sample_count(), samples.len());
+                return Err(DataError::BadArgument(format!(
+                    "column {name:?}: {count} samples in a batch of {expected}"
+                )));
             }
             found.push(BatchColumn::of_samples(schema, &batch)?);
         }
@@ -239,8 +241,8 @@ impl BatchColumn {
     pub fn bytes(&self) -> &[u8] {
         match &self.values {
             Values::Buffer => self.buffer.bytes(),
-            Values::Own(memory) => memory.bytes(),
-            Values::Callers(memory) => memory.bytes(),
+            Values::Owned(memory) => memory.bytes(),
+            Values::External(memory) => memory.bytes(),
             #[cfg(feature = "cuda")]
             Values::Device(_) => &[],
         }
@@ -276,8 +278,8 @@ impl BatchColumn {
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.values {
             Values::Buffer => self.buffer.bytes_mut(),
-            Values::Own(memory) => memory.bytes_mut(),
-            Values::Callers(memory) => memory.bytes_mut(),
+            Values::Owned(memory) => memory.bytes_mut(),
+            Values::External(memory) => memory.bytes_mut(),
             #[cfg(feature = "cuda")]
             Values::Device(_) => &mut [],
         }
@@ -314,7 +316,7 @@ impl BatchColumn {
     pub fn padded(&self, padding: Padding, values: &[u8]) -> Result<(Vec<u64>, Box<dyn BatchMemory>)> {
         let plan = self.pad_plan(padding)?;
         let extents = plan.extents(&self.buffer);
-        let mut tensor = PageAligned::default();
+        let mut tensor = AlignedBuffer::default();
         tensor.resize(plan.byte_count(&extents)?)?;
         plan.run(&self.buffer, values, &extents, tensor.bytes_mut())?;
         Ok((extents, Box::new(tensor)))
@@ -351,9 +353,9 @@ impl BatchColumn {
     #[cold]
     fn other_type<T: Element>(&self) -> DataError {
         let found = self.schema.as_ref().map_or("of no batch", |schema| schema.dtype.name());
-        let asked = T::DTYPE.name();
+        let requested = T::DTYPE.name();
         let message = format!(
-            "column {:?} is {found}, and was asked for as {asked}; LoaderOptions::cast delivers another type",
+            "column {:?} is {found}, and was asked for as {requested}; LoaderOptions::cast delivers another type",
             self.name()
         );
         tensilo::Error::wrong_type(message).into()
@@ -402,7 +404,7 @@ impl BatchColumn {
     /// memory of the loader.
     pub fn take_memory(&mut self) -> Option<Box<dyn BatchMemory>> {
         match std::mem::take(&mut self.values) {
-            Values::Callers(memory) => Some(memory),
+            Values::External(memory) => Some(memory),
             other => {
                 self.values = other;
                 None
@@ -434,16 +436,16 @@ impl BatchColumn {
     ) -> Result<&mut [u8]> {
         if let Some(allocator) = allocator {
             self.values = Values::Buffer; // what is left of a batch that failed goes back first
-            self.values = Values::Callers(allocator.allocate(byte_count)?);
-        } else if !matches!(self.values, Values::Own(_)) {
-            self.values = Values::Own(PageAligned::default());
+            self.values = Values::External(allocator.allocate(byte_count)?);
+        } else if !matches!(self.values, Values::Owned(_)) {
+            self.values = Values::Owned(AlignedBuffer::default());
         }
         let room = match &mut self.values {
-            Values::Own(memory) => {
+            Values::Owned(memory) => {
                 memory.resize(byte_count)?;
                 memory.bytes_mut()
             }
-            Values::Callers(memory) => memory.bytes_mut(),
+            Values::External(memory) => memory.bytes_mut(),
             _ => &mut [],
         };
         match room.len() == byte_count {
@@ -456,10 +458,10 @@ impl BatchColumn {
     }
 
     /// Returns the room that [`BatchColumn::room`] has made.
-    pub(in crate::loader) fn room_made(&mut self) -> &mut [u8] {
+    pub(in crate::loader) fn current_room(&mut self) -> &mut [u8] {
         match &mut self.values {
-            Values::Own(memory) => memory.bytes_mut(),
-            Values::Callers(memory) => memory.bytes_mut(),
+            Values::Owned(memory) => memory.bytes_mut(),
+            Values::External(memory) => memory.bytes_mut(),
             _ => &mut [],
         }
     }

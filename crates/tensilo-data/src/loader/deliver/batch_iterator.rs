@@ -27,7 +27,7 @@ use std::{io, process};
 pub struct BatchIterator {
     setup: Arc<Setup>,
     schedule: Schedule,
-    running: Running,
+    read_threads: ReadThreads,
     /// The steps that the consumer has taken.
     taken: u64,
     receipt: Receipt,
@@ -35,14 +35,14 @@ pub struct BatchIterator {
 }
 
 /// Threads at work.
-struct Running {
+struct ReadThreads {
     process: u32,
     /// The step that is job 0 of the queue.
     first: u64,
     queue: Arc<Queue<Result<Batch>>>,
     threads: Vec<JoinHandle<()>>,
     /// The error of starting them.
-    refused: Option<io::Error>,
+    spawn_error: Option<io::Error>,
 }
 
 impl fmt::Debug for BatchIterator {
@@ -54,8 +54,8 @@ impl fmt::Debug for BatchIterator {
 impl BatchIterator {
     pub(in crate::loader) fn new(setup: Arc<Setup>, schedule: Schedule) -> Self {
         let counters = Arc::new(Counters::new());
-        let running = Running::begin(&setup, schedule, 0, &counters);
-        Self { setup, schedule, running, taken: 0, receipt: Receipt::default(), counters }
+        let read_threads = ReadThreads::begin(&setup, schedule, 0, &counters);
+        Self { setup, schedule, read_threads, taken: 0, receipt: Receipt::default(), counters }
     }
 
     /// Returns the number of batches that are left.
@@ -82,9 +82,9 @@ impl BatchIterator {
     /// taking it does not wait; at the end, too.
     pub fn wait(&self, timeout: Duration) -> bool {
         // in a process that was forked, there is nothing to wait for
-        self.running.process != process::id()
-            || self.running.refused.is_some()
-            || self.waiting(|| self.running.queue.wait(timeout))
+        self.read_threads.process != process::id()
+            || self.read_threads.spawn_error.is_some()
+            || self.waiting(|| self.read_threads.queue.wait(timeout))
     }
 
     /// Returns what the loader did until now.
@@ -111,21 +111,21 @@ impl BatchIterator {
 
     /// Waits for the next batch, and counts the time.
     fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
-        let is_first = self.taken == self.running.first;
+        let is_first = self.taken == self.read_threads.first;
         self.counters.time(if is_first { Count::FirstBatch } else { Count::Waited }, wait)
     }
 
     /// Begins again after the batch that was taken last, in a process that was forked.
-    fn begin_again(&mut self) {
-        self.setup = self.setup.of_this_process();
+    fn restart(&mut self) {
+        self.setup = self.setup.for_this_process();
         self.counters = Arc::new(Counters::new());
-        self.abandon(Running::begin(&self.setup, self.schedule, self.taken, &self.counters));
+        self.abandon(ReadThreads::begin(&self.setup, self.schedule, self.taken, &self.counters));
     }
 
     /// Replaces threads that are in another process. What they had in hand when that was forked is
     /// in any state, so it is not touched again, not even to free its memory.
-    fn abandon(&mut self, running: Running) {
-        std::mem::forget(std::mem::replace(&mut self.running, running));
+    fn abandon(&mut self, read_threads: ReadThreads) {
+        std::mem::forget(std::mem::replace(&mut self.read_threads, read_threads));
     }
 }
 
@@ -133,13 +133,13 @@ impl Iterator for BatchIterator {
     type Item = Result<Batch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.running.process != process::id() {
-            self.begin_again();
+        if self.read_threads.process != process::id() {
+            self.restart();
         }
-        if let Some(error) = self.running.refused.take() {
-            return Some(Err(refused(&error)));
+        if let Some(error) = self.read_threads.spawn_error.take() {
+            return Some(Err(spawn_error(&error)));
         }
-        let (result, ready) = self.waiting(|| self.running.queue.take())?;
+        let (result, ready) = self.waiting(|| self.read_threads.queue.take())?;
         self.counters.add(Count::Ready, ready as u64); // exact
         self.taken = self.taken.saturating_add(1);
         if let Ok(batch) = &result {
@@ -158,11 +158,11 @@ impl Iterator for BatchIterator {
     }
 }
 
-impl Running {
+impl ReadThreads {
     /// Returns no threads, and no work.
     fn idle() -> Self {
         let queue = Arc::new(Queue::new(0, 0));
-        Self { process: process::id(), first: 0, queue, threads: Vec::new(), refused: None }
+        Self { process: process::id(), first: 0, queue, threads: Vec::new(), spawn_error: None }
     }
 
     /// Starts threads for the steps from `first` on.
@@ -170,12 +170,12 @@ impl Running {
         let threads = setup.threads;
         let steps = schedule.steps.saturating_sub(first);
         let shared = Shared::new(setup, schedule, first, counters);
-        let queue = Arc::new(Queue::new(steps, threads.prefetch).first_alone(setup.reads_objects));
+        let queue = Arc::new(Queue::new(steps, threads.prefetch).first_exclusive(setup.reads_objects));
         let process = process::id();
-        let mut running = Self { process, first, queue, threads: Vec::new(), refused: None };
-        let most = usize::try_from(steps).unwrap_or(usize::MAX);
-        for number in 0..threads.io_depth.min(most) {
-            let (mut reader, queue) = (BatchReader::new(&shared), running.queue.clone());
+        let mut read_threads = Self { process, first, queue, threads: Vec::new(), spawn_error: None };
+        let max_threads = usize::try_from(steps).unwrap_or(usize::MAX);
+        for number in 0..threads.io_depth.min(max_threads) {
+            let (mut reader, queue) = (BatchReader::new(&shared), read_threads.queue.clone());
             let work = move || {
                 while let Some(job) = queue.claim() {
                     let read = || reader.read(first.saturating_add(job));
@@ -184,16 +184,16 @@ impl Running {
                 }
             };
             match thread::Builder::new().name(format!("tensilo-{number}")).spawn(work) {
-                Ok(thread) => running.threads.push(thread),
+                Ok(thread) => read_threads.threads.push(thread),
                 Err(error) => {
-                    running.end();
+                    read_threads.end();
                     // nobody works on the queue: the error is all that there is to take
-                    running = Self { first, refused: Some(error), ..Self::idle() };
+                    read_threads = Self { first, spawn_error: Some(error), ..Self::idle() };
                     break;
                 }
             }
         }
-        running
+        read_threads
     }
 
     /// Ends the threads. They complete the batches that they have begun.
@@ -208,15 +208,15 @@ impl Running {
 
 impl Drop for BatchIterator {
     fn drop(&mut self) {
-        if self.running.process != process::id() {
-            self.abandon(Running::idle());
+        if self.read_threads.process != process::id() {
+            self.abandon(ReadThreads::idle());
         }
-        self.running.end();
+        self.read_threads.end();
     }
 }
 
 #[cold]
-fn refused(error: &io::Error) -> DataError {
+fn spawn_error(error: &io::Error) -> DataError {
     DataError::BadArgument(format!("a thread of the loader could not be started: {error}; use a lower I/O depth"))
 }
 

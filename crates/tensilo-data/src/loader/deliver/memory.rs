@@ -24,14 +24,14 @@ const ALIGNMENT: usize = 4096;
 
 /// The loader's own memory.
 #[derive(Debug, Default)]
-pub(in crate::loader) struct PageAligned {
+pub(in crate::loader) struct AlignedBuffer {
     /// Longer than the memory, which begins at the first multiple of [`ALIGNMENT`].
     storage: Vec<u8>,
     start: usize,
     byte_count: usize,
 }
 
-impl PageAligned {
+impl AlignedBuffer {
     /// Changes the length. The content is any.
     pub(in crate::loader) fn resize(&mut self, byte_count: usize) -> Result<()> {
         let needed = byte_count.saturating_add(ALIGNMENT);
@@ -47,7 +47,7 @@ impl PageAligned {
     }
 }
 
-impl BatchMemory for PageAligned {
+impl BatchMemory for AlignedBuffer {
     fn bytes(&self) -> &[u8] {
         self.storage.get(self.start..).and_then(|rest| rest.get(..self.byte_count)).unwrap_or(&[])
     }
@@ -68,14 +68,14 @@ pub(in crate::loader) fn too_large(byte_count: usize) -> DataError {
 #[derive(Debug)]
 pub(in crate::loader) struct Pool<T> {
     process: u32,
-    most: usize,
+    max_items: usize,
     free: Mutex<Vec<T>>,
 }
 
 impl<T> Pool<T> {
     /// Returns a pool that keeps at most so many.
-    pub(in crate::loader) fn new(most: usize) -> Arc<Self> {
-        Arc::new(Self { process: process::id(), most, free: Mutex::default() })
+    pub(in crate::loader) fn new(max_items: usize) -> Arc<Self> {
+        Arc::new(Self { process: process::id(), max_items, free: Mutex::default() })
     }
 
     /// Takes one that was put back.
@@ -85,12 +85,12 @@ impl<T> Pool<T> {
     }
 
     /// Puts one back.
-    pub(in crate::loader) fn put(&self, thing: T) {
+    pub(in crate::loader) fn put(&self, item: T) {
         if self.process == process::id()
             && let Ok(mut free) = self.free.lock()
-            && free.len() < self.most
+            && free.len() < self.max_items
         {
-            free.push(thing);
+            free.push(item);
         }
     }
 }

@@ -10,7 +10,7 @@ pub(in crate::loader) struct Queue<T> {
     jobs: u64,
     prefetch: usize,
     /// Whether no other job is claimed before the first is done.
-    first_alone: bool,
+    first_exclusive: bool,
     state: Mutex<Results<T>>,
     /// Signals room for another job, or the end of the queue.
     room: Condvar,
@@ -33,13 +33,13 @@ impl<T> Queue<T> {
     pub(in crate::loader) fn new(jobs: u64, prefetch: usize) -> Self {
         let results = VecDeque::new();
         let state = Mutex::new(Results { next: 0, taken: 0, results, is_closed: false });
-        Self { jobs, prefetch, first_alone: false, state, room: Condvar::new(), ready: Condvar::new() }
+        Self { jobs, prefetch, first_exclusive: false, state, room: Condvar::new(), ready: Condvar::new() }
     }
 
     /// Sets whether the first job is done before any other is claimed: what jobs share, such as a
     /// link, is then its own.
-    pub(in crate::loader) fn first_alone(mut self, first_alone: bool) -> Self {
-        self.first_alone = first_alone;
+    pub(in crate::loader) fn first_exclusive(mut self, first_exclusive: bool) -> Self {
+        self.first_exclusive = first_exclusive;
         self
     }
 
@@ -55,7 +55,8 @@ impl<T> Queue<T> {
             if state.is_closed || state.next >= self.jobs {
                 return None;
             }
-            let waits_for_first = self.first_alone && state.next == 1 && matches!(state.results.front(), Some(None));
+            let waits_for_first =
+                self.first_exclusive && state.next == 1 && matches!(state.results.front(), Some(None));
             if state.results.len() < self.prefetch && !waits_for_first {
                 let job = state.next;
                 state.next = job.saturating_add(1);
@@ -78,7 +79,7 @@ impl<T> Queue<T> {
         if is_next {
             self.ready.notify_all();
         }
-        if self.first_alone && job == 0 {
+        if self.first_exclusive && job == 0 {
             self.room.notify_all();
         }
     }
@@ -129,12 +130,12 @@ impl<T> Results<T> {
 }
 
 /// A number of permits, for each of which one thread does something at a time.
-pub(in crate::loader) struct Permits {
+pub(in crate::loader) struct Semaphore {
     free: Mutex<usize>,
     returned: Condvar,
 }
 
-impl Permits {
+impl Semaphore {
     pub(in crate::loader) fn new(count: usize) -> Self {
         Self { free: Mutex::new(count), returned: Condvar::new() }
     }
@@ -153,7 +154,7 @@ impl Permits {
 }
 
 /// A permit that is returned in the end, also by a thread that panics.
-struct Permit<'p>(&'p Permits);
+struct Permit<'p>(&'p Semaphore);
 
 impl Drop for Permit<'_> {
     fn drop(&mut self) {
@@ -172,15 +173,15 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn a_first_job_is_done_alone() {
-        for first_alone in [false, true] {
-            let queue = Queue::new(3, 2).first_alone(first_alone);
+    fn a_first_job_is_done_before_any_other_is_claimed() {
+        for first_exclusive in [false, true] {
+            let queue = Queue::new(3, 2).first_exclusive(first_exclusive);
             assert_eq!(queue.claim(), Some(0));
             let (sender, claimed) = channel();
             thread::scope(|scope| {
                 scope.spawn(|| sender.send(queue.claim()));
                 let second = claimed.recv_timeout(Duration::from_millis(50)).ok();
-                assert_eq!(second, (!first_alone).then_some(Some(1)));
+                assert_eq!(second, (!first_exclusive).then_some(Some(1)));
                 queue.put(0, "a");
                 assert_eq!(second.or_else(|| claimed.recv().ok()), Some(Some(1)));
             });

@@ -5,7 +5,7 @@ use crate::error::{DataError, Result};
 use crate::loader::deliver::batch::Batch;
 use crate::loader::metrics::{Count, Counters};
 use std::fmt;
-use tensilo_cuda::{BlockList, Gpu, LaunchReport, Launched};
+use tensilo_cuda::{BlockList, Gpu, LaunchReport, PendingLaunch};
 
 /// A batch that a GPU decodes.
 ///
@@ -15,7 +15,7 @@ use tensilo_cuda::{BlockList, Gpu, LaunchReport, Launched};
 /// it waits for the GPU.
 pub struct DeviceBatch {
     batch: Batch,
-    launched: Launched,
+    launched: PendingLaunch,
     device: Device,
 }
 
@@ -27,9 +27,9 @@ impl fmt::Debug for DeviceBatch {
 
 impl DeviceBatch {
     /// Launches the blocks of a batch by a function.
-    pub(crate) fn launch_by(
+    pub(crate) fn launch_with(
         mut batch: Batch,
-        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<Launched>,
+        launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<PendingLaunch>,
     ) -> Result<Self> {
         let missing = || DataError::BadArgument("the batch has no blocks: set LoaderOptions::decode_on".to_owned());
         let BatchBlocks { list, device, .. } = batch.blocks.take().ok_or_else(missing)?;

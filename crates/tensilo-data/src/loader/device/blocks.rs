@@ -55,11 +55,11 @@ impl Device {
     /// Provides memory that the GPU copies from for the bytes of a plan. Few bytes are copied to
     /// the list instead, since a transfer of its own costs more.
     pub(in crate::loader) fn give_memory(&self, plan: &ReadPlan, bytes: &mut FetchedBytes) {
-        let given_back = match plan.fetched_bytes() >= self.min_bytes as u64 / 4 {
+        let returned = match plan.fetched_bytes() >= self.min_bytes as u64 / 4 {
             true => bytes.set_memory(Some(self.memory.take().unwrap_or_else(|| self.gpu.new_memory()))),
             false => bytes.set_memory(None),
         };
-        given_back.into_iter().for_each(|memory| self.memory.put(memory));
+        returned.into_iter().for_each(|memory| self.memory.put(memory));
     }
 
     pub(in crate::loader) fn take_list(&self) -> BlockList {

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// The batches that are launched when one is delivered: this one, one that the GPU decodes, and one
 /// that is copied meanwhile.
-const IN_FLIGHT: usize = 3;
+const MAX_IN_FLIGHT: usize = 3;
 
 /// The batches of a rank in the memory of a GPU, in order, each with its memory: an iterator that
 /// decodes ahead. [`BatchIterator::on_device`] makes one.
@@ -88,8 +88,8 @@ impl<A: DeviceAllocator> DeviceIterator<A> {
 
     /// Launches batches that are ready, and waits for one if none is in flight. Fails if the
     /// allocator does.
-    fn launch_ahead(&mut self) -> Result<()> {
-        while self.in_flight.len() < IN_FLIGHT {
+    fn launch_ready(&mut self) -> Result<()> {
+        while self.in_flight.len() < MAX_IN_FLIGHT {
             let is_ready = self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(Duration::ZERO);
             if !is_ready || (self.is_over && self.waiting.is_none()) {
                 break;
@@ -124,7 +124,7 @@ impl<A: DeviceAllocator> Iterator for DeviceIterator<A> {
     type Item = Result<(Batch, A::Memory)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Err(error) = self.launch_ahead() {
+        if let Err(error) = self.launch_ready() {
             return Some(Err(error));
         }
         let InFlight { launched, taken } = self.in_flight.pop_front()?;

@@ -8,8 +8,8 @@ use super::collect::{Route, extents_of, with_column};
 use crate::error::{DataError, Result};
 use crate::loader::decode::BatchDecoder;
 use crate::loader::fetch::fetch;
-use crate::loader::plan::columns::ChosenColumn;
-use crate::loader::plan::parts::Parts;
+use crate::loader::plan::columns::ColumnSpec;
+use crate::loader::plan::segments::Segments;
 use crate::loader::setup::Setup;
 use std::fmt;
 use std::ops::{ControlFlow, Range};
@@ -98,7 +98,7 @@ struct ColumnBuilder {
     extents: Vec<u64>,
     nulls: Vec<u64>,
     /// Null samples of the current piece.
-    piece_nulls: Vec<u64>,
+    upload_nulls: Vec<u64>,
 }
 
 /// Reads samples and sends them to the GPU.
@@ -109,11 +109,11 @@ pub(in crate::loader) fn build(
     max_bytes: usize,
     progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<ResidentSamples> {
-    let mut parts = Parts::default();
-    let new = |(place, chosen): (usize, &ChosenColumn)| {
-        let builder = ResidentBuilder::new(gpu, chosen.stored.dtype, route(chosen)?)?;
-        let extents = extents_of(chosen, &parts, place, 0);
-        Ok(ColumnBuilder { builder, extents, nulls: Vec::new(), piece_nulls: Vec::new() })
+    let mut segments = Segments::default();
+    let new = |(slot, spec): (usize, &ColumnSpec)| {
+        let builder = ResidentBuilder::new(gpu, spec.stored.dtype, route(spec)?)?;
+        let extents = extents_of(spec, &segments, slot, 0);
+        Ok(ColumnBuilder { builder, extents, nulls: Vec::new(), upload_nulls: Vec::new() })
     };
     let mut columns = setup.columns.columns.iter().enumerate().map(new).collect::<Result<Vec<_>>>()?;
     let mut decoder = BatchDecoder::new(columns.len());
@@ -129,31 +129,33 @@ pub(in crate::loader) fn build(
             return Err(tensilo::Error::cancelled().into());
         }
         let start = samples.start.saturating_add(count);
-        let piece = columns.iter().map(|column| column.builder.next_piece()).min().unwrap_or(1) as u64; // exact
-        let samples: Vec<u64> = (start..samples.end.min(start.saturating_add(piece))).collect();
-        parts.find(setup, &samples, 0)?;
-        let read = parts.plan(setup).and_then(|()| fetch(&mut parts, setup));
-        let added = read.and_then(|()| add_piece(setup, &mut parts, &mut decoder, &mut columns, count, samples.len()));
-        parts.release();
+        let upload_samples =
+            columns.iter().map(|column| column.builder.next_upload_samples()).min().unwrap_or(1) as u64; // exact
+        let samples: Vec<u64> = (start..samples.end.min(start.saturating_add(upload_samples))).collect();
+        segments.find(setup, &samples, 0)?;
+        let read = segments.plan(setup).and_then(|()| fetch(&mut segments, setup));
+        let added =
+            read.and_then(|()| add_upload(setup, &mut segments, &mut decoder, &mut columns, count, samples.len()));
+        segments.release();
         added?;
         let bytes = columns.iter().map(|column| column.builder.byte_count());
         if bytes.fold(0, usize::saturating_add) > max_bytes {
             break;
         }
         for column in &mut columns {
-            column.builder.end_piece()?;
-            column.nulls.append(&mut column.piece_nulls);
+            column.builder.end_upload()?;
+            column.nulls.append(&mut column.upload_nulls);
         }
         count = count.saturating_add(samples.len() as u64); // exact
     }
-    let columns = columns.into_iter().zip(&setup.columns.columns).map(|(column, chosen)| {
+    let columns = columns.into_iter().zip(&setup.columns.columns).map(|(column, spec)| {
         let extents = column.extents.get(1..).unwrap_or(&[]).to_vec();
         Ok(ResidentColumn {
-            schema: chosen.delivered.clone(),
+            schema: spec.delivered.clone(),
             samples: column.builder.finish()?,
             extents,
             nulls: column.nulls,
-            filler: chosen.filler().0,
+            filler: spec.filler().0,
         })
     });
     let columns = columns.collect::<Result<_>>()?;
@@ -161,12 +163,12 @@ pub(in crate::loader) fn build(
 }
 
 /// Returns how elements are converted. Fails if the samples are not rows.
-fn route(chosen: &ChosenColumn) -> Result<tensilo_cuda::Conversion> {
-    let name = &chosen.stored.name;
-    let why = match Route::of(chosen) {
+fn route(spec: &ColumnSpec) -> Result<tensilo_cuda::Conversion> {
+    let name = &spec.stored.name;
+    let why = match Route::of(spec) {
         Route::Rows(conversion) => return Ok(conversion),
         Route::Host => "texts, bytes and lists do not stay on a GPU: choose other columns",
-        Route::Decoded if chosen.fixed_bytes.is_none() && chosen.padding.is_none() => {
+        Route::Decoded if spec.fixed_bytes.is_none() && spec.padding.is_none() => {
             "samples of different lengths stay on a GPU only if the column is padded"
         }
         Route::Decoded => "on a GPU, only bf16 and f16 are cast, to f32, and only the first extent is padded",
@@ -175,36 +177,36 @@ fn route(chosen: &ChosenColumn) -> Result<tensilo_cuda::Conversion> {
 }
 
 /// Adds the samples of a piece, which begins at resident sample `first`.
-fn add_piece(
+fn add_upload(
     setup: &Setup,
-    parts: &mut Parts,
+    segments: &mut Segments,
     decoder: &mut BatchDecoder,
     columns: &mut [ColumnBuilder],
     first: u64,
     count: usize,
 ) -> Result<()> {
-    for (place, (column, chosen)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
-        if parts.absent.iter().any(|(absent, _)| *absent == place) {
+    for (slot, (column, spec)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
+        if segments.absent.iter().any(|(absent, _)| *absent == slot) {
             let message =
-                format!("column {:?}: some files do not have it, so that it cannot stay on a GPU", chosen.stored.name);
+                format!("column {:?}: some files do not have it, so that it cannot stay on a GPU", spec.stored.name);
             return Err(DataError::BadArgument(message));
         }
-        let Some(decoder) = decoder.decoders.get_mut(place) else { continue };
-        column.builder.begin_piece(count);
-        column.piece_nulls.clear();
-        for (part, in_part) in with_column(parts.all_mut(), place) {
+        let Some(decoder) = decoder.decoders.get_mut(slot) else { continue };
+        column.builder.begin_upload(count);
+        column.upload_nulls.clear();
+        for (segment, in_segment) in with_column(segments.all_mut(), slot) {
             setup.check_interrupt()?;
-            let mut shapes = part.take_buffer(in_part);
-            let rows = Some(part.positions.as_slice());
-            let added = column.builder.add(decoder, &part.plan, &part.bytes, in_part, rows, &mut shapes);
-            let nulls = part.positions.iter().enumerate().filter(|(position, _)| shapes.is_null(*position));
-            column.piece_nulls.extend(nulls.map(|(_, &row)| first.saturating_add(row as u64))); // exact
-            part.put_buffer(in_part, shapes);
+            let mut shapes = segment.take_buffer(in_segment);
+            let rows = Some(segment.positions.as_slice());
+            let added = column.builder.add(decoder, &segment.plan, &segment.bytes, in_segment, rows, &mut shapes);
+            let nulls = segment.positions.iter().enumerate().filter(|(position, _)| shapes.is_null(*position));
+            column.upload_nulls.extend(nulls.map(|(_, &row)| first.saturating_add(row as u64))); // exact
+            segment.put_buffer(in_segment, shapes);
             added?;
         }
-        column.piece_nulls.sort_unstable();
-        let extents = extents_of(chosen, parts, place, count);
-        column.extents.iter_mut().zip(extents).for_each(|(extent, of_piece)| *extent = (*extent).max(of_piece));
+        column.upload_nulls.sort_unstable();
+        let extents = extents_of(spec, segments, slot, count);
+        column.extents.iter_mut().zip(extents).for_each(|(extent, of_upload)| *extent = (*extent).max(of_upload));
     }
     Ok(())
 }

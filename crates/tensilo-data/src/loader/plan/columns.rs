@@ -9,15 +9,15 @@ use tensilo::{ColumnSchema, DType, LogicalType};
 
 /// The columns that a loader delivers.
 #[derive(Clone, Debug)]
-pub(in crate::loader) struct ChosenColumns {
-    pub columns: Vec<ChosenColumn>,
+pub(in crate::loader) struct ColumnSpecs {
+    pub columns: Vec<ColumnSpec>,
     /// For each dataset of the view, the numbers of the columns in its schema.
     pub in_datasets: Vec<Vec<usize>>,
 }
 
 /// A column that a loader delivers.
 #[derive(Clone, Debug)]
-pub(in crate::loader) struct ChosenColumn {
+pub(in crate::loader) struct ColumnSpec {
     /// The column as it is stored.
     pub stored: Arc<ColumnSchema>,
     /// The column as it is delivered: of another type if it is cast.
@@ -28,7 +28,7 @@ pub(in crate::loader) struct ChosenColumn {
     pub padding: Option<PadPlan>,
 }
 
-impl ChosenColumns {
+impl ColumnSpecs {
     pub(in crate::loader) fn new(
         view: &View,
         names: Option<&[String]>,
@@ -63,19 +63,19 @@ impl ChosenColumns {
         }
         check_names("cast", &names, casts)?;
         check_names("padding", &names, paddings)?;
-        let chosen = |name: &String| {
+        let spec = |name: &String| {
             let stored = find(first.schema(), name).ok_or_else(|| bad(format!("there is no column {name:?}")))?;
             let of = |(column, _): &&(String, DType)| column == name;
             let cast = casts.iter().rfind(of).map(|(_, to)| *to);
             let padding = paddings.iter().rfind(|(column, _)| column == name).map(|(_, padding)| *padding);
-            ChosenColumn::new(stored, cast, padding)
+            ColumnSpec::new(stored, cast, padding)
         };
-        let columns = names.iter().map(chosen).collect::<Result<_>>()?;
+        let columns = names.iter().map(spec).collect::<Result<_>>()?;
         Ok(Self { columns, in_datasets })
     }
 }
 
-impl ChosenColumns {
+impl ColumnSpecs {
     /// Returns whether a column is ragged or nested.
     pub(in crate::loader) fn has_ragged(&self) -> bool {
         self.columns.iter().any(|column| column.fixed_bytes.is_none())
@@ -83,7 +83,7 @@ impl ChosenColumns {
 }
 
 #[cfg(feature = "cuda")]
-impl ChosenColumn {
+impl ColumnSpec {
     /// Returns the bytes of a sample as it is delivered, in a tensor of these extents, samples
     /// first.
     pub(in crate::loader) fn row_bytes(&self, extents: &[u64]) -> Option<usize> {
@@ -99,7 +99,7 @@ impl ChosenColumn {
     }
 }
 
-impl ChosenColumn {
+impl ColumnSpec {
     fn new(stored: &ColumnSchema, cast: Option<DType>, padding: Option<Padding>) -> Result<Self> {
         let conversion = cast.filter(|to| *to != stored.dtype).map(|to| Conversion::new(stored, to)).transpose()?;
         let dtype = conversion.map_or(stored.dtype, |conversion| conversion.to);

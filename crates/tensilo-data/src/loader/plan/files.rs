@@ -1,26 +1,26 @@
 //! Many files at the same time: opened, planned and read in as many round trips as one.
 
-use crate::dataset::{Dataset, FoundColumns, FoundGroup};
+use crate::dataset::{Dataset, GroupColumns, GroupHandle};
 use crate::error::{DataError, Result};
 use crate::io::IoPool;
 use crate::loader::setup::Setup;
 use tensilo::stages::ReadPlan;
 
 /// Files that are opened one after the other: more take longer than waking other threads.
-const FILES_ALONE: usize = 4;
+const MAX_SERIAL_FILES: usize = 4;
 /// The same of objects: each takes a round trip.
-const OBJECTS_ALONE: usize = 1;
+const MAX_SERIAL_OBJECTS: usize = 1;
 /// The maximum number of groups of files whose opening is begun at the same time. Small objects are
 /// read whole when they are opened, so this bounds memory.
-const OPENED_TOGETHER: usize = 256;
+const MAX_PENDING_GROUPS: usize = 256;
 
 /// A group of files of a dataset of the view.
-pub(in crate::loader) struct WantedGroup {
+pub(in crate::loader) struct ViewGroup {
     pub dataset: usize,
-    pub group: FoundGroup,
+    pub group: GroupHandle,
 }
 
-impl WantedGroup {
+impl ViewGroup {
     /// Returns the dataset, and the numbers of the loader's columns in its schema.
     fn dataset<'s>(&self, setup: &'s Setup) -> Result<(&'s Dataset, &'s [usize])> {
         let found = setup.view.datasets().get(self.dataset).zip(setup.columns.in_datasets.get(self.dataset));
@@ -29,59 +29,59 @@ impl WantedGroup {
 }
 
 /// Finds the group of a sample of a dataset of the view.
-pub(in crate::loader) fn find_group(setup: &Setup, dataset: usize, sample: u64) -> Result<WantedGroup> {
+pub(in crate::loader) fn find_group(setup: &Setup, dataset: usize, sample: u64) -> Result<ViewGroup> {
     let found = setup.view.datasets().get(dataset).ok_or_else(not_of_view)?;
-    Ok(WantedGroup { dataset, group: found.find_group(sample)? })
+    Ok(ViewGroup { dataset, group: found.find_group(sample)? })
 }
 
 /// Opens the files of groups that have columns of the loader. Returns the columns of each group,
 /// and whether many files were not open before.
 pub(in crate::loader) fn open<'g>(
     setup: &Setup,
-    groups: impl ExactSizeIterator<Item = &'g WantedGroup>,
-) -> (Vec<Result<FoundColumns>>, bool) {
-    let (mut opened, mut are_new) = (Vec::with_capacity(groups.len()), false);
-    let open = |group: &&WantedGroup| {
+    groups: impl ExactSizeIterator<Item = &'g ViewGroup>,
+) -> (Vec<Result<GroupColumns>>, bool) {
+    let (mut opened, mut opened_many) = (Vec::with_capacity(groups.len()), false);
+    let open = |group: &&ViewGroup| {
         let (dataset, columns) = group.dataset(setup)?;
         dataset.open_group(columns, &group.group)
     };
-    let groups: Vec<&WantedGroup> = groups.collect();
-    for groups in groups.chunks(OPENED_TOGETHER) {
-        let alone = if setup.reads_objects { OBJECTS_ALONE } else { FILES_ALONE };
+    let groups: Vec<&ViewGroup> = groups.collect();
+    for groups in groups.chunks(MAX_PENDING_GROUPS) {
+        let max_serial = if setup.reads_objects { MAX_SERIAL_OBJECTS } else { MAX_SERIAL_FILES };
         let found = || groups.iter().filter_map(|group| Some((group, group.dataset(setup).ok()?)));
         let closed: usize =
             found().map(|(group, (dataset, columns))| dataset.closed_files(columns, &group.group)).sum();
-        if closed <= alone {
+        if closed <= max_serial {
             opened.extend(groups.iter().map(open));
             continue;
         }
-        are_new = true;
+        opened_many = true;
         found().for_each(|(group, (dataset, columns))| dataset.begin_group(columns, &group.group));
         opened.extend(setup.io.map(groups.iter(), open));
     }
-    (opened, are_new)
+    (opened, opened_many)
 }
 
 /// Takes the plans of things, which were begun, through their steps: one thing after the other, or
 /// by the threads of `io`. Fails with the error of the first one that fails in a step.
 pub(in crate::loader) fn complete<P: Send>(
-    things: &mut [P],
+    items: &mut [P],
     plan_of: impl Fn(&mut P) -> &mut ReadPlan + Send + Sync,
     io: Option<&IoPool>,
 ) -> Result<()> {
     let mut are_complete = false;
     while !are_complete {
         are_complete = true;
-        let advance = |thing: &mut P| plan_of(thing).advance();
+        let advance = |item: &mut P| plan_of(item).advance();
         match io {
             Some(io) => {
-                for is_complete in io.map(things.iter_mut(), advance) {
+                for is_complete in io.map(items.iter_mut(), advance) {
                     are_complete &= is_complete?;
                 }
             }
             None => {
-                for thing in things.iter_mut() {
-                    are_complete &= advance(thing)?;
+                for item in items.iter_mut() {
+                    are_complete &= advance(item)?;
                 }
             }
         }

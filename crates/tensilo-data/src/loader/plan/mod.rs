@@ -1,7 +1,7 @@
 //! The first stage: which samples, which files, which chunks of them.
 //!
 //! A step of the [`schedule`] is arithmetic on the order, so that any thread can take any step. Its
-//! samples are sorted and divided among the files that have them ([`parts`]), and each file gets a
+//! samples are sorted and divided among the files that have them ([`segments`]), and each file gets a
 //! [`ReadPlan`](tensilo::stages::ReadPlan).
 //!
 //! Where a file is an object or on a network, opening it takes a round trip, and so do finding its
@@ -12,5 +12,5 @@
 
 pub(in crate::loader) mod columns;
 pub(in crate::loader) mod files;
-pub(in crate::loader) mod parts;
 pub(in crate::loader) mod schedule;
+pub(in crate::loader) mod segments;

@@ -6,7 +6,7 @@
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
 use crate::loader::setup::{Setup, check_steps};
-use crate::order::{Division, Mode, Order, Receipt, State};
+use crate::order::{Division, EpochOrder, Order, Receipt, State};
 use crate::view::View;
 use std::fmt;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::loader) struct Schedule {
     n: u64,
-    mode: Mode,
+    order: Order,
     seed: u64,
     division: Division,
     rank: u32,
@@ -40,10 +40,10 @@ pub(in crate::loader) struct StepStart {
 
 impl Schedule {
     /// Returns the steps of epochs, from the begin of the first.
-    pub(in crate::loader) fn of_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
+    pub(in crate::loader) fn for_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
         let first = StepStart { epoch: epochs.start, position: 0 };
-        let order = (setup.mode, setup.seed, setup.division);
-        Self::new(setup, order, first, epochs.end, Receipt::default())
+        let sequence = (setup.order, setup.seed, setup.division);
+        Self::new(setup, sequence, first, epochs.end, Receipt::default())
     }
 
     /// Returns the steps from a state on. Fails if it is of another dataset, view or number of
@@ -51,37 +51,39 @@ impl Schedule {
     pub(in crate::loader) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
         if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.n()) {
-            return Err(DataError::BadState(of_another(state, view)));
+            return Err(DataError::BadState(mismatch(state, view)));
         }
-        let (mode, seed, tail) = setup.told;
-        let differs = |what: &str, found: &dyn fmt::Display, due: &dyn fmt::Display| {
-            let message = format!("the {what} of the state is {found}, and that of the loader {due}");
+        let (order, seed, last_batch) = setup.explicit;
+        let differs = |what: &str, found: &dyn fmt::Display, expected: &dyn fmt::Display| {
+            let message = format!("the {what} of the state is {found}, and that of the loader {expected}");
             Err(DataError::BadState(message))
         };
-        match (mode, seed, tail) {
-            (Some(mode), _, _) if mode != state.mode => return differs("order", &state.mode, &mode),
+        match (order, seed, last_batch) {
+            (Some(order), _, _) if order != state.order => return differs("order", &state.order, &order),
             (_, Some(seed), _) if seed != state.seed => return differs("seed", &state.seed, &seed),
-            (_, _, Some(tail)) if tail != state.tail => return differs("tail", &state.tail, &tail),
+            (_, _, Some(last_batch)) if last_batch != state.last_batch => {
+                return differs("last_batch", &state.last_batch, &last_batch);
+            }
             _ => {}
         }
-        let division = Division::new(setup.division.batch(), setup.division.world(), state.tail)?;
+        let division = Division::new(setup.division.batch(), setup.division.world(), state.last_batch)?;
         check_steps(division, setup.view.n())?;
         let first = StepStart { epoch: state.epoch, position: state.position };
-        Ok(Self::new(setup, (state.mode, state.seed, division), first, end, state.receipt))
+        Ok(Self::new(setup, (state.order, state.seed, division), first, end, state.receipt))
     }
 
-    fn new(setup: &Setup, order: (Mode, u64, Division), first: StepStart, end: u64, receipt: Receipt) -> Self {
-        let (mode, seed, division) = order;
+    fn new(setup: &Setup, sequence: (Order, u64, Division), first: StepStart, end: u64, receipt: Receipt) -> Self {
+        let (order, seed, division) = sequence;
         let n = setup.view.n();
         let first_steps = division.steps(n, first.position);
         let epoch_steps = division.steps(n, 0);
         let whole_epochs = end.saturating_sub(first.epoch).checked_sub(1);
         let steps = whole_epochs.map_or(0, |epochs| epoch_steps.saturating_mul(epochs).saturating_add(first_steps));
-        Self { n, mode, seed, division, rank: setup.rank, first, first_steps, epoch_steps, end, steps, receipt }
+        Self { n, order, seed, division, rank: setup.rank, first, first_steps, epoch_steps, end, steps, receipt }
     }
 
     /// Returns where a step begins; the one after the last step is at the begin of an epoch.
-    pub(in crate::loader) fn place(&self, step: u64) -> StepStart {
+    pub(in crate::loader) fn start(&self, step: u64) -> StepStart {
         if step < self.first_steps {
             // below n
             let position = self.first.position.saturating_add(step.saturating_mul(self.division.step_samples()));
@@ -99,8 +101,8 @@ impl Schedule {
     }
 
     /// Returns the order of an epoch.
-    pub(in crate::loader) fn order(&self, epoch: u64) -> Order {
-        Order::new(self.mode, self.n, self.seed, epoch)
+    pub(in crate::loader) fn order(&self, epoch: u64) -> EpochOrder {
+        EpochOrder::new(self.order, self.n, self.seed, epoch)
     }
 
     /// Returns the epoch after the last one.
@@ -110,26 +112,26 @@ impl Schedule {
 
     /// Fills `out` with the samples of the view that this rank takes in the step that begins at a
     /// place.
-    pub(in crate::loader) fn samples(&self, place: StepStart, out: &mut Vec<u64>) -> Result<()> {
-        let order = self.order(place.epoch);
-        let positions = self.division.positions(self.n, place.position, self.rank);
+    pub(in crate::loader) fn samples(&self, start: StepStart, out: &mut Vec<u64>) -> Result<()> {
+        let order = self.order(start.epoch);
+        let positions = self.division.positions(self.n, start.position, self.rank);
         out.clear();
         let count = positions.size_hint().0;
         out.try_reserve(count).map_err(|_| too_large(count.saturating_mul(size_of::<u64>())))?;
         out.extend(positions);
-        order.replace_by_samples(out)
+        order.replace_with_samples(out)
     }
 
     /// Returns the state in which a step begins. `receipt` is that of all steps before it.
     pub(in crate::loader) fn state(&self, setup: &Setup, step: u64, receipt: Receipt) -> State {
-        let StepStart { epoch, position } = self.place(step);
+        let StepStart { epoch, position } = self.start(step);
         State {
             dataset_id: setup.view.dataset_id(),
             dataset_version: setup.view.dataset_version(),
             view: setup.view.identity(),
             n: self.n,
-            mode: self.mode,
-            tail: self.division.tail(),
+            order: self.order,
+            last_batch: self.division.last_batch(),
             seed: self.seed,
             epoch,
             position,
@@ -147,7 +149,7 @@ impl Schedule {
 }
 
 /// Says how a state differs from the view that it is to go on with.
-fn of_another(state: &State, view: &View) -> String {
+fn mismatch(state: &State, view: &View) -> String {
     let (taken, found) = (state.dataset_version, view.dataset_version());
     if state.dataset_id != view.dataset_id() {
         let id = |id: [u8; 16]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();

@@ -197,7 +197,8 @@ impl Copy<'_> {
 
     /// Copies a tensor of these extents, whose first dimension is dimension `first` of the output.
     fn rows(&mut self, extents: &[usize], first: usize, from: Range<usize>, to: usize) -> Option<()> {
-        let is_whole = || self.extents.get(first.checked_add(1)?..).map(|due| due == extents.get(1..).unwrap_or(&[]));
+        let is_whole =
+            || self.extents.get(first.checked_add(1)?..).map(|expected| expected == extents.get(1..).unwrap_or(&[]));
         if extents.len() <= 1 || is_whole()? {
             let from = self.values.get(from)?;
             let out = self.out.get_mut(to..to.checked_add(from.len())?)?;

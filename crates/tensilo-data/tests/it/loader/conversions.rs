@@ -5,7 +5,7 @@ use super::model::{SAMPLES, create, frames, maybe, tokens, vector, words};
 use half::{bf16, f16};
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
-use tensilo_data::{Batch, Component, Dataset, LoaderOptions, Mixture, Mode, Padding, Tail, View};
+use tensilo_data::{Batch, Component, Dataset, LastBatch, LoaderOptions, Mixture, Order, Padding, View};
 use tensilo_testing::Folder;
 
 /// Checks the batches of an epoch, in memory of the loader and in memory that is full of ones.
@@ -13,9 +13,9 @@ fn for_each_batch(options: impl Fn(LoaderOptions) -> LoaderOptions, check: impl 
     let folder = Folder::new();
     let dataset: Dataset = create(&folder.path("data"));
     for (mode, batch, is_lent) in
-        [(Mode::Shuffled, 20, false), (Mode::Sequential, 31, false), (Mode::Shuffled, 24, true)]
+        [(Order::Shuffled, 20, false), (Order::Sequential, 31, false), (Order::Shuffled, 24, true)]
     {
-        let mut loader = options(LoaderOptions::new(batch).mode(mode).tail(Tail::Exact));
+        let mut loader = options(LoaderOptions::new(batch).order(mode).last_batch(LastBatch::Exact));
         if is_lent {
             loader = loader.allocator(Arc::new(Lender::default()));
         }
@@ -40,12 +40,12 @@ fn fixed_columns_are_cast() {
         assert_eq!(vectors.tensor(), Some([batch.samples().len() as u64, 5].as_slice()));
         for (position, &i) in batch.samples().iter().enumerate() {
             let found = &vectors.values::<f32>().unwrap()[position * 5..][..5];
-            let due = vector(i).unwrap_or_default().map(bf16::to_f32);
-            assert_eq!((found, vectors.is_null(position)), (due.as_slice(), vector(i).is_none()));
-            let due = i64::from(maybe(i).unwrap_or(0));
+            let expected = vector(i).unwrap_or_default().map(bf16::to_f32);
+            assert_eq!((found, vectors.is_null(position)), (expected.as_slice(), vector(i).is_none()));
+            let expected = i64::from(maybe(i).unwrap_or(0));
             assert_eq!(
                 (maybes.values::<i64>().unwrap()[position], maybes.is_null(position)),
-                (due, maybe(i).is_none())
+                (expected, maybe(i).is_none())
             );
         }
     });
@@ -63,18 +63,18 @@ fn ragged_columns_are_cast_and_padded() {
         let longest = samples.iter().map(|&i| tokens(i).len()).max().unwrap();
         assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64].as_slice()));
         for (position, &i) in samples.iter().enumerate() {
-            let mut due: Vec<i64> = tokens(i).into_iter().map(i64::from).collect();
-            due.resize(longest, -100);
-            assert_eq!(column.values::<i64>().unwrap()[position * longest..][..longest], due);
+            let mut expected: Vec<i64> = tokens(i).into_iter().map(i64::from).collect();
+            expected.resize(longest, -100);
+            assert_eq!(column.values::<i64>().unwrap()[position * longest..][..longest], expected);
             assert_eq!(column.extents()[position] as usize, tokens(i).len());
         }
         let column = batch.column("frames").unwrap();
         let longest = samples.iter().filter_map(|&i| Some(frames(i)?.len() / 3)).max().unwrap().next_multiple_of(2);
         assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64, 3].as_slice()));
         for (position, &i) in samples.iter().enumerate() {
-            let mut due: Vec<f16> = frames(i).unwrap_or_default().into_iter().map(f16::from_f32).collect();
-            due.resize(longest * 3, f16::ZERO);
-            assert_eq!(column.values::<f16>().unwrap()[position * longest * 3..][..longest * 3], due);
+            let mut expected: Vec<f16> = frames(i).unwrap_or_default().into_iter().map(f16::from_f32).collect();
+            expected.resize(longest * 3, f16::ZERO);
+            assert_eq!(column.values::<f16>().unwrap()[position * longest * 3..][..longest * 3], expected);
             assert_eq!(column.is_null(position), frames(i).is_none());
         }
     });
@@ -86,16 +86,16 @@ fn nested_columns_are_padded() {
     for_each_batch(options, |batch| {
         let column = batch.column("words").unwrap();
         let all: Vec<Vec<String>> = batch.samples().iter().map(|&i| words(i).unwrap_or_default()).collect();
-        let most = all.iter().map(Vec::len).max().unwrap().next_multiple_of(4);
+        let max_words = all.iter().map(Vec::len).max().unwrap().next_multiple_of(4);
         let longest = all.iter().flatten().map(String::len).max().unwrap_or(0).next_multiple_of(4);
-        assert_eq!(column.tensor(), Some([all.len() as u64, most as u64, longest as u64].as_slice()));
-        let mut due = vec![0; all.len() * most * longest];
+        assert_eq!(column.tensor(), Some([all.len() as u64, max_words as u64, longest as u64].as_slice()));
+        let mut expected = vec![0; all.len() * max_words * longest];
         for (sample, texts) in all.iter().enumerate() {
             for (number, text) in texts.iter().enumerate() {
-                due[(sample * most + number) * longest..][..text.len()].copy_from_slice(text.as_bytes());
+                expected[(sample * max_words + number) * longest..][..text.len()].copy_from_slice(text.as_bytes());
             }
         }
-        assert_eq!(column.values::<u8>().unwrap(), due);
+        assert_eq!(column.values::<u8>().unwrap(), expected);
     });
 }
 
@@ -107,12 +107,12 @@ fn samples_are_padded_after_they_were_read() {
     let options = || LoaderOptions::new(25).columns(["frames", "tokens", "words", "vector"]);
     let padded = options().pad("frames", padding).pad("tokens", padding).pad("words", padding);
     let plain = options().loader(&view).unwrap().epoch(0);
-    for (due, batch) in padded.loader(&view).unwrap().epoch(0).zip(plain) {
-        let (due, mut batch) = (due.unwrap(), batch.unwrap());
+    for (expected, batch) in padded.loader(&view).unwrap().epoch(0).zip(plain) {
+        let (expected, mut batch) = (expected.unwrap(), batch.unwrap());
         for name in ["frames", "tokens", "words"] {
-            let (due, column) = (due.column(name).unwrap(), batch.column(name).unwrap());
+            let (expected, column) = (expected.column(name).unwrap(), batch.column(name).unwrap());
             let (extents, bytes) = column.padded(padding, column.bytes()).unwrap();
-            assert_eq!((Some(extents.as_slice()), bytes.bytes()), (due.tensor(), due.bytes()));
+            assert_eq!((Some(extents.as_slice()), bytes.bytes()), (expected.tensor(), expected.bytes()));
             assert_eq!(column.padded_extents(padding).unwrap(), extents);
             let mut out = vec![0xaa; bytes.bytes().len()];
             column.pad_into(padding, column.bytes(), &mut out).unwrap();
@@ -147,20 +147,20 @@ fn floats_are_rounded_once() {
     }
     writer.finish().unwrap();
     let view = View::all(&Dataset::open(&path).unwrap());
-    let options = || LoaderOptions::new(5).mode(Mode::Sequential);
+    let options = || LoaderOptions::new(5).order(Order::Sequential);
     let to_bf16 = options().cast("s", DType::Bf16).cast("d", DType::F16).loader(&view).unwrap();
     let batch = to_bf16.reader().take(&[0, 1, 2, 3, 4]).unwrap();
     let bits = |values: &[bf16]| values.iter().map(|value| value.to_bits()).collect::<Vec<u16>>();
     let found = bits(batch.column("s").unwrap().values::<bf16>().unwrap());
     assert_eq!(found, [0x3F81, 0x3F80, 0x3F82, 0x7F80, 0]);
     let found = batch.column("d").unwrap().values::<f16>().unwrap();
-    let due = [f16::from_bits(0x3C01), f16::ONE, f16::INFINITY, f16::ZERO, -f16::from_f64(1.0 + 2f64.powi(-8))];
-    assert_eq!(found, due);
+    let expected = [f16::from_bits(0x3C01), f16::ONE, f16::INFINITY, f16::ZERO, -f16::from_f64(1.0 + 2f64.powi(-8))];
+    assert_eq!(found, expected);
 }
 
 /// 150 stands for 1.50: a loader does not deliver it, unless the caller asks for what is stored.
 #[test]
-fn elements_that_are_not_values_are_refused_or_asked_for() {
+fn stored_elements_are_refused_unless_requested() {
     let folder = Folder::new();
     let column = |name: &str, dtype, extents: &[u32], text: &str| {
         let mut column = ColumnSchema::tensor(name, dtype, Shape::fixed(extents));

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use tensilo::source::PositionedFile;
 use tensilo_data::{
-    Batch, DataError, Dataset, DatasetOptions, LoaderOptions, Mode, OnDamage, Receipt, Tail, View, substitute,
+    Batch, DataError, Dataset, DatasetOptions, LastBatch, LoaderOptions, OnDamage, Order, Receipt, View, substitute,
 };
 use tensilo_testing::Folder;
 
@@ -30,7 +30,7 @@ fn file_of(dataset: &Dataset, sample: u64) -> PathBuf {
 }
 
 fn options(batch: u32) -> LoaderOptions {
-    LoaderOptions::new(batch).mode(Mode::Shuffled).seed(8).tail(Tail::Exact)
+    LoaderOptions::new(batch).order(Order::Shuffled).seed(8).last_batch(LastBatch::Exact)
 }
 
 #[test]
@@ -48,10 +48,10 @@ fn errors_are_in_their_places(dataset: &Dataset, damaged: &[u64]) {
     let loader = options(6).loader(&View::all(dataset)).unwrap();
     let (mut batches, mut position) = (loader.epoch(0), 0);
     while let Some(batch) = batches.next() {
-        let due = loader.samples(0, position).unwrap();
-        assert_eq!(batch.is_err(), due.iter().any(|sample| damaged.contains(sample)), "{due:?}");
+        let expected = loader.samples(0, position).unwrap();
+        assert_eq!(batch.is_err(), expected.iter().any(|sample| damaged.contains(sample)), "{expected:?}");
         match batch {
-            Ok(batch) => check(&batch, &due),
+            Ok(batch) => check(&batch, &expected),
             Err(error) => {
                 let text = error.to_string();
                 assert!(text.contains(".tsl") && text.contains("id"), "{text}");
@@ -77,10 +77,10 @@ fn substituted(dataset: &Dataset, world: u32, batch: u32, epoch: u64) -> (BTreeM
         for batch in batches.by_ref() {
             let batch: Batch = batch.unwrap();
             check(&batch, batch.samples());
-            let due = loader.samples(epoch, batch.position()).unwrap();
-            for (place, (&sample, &asked)) in batch.samples().iter().zip(&due).enumerate() {
-                assert_eq!(batch.substituted().contains(&place), sample != asked);
-                found.entry(asked).or_insert_with(Vec::new).push(sample);
+            let expected = loader.samples(epoch, batch.position()).unwrap();
+            for (position, (&sample, &requested)) in batch.samples().iter().zip(&expected).enumerate() {
+                assert_eq!(batch.substituted().contains(&position), sample != requested);
+                found.entry(requested).or_insert_with(Vec::new).push(sample);
             }
             substitutes += batch.substituted().len() as u64;
         }
@@ -99,17 +99,17 @@ fn substitutes_are_the_same_on_any_number_of_ranks() {
         for (world, batch) in [(2, 20), (3, 1)] {
             assert_eq!(substituted(&dataset, world, batch, epoch), (found.clone(), receipt));
         }
-        let mut due_receipt = Receipt::default();
-        for asked in 0..SAMPLES {
-            let attempts = (0..64).filter_map(|attempt| substitute(SAMPLES, 8, epoch, asked, attempt));
-            let due = match damaged.contains(&asked) {
+        let mut expected_receipt = Receipt::default();
+        for requested in 0..SAMPLES {
+            let attempts = (0..64).filter_map(|attempt| substitute(SAMPLES, 8, epoch, requested, attempt));
+            let expected = match damaged.contains(&requested) {
                 true => attempts.into_iter().find(|sample| !damaged.contains(sample)).unwrap(),
-                false => asked,
+                false => requested,
             };
-            assert_eq!(found[&asked], [due]);
-            due_receipt.add(due, epoch);
+            assert_eq!(found[&requested], [expected]);
+            expected_receipt.add(expected, epoch);
         }
-        assert_eq!(receipt, due_receipt);
+        assert_eq!(receipt, expected_receipt);
     }
 }
 

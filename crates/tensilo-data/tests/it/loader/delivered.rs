@@ -4,15 +4,15 @@ use super::model::{COLUMNS, SAMPLES, check, folder};
 use proptest::prelude::*;
 use std::path::Path;
 use tensilo_data::{
-    Component, Dataset, DatasetOptions, LoaderOptions, Mixture, Mode, RunsAndWindows, SampleList, Split, Tail, View,
+    Component, Dataset, DatasetOptions, LastBatch, LoaderOptions, Mixture, Order, SampleList, Split, View, WindowSizes,
 };
 
 fn dataset() -> Dataset {
     Dataset::open(folder()).expect("a dataset")
 }
 
-fn modes() -> [Mode; 3] {
-    [Mode::Sequential, Mode::Shuffled, Mode::Windowed(RunsAndWindows::new(5, 3).expect("sizes"))]
+fn modes() -> [Order; 3] {
+    [Order::Sequential, Order::Shuffled, Order::Windowed(WindowSizes::new(5, 3).expect("sizes"))]
 }
 
 proptest! {
@@ -45,7 +45,7 @@ proptest! {
         let dataset = options.open(folder()).unwrap();
         let mut delivered: Vec<u64> = Vec::new();
         for rank in 0..world {
-            let options = LoaderOptions::new(batch).mode(mode).seed(seed).rank(rank, world).tail(Tail::Exact);
+            let options = LoaderOptions::new(batch).order(mode).seed(seed).rank(rank, world).last_batch(LastBatch::Exact);
             let options = options.decode_threads(decode_threads).io_depth(io_depth).prefetch(prefetch);
             let options = options.columns(columns.clone());
             let loader = options.loader(&View::all(&dataset)).unwrap();
@@ -65,7 +65,7 @@ proptest! {
 
 #[test]
 fn several_epochs_follow_each_other() {
-    let loader = LoaderOptions::new(50).mode(Mode::Shuffled).seed(9).loader(&View::all(&dataset())).unwrap();
+    let loader = LoaderOptions::new(50).order(Order::Shuffled).seed(9).loader(&View::all(&dataset())).unwrap();
     let found: Vec<(u64, u64, Vec<u64>)> = loader
         .epochs(4..7)
         .map(|batch| batch.map(|batch| (batch.epoch(), batch.position(), batch.samples().to_vec())).unwrap())
@@ -91,7 +91,7 @@ fn views_are_what_they_select() {
     assert!(View::mixture(&mixture, &views[..1]).is_err());
     for view in [&views[0], &views[1], &mixed] {
         let mut count = 0;
-        for batch in LoaderOptions::new(33).tail(Tail::Exact).loader(view).unwrap().epoch(2) {
+        for batch in LoaderOptions::new(33).last_batch(LastBatch::Exact).loader(view).unwrap().epoch(2) {
             let batch = batch.unwrap();
             let samples: Vec<u64> = batch.samples().iter().map(|&v| view.sample(v, 2).unwrap().1).collect();
             check(&batch, &samples);
@@ -104,13 +104,13 @@ fn views_are_what_they_select() {
 #[test]
 fn an_epoch_without_a_step_is_refused() {
     let view = View::list(&dataset(), &SampleList::new([])).unwrap();
-    for tail in [Tail::Drop, Tail::Pad, Tail::Exact] {
-        assert!(LoaderOptions::new(4).tail(tail).loader(&view).is_err());
+    for last_batch in [LastBatch::Drop, LastBatch::Pad, LastBatch::Exact] {
+        assert!(LoaderOptions::new(4).last_batch(last_batch).loader(&view).is_err());
     }
     let view = View::all(&dataset());
     let error = LoaderOptions::new(80).rank(1, 2).loader(&view).unwrap_err().to_string();
     assert!(error.contains("152") && error.contains("160"), "{error}");
-    assert!(LoaderOptions::new(80).rank(1, 2).tail(Tail::Pad).loader(&view).is_ok());
+    assert!(LoaderOptions::new(80).rank(1, 2).last_batch(LastBatch::Pad).loader(&view).is_ok());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use tensilo::DType;
 use tensilo::source::PositionedFile;
 use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 use tensilo_data::{
-    Batch, BatchColumn, Dataset, DatasetOptions, DeviceAllocator, LoaderMetrics, LoaderOptions, Mode, Padding,
-    RunsAndWindows, SampleList, Tail, View,
+    Batch, BatchColumn, Dataset, DatasetOptions, DeviceAllocator, LastBatch, LoaderMetrics, LoaderOptions, Order,
+    Padding, SampleList, View, WindowSizes,
 };
 use tensilo_testing::{Folder, vector, vector_files};
 
@@ -40,27 +40,27 @@ fn opened_by(io: usize) -> Dataset {
 }
 
 /// Checks a column whose values are in `memory`, if they are on the GPU.
-fn check_column(found: &BatchColumn, memory: &[u64], due: &BatchColumn) {
-    let name = &due.schema().unwrap().name;
-    let is_list = due.schema().unwrap().dtype.is_string() || !due.schema().unwrap().levels.is_empty();
-    assert_eq!(found.device_range().is_none(), is_list && due.tensor().is_none(), "{name}");
+fn check_column(found: &BatchColumn, memory: &[u64], expected: &BatchColumn) {
+    let name = &expected.schema().unwrap().name;
+    let is_list = expected.schema().unwrap().dtype.is_string() || !expected.schema().unwrap().levels.is_empty();
+    assert_eq!(found.device_range().is_none(), is_list && expected.tensor().is_none(), "{name}");
     let values = match found.device_range() {
         Some(range) => &bytemuck::cast_slice(memory)[range],
         None => found.bytes(),
     };
-    assert!(values == due.bytes(), "{name}: {values:02x?} instead of {:02x?}", due.bytes());
+    assert!(values == expected.bytes(), "{name}: {values:02x?} instead of {:02x?}", expected.bytes());
     let of = |column: &BatchColumn| {
         (column.tensor().map(<[u64]>::to_vec), column.sample_count(), column.null_count(), column.schema().cloned())
     };
-    assert_eq!(of(found), of(due), "{name}");
-    assert_eq!((found.offsets(), found.extents()), (due.offsets(), due.extents()), "{name}");
+    assert_eq!(of(found), of(expected), "{name}");
+    assert_eq!((found.offsets(), found.extents()), (expected.offsets(), expected.extents()), "{name}");
     assert_eq!(
-        (0..due.sample_count()).map(|i| found.is_null(i)).collect::<Vec<bool>>(),
-        (0..due.sample_count()).map(|i| due.is_null(i)).collect::<Vec<bool>>(),
+        (0..expected.sample_count()).map(|i| found.is_null(i)).collect::<Vec<bool>>(),
+        (0..expected.sample_count()).map(|i| expected.is_null(i)).collect::<Vec<bool>>(),
         "{name}"
     );
-    for (found, due) in found.lists().iter().zip(due.lists()) {
-        assert_eq!((found.offsets(), found.validity()), (due.offsets(), due.validity()), "{name}");
+    for (found, expected) in found.lists().iter().zip(expected.lists()) {
+        assert_eq!((found.offsets(), found.validity()), (expected.offsets(), expected.validity()), "{name}");
     }
 }
 
@@ -70,9 +70,9 @@ proptest! {
     #[test]
     fn a_gpu_delivers_what_the_processor_delivers(
         mode in prop::sample::select(vec![
-            Mode::Sequential,
-            Mode::Shuffled,
-            Mode::Windowed(RunsAndWindows::new(5, 3).unwrap()),
+            Order::Sequential,
+            Order::Shuffled,
+            Order::Windowed(WindowSizes::new(5, 3).unwrap()),
         ]),
         batch in 1..70_u32,
         seed in any::<u64>(),
@@ -85,7 +85,7 @@ proptest! {
         let dataset = opened_by(io);
         let has = |name: &str| columns.contains(&name);
         let options = || {
-            let mut options = LoaderOptions::new(batch).mode(mode).seed(seed).tail(Tail::Exact).columns(columns.clone());
+            let mut options = LoaderOptions::new(batch).order(mode).seed(seed).last_batch(LastBatch::Exact).columns(columns.clone());
             for (name, padding) in ["tokens", "frames"].into_iter().zip(&padded).filter(|(name, _)| has(name)) {
                 if let Some((multiple, value)) = padding {
                     options = options.pad(name, Padding::new().multiple(*multiple).value((*value).into()));
@@ -98,17 +98,17 @@ proptest! {
             options
         };
         let view = View::all(&dataset);
-        let due = options().loader(&view).unwrap();
+        let expected = options().loader(&view).unwrap();
         let gpu = Gpu::emulated();
         let loader = options().decode_on(&gpu).min_device_bytes(min_device_bytes).loader(&view).unwrap();
         let mut batches = loader.epoch(0).on_device(gpu);
-        let mut on_host = due.epoch(0);
-        while let Some(due) = on_host.next() {
-            let ((found, memory), due) = (batches.next().unwrap().unwrap(), due.unwrap());
-            prop_assert_eq!(found.samples(), due.samples());
+        let mut on_host = expected.epoch(0);
+        while let Some(expected) = on_host.next() {
+            let ((found, memory), expected) = (batches.next().unwrap().unwrap(), expected.unwrap());
+            prop_assert_eq!(found.samples(), expected.samples());
             let memory = read(&memory);
-            for (found, due) in found.columns().iter().zip(due.columns()) {
-                check_column(found, &memory, due);
+            for (found, expected) in found.columns().iter().zip(expected.columns()) {
+                check_column(found, &memory, expected);
             }
             // batches in flight are not counted
             prop_assert_eq!(batches.state(), on_host.state());
@@ -131,23 +131,23 @@ fn a_wrong_block_gives_the_error_of_the_processor() {
         fs::write(folder.path("data/file.tsl"), vector(name)).unwrap();
         let Ok(dataset) = Dataset::open(folder.path("data")) else { continue };
         let (view, count) = (View::all(&dataset), View::all(&dataset).n());
-        let options = || LoaderOptions::new(count as u32).mode(Mode::Sequential);
+        let options = || LoaderOptions::new(count as u32).order(Order::Sequential);
         let Ok(loader) = options().loader(&view) else { continue };
-        let due = loader.epoch(0).next().unwrap();
+        let expected = loader.epoch(0).next().unwrap();
         let loader = options().decode_on(&gpu).min_device_bytes(0).loader(&view).unwrap();
         let found = loader.epoch(0).on_device(gpu.clone()).next().unwrap();
-        match (found, due) {
-            (Ok((found, memory)), Ok(due)) => {
+        match (found, expected) {
+            (Ok((found, memory)), Ok(expected)) => {
                 let memory = read(&memory);
-                for (found, due) in found.columns().iter().zip(due.columns()) {
-                    check_column(found, &memory, due);
+                for (found, expected) in found.columns().iter().zip(expected.columns()) {
+                    check_column(found, &memory, expected);
                 }
             }
-            (Err(found), Err(due)) => {
-                assert_eq!(found.to_string(), due.to_string(), "{name}");
+            (Err(found), Err(expected)) => {
+                assert_eq!(found.to_string(), expected.to_string(), "{name}");
                 refused += 1;
             }
-            (found, due) => panic!("{name}: {:?}, the processor {:?}", found.map(|_| ()), due.map(|_| ())),
+            (found, expected) => panic!("{name}: {:?}, the processor {:?}", found.map(|_| ()), expected.map(|_| ())),
         }
     }
     assert!(refused > 100, "{refused}");
@@ -228,31 +228,32 @@ fn resident_samples_are_those_of_the_view() {
             let options = LoaderOptions::new(4).columns(columns).cast("vector", DType::F32);
             options.pad("tokens", Padding::new().multiple(3).value(7.0))
         };
-        let mut told = Vec::new();
+        let mut reports = Vec::new();
         let resident = options().decode_on(&gpu).resident(&view, 0..view.n(), usize::MAX, |done, total| {
-            told.push((done, total));
+            reports.push((done, total));
             ControlFlow::Continue(())
         });
         let resident = resident.unwrap();
         assert_eq!(resident.sample_count(), view.n());
         // in several pieces
-        assert!(told.len() > 1 && told[..2] == [(0, view.n()), (64, view.n())], "{told:?}");
+        assert!(reports.len() > 1 && reports[..2] == [(0, view.n()), (64, view.n())], "{reports:?}");
         let order: Vec<u64> = (0..view.n()).map(|i| i * 7 % view.n()).collect();
-        let due = options().reader(&view).unwrap().take(&order).unwrap();
+        let expected = options().reader(&view).unwrap().take(&order).unwrap();
         let numbers: Vec<i64> = order.iter().map(|&sample| sample as i64).collect();
-        let indices = gpu.buffer_of(bytemuck::cast_slice(&numbers)).unwrap();
-        for (column, due) in resident.columns().iter().zip(due.columns()) {
+        let indices = gpu.buffer_from(bytemuck::cast_slice(&numbers)).unwrap();
+        for (column, expected) in resident.columns().iter().zip(expected.columns()) {
             let row_bytes = column.extents().iter().product::<u64>() as usize * column.filler().len();
-            assert!(row_bytes >= column.samples().row_bytes() && row_bytes * order.len() == due.bytes().len());
-            let rows = gpu.buffer_of(&column.filler().repeat(due.bytes().len() / column.filler().len())).unwrap();
+            assert!(row_bytes >= column.samples().row_bytes() && row_bytes * order.len() == expected.bytes().len());
+            let rows =
+                gpu.buffer_from(&column.filler().repeat(expected.bytes().len() / column.filler().len())).unwrap();
             // SAFETY: rows and indices live until the samples were gathered.
             let gathered =
                 unsafe { column.samples().gather(indices.address(), order.len(), rows.as_batch(), row_bytes) };
             assert_eq!(gathered.unwrap().finish().unwrap().0, None);
-            let mut found = vec![0; due.bytes().len()];
+            let mut found = vec![0; expected.bytes().len()];
             rows.read(&mut found).unwrap();
-            assert!(found == due.bytes(), "{column:?}");
-            let nulls = order.iter().enumerate().filter(|(i, _)| due.is_null(*i));
+            assert!(found == expected.bytes(), "{column:?}");
+            let nulls = order.iter().enumerate().filter(|(i, _)| expected.is_null(*i));
             let mut nulls: Vec<u64> = nulls.map(|(_, &sample)| sample).collect();
             nulls.sort_unstable();
             assert_eq!(column.nulls(), nulls);

@@ -4,7 +4,7 @@ use crate::common::{create, numbers, write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier};
 use tensilo::source::PositionedFile;
-use tensilo_data::{Batch, Dataset, DatasetOptions, LoaderOptions, Mode, Tail, View};
+use tensilo_data::{Batch, Dataset, DatasetOptions, LastBatch, LoaderOptions, Order, View};
 use tensilo_testing::Folder;
 
 const FILES: u32 = 60;
@@ -43,7 +43,7 @@ fn samples_of_files_that_are_not_open_are_delivered() {
     let without_y = samples - u64::from(3 * FILES);
     for (open_files, batch) in [(1, 300), (4, 64), (40, 64), (1000, 100)] {
         let dataset = DatasetOptions::new().max_open_files(open_files).open(folder.path("data")).unwrap();
-        let options = LoaderOptions::new(batch).mode(Mode::Shuffled).tail(Tail::Exact).decode_threads(2);
+        let options = LoaderOptions::new(batch).order(Order::Shuffled).last_batch(LastBatch::Exact).decode_threads(2);
         let mut delivered = 0;
         for batch in options.loader(&View::all(&dataset)).unwrap().epochs(0..2) {
             let batch = batch.unwrap();
@@ -69,7 +69,7 @@ fn files_are_opened_at_the_same_time() {
         options.open(PositionedFile::open(path)?)
     });
     let dataset = options.open(folder.path("data")).unwrap();
-    let loader = LoaderOptions::new(250).mode(Mode::Shuffled).decode_threads(1).loader(&View::all(&dataset)).unwrap();
+    let loader = LoaderOptions::new(250).order(Order::Shuffled).decode_threads(1).loader(&View::all(&dataset)).unwrap();
     loader.epoch(0).next().unwrap().unwrap();
     assert!(opened.load(Ordering::SeqCst) > 80);
 }
@@ -82,7 +82,11 @@ fn the_first_file_that_is_gone_is_named() {
     for gone in [30, 31, 100] {
         std::fs::remove_file(&files[gone]).unwrap();
     }
-    let loader = LoaderOptions::new(300).mode(Mode::Shuffled).tail(Tail::Exact).loader(&View::all(&dataset)).unwrap();
+    let loader = LoaderOptions::new(300)
+        .order(Order::Shuffled)
+        .last_batch(LastBatch::Exact)
+        .loader(&View::all(&dataset))
+        .unwrap();
     for _ in 0..5 {
         let errors: Vec<String> = loader.epoch(0).filter_map(|batch| Some(batch.err()?.to_string())).collect();
         assert!(!errors.is_empty());

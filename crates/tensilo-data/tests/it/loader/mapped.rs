@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use tensilo::DType;
-use tensilo_data::{Batch, DataError, Dataset, LoaderOptions, Mode, State, View};
+use tensilo_data::{Batch, DataError, Dataset, LoaderOptions, Order, State, View};
 use tensilo_testing::Folder;
 
 /// The batches of a rest of an epoch: position, samples and values.
@@ -18,7 +18,7 @@ fn contents(batch: &Batch) -> (u64, Vec<u64>, Vec<f32>) {
 }
 
 fn options() -> LoaderOptions {
-    LoaderOptions::new(16).mode(Mode::Shuffled).columns(["vector"]).cast("vector", DType::F32)
+    LoaderOptions::new(16).order(Order::Shuffled).columns(["vector"]).cast("vector", DType::F32)
 }
 
 fn doubled(batch: &mut Batch) {
@@ -41,10 +41,10 @@ fn order_states_and_receipts_are_those_of_the_batches_without_it() {
         Ok(())
     });
     let mapped = mapped.loader(&view).unwrap();
-    let due: Rest = plain.epoch(1).map(|batch| contents(&batch.unwrap())).collect();
+    let expected: Rest = plain.epoch(1).map(|batch| contents(&batch.unwrap())).collect();
     let mut batches = mapped.epoch(1);
     let mut state = None;
-    for (number, (position, samples, values)) in due.iter().enumerate() {
+    for (number, (position, samples, values)) in expected.iter().enumerate() {
         let batch = batches.next().unwrap().unwrap();
         let values: Vec<f32> = values.iter().map(|value| value * 2.0).collect();
         assert_eq!(contents(&batch), (*position, samples.clone(), values));
@@ -55,21 +55,21 @@ fn order_states_and_receipts_are_those_of_the_batches_without_it() {
     assert!(batches.next().is_none());
     let state: State = state.unwrap();
     let resumed: Rest = mapped.resume(&state).unwrap().map(|batch| contents(&batch.unwrap())).collect();
-    assert!(resumed.iter().map(|(position, ..)| position).eq(due.iter().skip(2).map(|(position, ..)| position)));
-    assert!(resumed.iter().zip(due.iter().skip(2)).all(|(found, due)| found.2[0] == due.2[0] * 2.0));
+    assert!(resumed.iter().map(|(position, ..)| position).eq(expected.iter().skip(2).map(|(position, ..)| position)));
+    assert!(resumed.iter().zip(expected.iter().skip(2)).all(|(found, expected)| found.2[0] == expected.2[0] * 2.0));
     assert!(!threads.lock().unwrap().contains(&thread::current().id()), "not the consumer's thread");
-    let taken = mapped.reader().take(&due[0].1).unwrap();
-    assert_eq!(contents(&taken).2[0], due[0].2[0] * 2.0);
+    let taken = mapped.reader().take(&expected[0].1).unwrap();
+    assert_eq!(contents(&taken).2[0], expected[0].2[0] * 2.0);
 }
 
 #[test]
 fn no_more_than_the_decode_threads_run_it_at_the_same_time() {
     let folder = Folder::new();
     let dataset: Dataset = create(&folder.path("data"));
-    let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-    let found = most.clone();
+    let (running, max_running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let found = max_running.clone();
     let options = options().decode_threads(2).io_depth(6).map(move |_| {
-        most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+        max_running.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         thread::yield_now();
         running.fetch_sub(1, Ordering::SeqCst);
         Ok(())

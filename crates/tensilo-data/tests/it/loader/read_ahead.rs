@@ -7,13 +7,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::OpenOptions;
 use tensilo::source::{PositionedFile, Source};
-use tensilo_data::{DatasetOptions, LoaderOptions, Mode, ReadAhead, RunsAndWindows, Tail, View};
+use tensilo_data::{DatasetOptions, LastBatch, LoaderOptions, Order, ReadAhead, View, WindowSizes};
 use tensilo_testing::Folder;
 
 /// A file that counts announcements.
-struct Counted(PositionedFile, Arc<AtomicUsize>);
+struct CountingSource(PositionedFile, Arc<AtomicUsize>);
 
-impl Source for Counted {
+impl Source for CountingSource {
     fn byte_count(&self) -> u64 {
         self.0.byte_count()
     }
@@ -28,18 +28,18 @@ impl Source for Counted {
 }
 
 #[test]
-fn each_run_is_announced_once() {
+fn each_run_is_prefetched_once() {
     let folder = Folder::new();
     create(&folder.path("data"));
-    let announced = |read_ahead: ReadAhead, world: u32, epochs: u64| {
+    let prefetched = |read_ahead: ReadAhead, world: u32, epochs: u64| {
         let count = Arc::new(AtomicUsize::new(0));
         let counter = count.clone();
         let open = move |path: &std::path::Path, options: OpenOptions| {
-            options.open(Counted(PositionedFile::open(path)?, counter.clone()))
+            options.open(CountingSource(PositionedFile::open(path)?, counter.clone()))
         };
         let dataset = DatasetOptions::new().open_with(open).open(folder.path("data")).unwrap();
-        let mode = Mode::Windowed(RunsAndWindows::new(5, 3).unwrap());
-        let options = LoaderOptions::new(10).mode(mode).tail(Tail::Exact).columns(["id"]).rank(0, world);
+        let mode = Order::Windowed(WindowSizes::new(5, 3).unwrap());
+        let options = LoaderOptions::new(10).order(mode).last_batch(LastBatch::Exact).columns(["id"]).rank(0, world);
         let loader = options.decode_threads(1).read_ahead(read_ahead).loader(&View::all(&dataset)).unwrap();
         for batch in loader.epochs(0..epochs) {
             let batch = batch.unwrap();
@@ -49,10 +49,10 @@ fn each_run_is_announced_once() {
     };
     // 31 runs, of which some are in several files or in chunks that do not adjoin
     let runs = |epochs: usize| 31 * epochs..40 * epochs;
-    let never = announced(ReadAhead::Never, 1, 3);
-    let always = announced(ReadAhead::Always, 1, 3) - never;
+    let never = prefetched(ReadAhead::Never, 1, 3);
+    let always = prefetched(ReadAhead::Always, 1, 3) - never;
     assert!(runs(3).contains(&always), "{always}");
-    let auto = announced(ReadAhead::Auto, 1, 3) - never;
+    let auto = prefetched(ReadAhead::Auto, 1, 3) - never;
     assert!(runs(1).contains(&auto), "{auto}: the files fit in memory");
-    assert_eq!(announced(ReadAhead::Auto, 9, 1), announced(ReadAhead::Never, 9, 1), "ranks of several machines");
+    assert_eq!(prefetched(ReadAhead::Auto, 9, 1), prefetched(ReadAhead::Never, 9, 1), "ranks of several machines");
 }

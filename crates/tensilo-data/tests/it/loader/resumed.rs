@@ -3,7 +3,7 @@
 use super::model::{SAMPLES, create};
 use proptest::prelude::*;
 use tensilo_data::{
-    BatchIterator, DataError, DatasetOptions, LoaderOptions, Mode, Receipt, RunsAndWindows, State, Tail, View,
+    BatchIterator, DataError, DatasetOptions, LastBatch, LoaderOptions, Order, Receipt, State, View, WindowSizes,
 };
 use tensilo_testing::Folder;
 
@@ -20,9 +20,9 @@ fn take(batches: &mut BatchIterator, count: usize) -> Vec<Vec<u64>> {
 fn with_the_same_ranks_batches_are_the_same() {
     let folder = Folder::new();
     let view = View::all(&create(&folder.path("data")));
-    for mode in [Mode::Sequential, Mode::Shuffled, Mode::Windowed(RunsAndWindows::new(4, 8).unwrap())] {
-        for tail in [Tail::Drop, Tail::Pad, Tail::Exact] {
-            let loader = options(1, 2, 10).mode(mode).tail(tail).seed(5).loader(&view).unwrap();
+    for mode in [Order::Sequential, Order::Shuffled, Order::Windowed(WindowSizes::new(4, 8).unwrap())] {
+        for last_batch in [LastBatch::Drop, LastBatch::Pad, LastBatch::Exact] {
+            let loader = options(1, 2, 10).order(mode).last_batch(last_batch).seed(5).loader(&view).unwrap();
             let all = take(&mut loader.epochs(3..5), usize::MAX);
             for stop in 0..all.len() {
                 let mut batches = loader.epochs(3..5);
@@ -31,7 +31,7 @@ fn with_the_same_ranks_batches_are_the_same() {
                 drop(batches);
                 // the order is that of the state
                 let mut resumed = options(1, 2, 10).loader(&view).unwrap().resume_until(&state, 5).unwrap();
-                assert_eq!(take(&mut resumed, usize::MAX), all[stop..], "{mode:?}, {tail:?}, after {stop}");
+                assert_eq!(take(&mut resumed, usize::MAX), all[stop..], "{mode:?}, {last_batch:?}, after {stop}");
                 assert_eq!(resumed.state().epoch, 5);
                 assert_eq!(resumed.next().map(|batch| batch.is_ok()), None);
             }
@@ -46,12 +46,12 @@ proptest! {
     #[test]
     fn with_other_ranks_the_epoch_goes_on(
         worlds in prop::collection::vec((1..8_u32, 1..9_u32, 0..4_u64), 1..4),
-        mode in prop::sample::select(vec![Mode::Sequential, Mode::Shuffled]),
+        mode in prop::sample::select(vec![Order::Sequential, Order::Shuffled]),
         seed in any::<u64>(),
     ) {
         let folder = Folder::new();
         let view = View::all(&create(&folder.path("data")));
-        let first = options(0, 1, 1).mode(mode).seed(seed).tail(Tail::Exact).loader(&view).unwrap().epoch(1).state();
+        let first = options(0, 1, 1).order(mode).seed(seed).last_batch(LastBatch::Exact).loader(&view).unwrap().epoch(1).state();
         let (mut state, mut delivered) = (first, Vec::new());
         let last = (2, 5, u64::MAX);
         for (world, batch, steps) in worlds.into_iter().chain([last]) {
@@ -70,9 +70,9 @@ proptest! {
                 break;
             }
         }
-        let mut due = Receipt::default();
-        (0..SAMPLES).for_each(|sample| due.add(sample, 1));
-        prop_assert_eq!(state.receipt, due);
+        let mut expected = Receipt::default();
+        (0..SAMPLES).for_each(|sample| expected.add(sample, 1));
+        prop_assert_eq!(state.receipt, expected);
         delivered.sort_unstable();
         prop_assert_eq!(delivered, (0..SAMPLES).collect::<Vec<u64>>());
     }
@@ -83,7 +83,7 @@ fn a_state_of_something_else_is_refused() {
     let (folder, other) = (Folder::new(), Folder::new());
     let dataset = create(&folder.path("data"));
     let view = View::all(&dataset);
-    let loader = options(0, 1, 4).mode(Mode::Shuffled).seed(1).loader(&view).unwrap();
+    let loader = options(0, 1, 4).order(Order::Shuffled).seed(1).loader(&view).unwrap();
     let state = loader.epoch(0).state();
     assert_eq!(loader.state(0), state);
     assert_eq!(loader.state(3), State { epoch: 3, ..state });
@@ -97,13 +97,13 @@ fn a_state_of_something_else_is_refused() {
         assert!(matches!(error, DataError::BadState(_)));
         error.to_string()
     };
-    let windowed = Mode::Windowed(RunsAndWindows::new(3, 5).unwrap());
-    for (mode, due) in [(Mode::Sequential, "sequential"), (windowed, "windowed by 5 runs of 3 samples")] {
-        let message = refused(options(0, 1, 4).mode(mode), state);
-        assert!(message.contains("the order of the state is shuffled") && message.ends_with(due), "{message}");
+    let windowed = Order::Windowed(WindowSizes::new(3, 5).unwrap());
+    for (mode, expected) in [(Order::Sequential, "sequential"), (windowed, "windowed by 5 runs of 3 samples")] {
+        let message = refused(options(0, 1, 4).order(mode), state);
+        assert!(message.contains("the order of the state is shuffled") && message.ends_with(expected), "{message}");
     }
     assert!(refused(options(0, 1, 4).seed(2), state).contains("seed"));
-    assert!(refused(options(0, 1, 4).tail(Tail::Pad), state).ends_with("pad"));
+    assert!(refused(options(0, 1, 4).last_batch(LastBatch::Pad), state).ends_with("pad"));
     assert!(refused(options(0, 1, 4), State { view: 7, ..state }).contains("view"));
     assert!(refused(options(0, 1, 4), State { n: SAMPLES + 1, ..state }).contains("samples"));
     let dataset = super::super::common::create(&other.path("data"), &[100, 52]);

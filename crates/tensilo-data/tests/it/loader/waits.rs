@@ -56,12 +56,12 @@ fn waiting_for_a_batch_is_counted() {
 }
 
 #[test]
-fn a_long_read_is_interrupted_between_its_pieces() {
+fn a_long_read_is_interrupted_between_its_segments() {
     let folder = Folder::new();
     let view = View::all(&create(&folder.path("data")));
-    let asked = Arc::new(AtomicUsize::new(0));
-    let most = Arc::new(AtomicUsize::new(usize::MAX));
-    let (count, limit) = (asked.clone(), most.clone());
+    let calls = Arc::new(AtomicUsize::new(0));
+    let max_calls = Arc::new(AtomicUsize::new(usize::MAX));
+    let (count, limit) = (calls.clone(), max_calls.clone());
     let interrupt = Arc::new(move || match count.fetch_add(1, Ordering::Relaxed) < limit.load(Ordering::Relaxed) {
         true => ControlFlow::Continue(()),
         false => ControlFlow::Break(()),
@@ -69,16 +69,16 @@ fn a_long_read_is_interrupted_between_its_pieces() {
     let samples: Vec<u64> = (0..300_000).map(|i| i * 7 % SAMPLES).collect();
     let mut reader = LoaderOptions::new(1).interrupt(interrupt).reader(&view).unwrap();
     check(&reader.take(&samples).unwrap(), &samples);
-    let all = asked.load(Ordering::Relaxed);
+    let all = calls.load(Ordering::Relaxed);
     assert!(all > 20, "asked {all} times");
     for limit in [0, 1, all / 2, all - 1] {
-        asked.store(0, Ordering::Relaxed);
-        most.store(limit, Ordering::Relaxed);
+        calls.store(0, Ordering::Relaxed);
+        max_calls.store(limit, Ordering::Relaxed);
         match reader.take(&samples) {
             Err(DataError::File(error)) => assert_eq!(error.kind(), ErrorKind::Cancelled),
             other => panic!("{other:?}"),
         }
     }
-    most.store(usize::MAX, Ordering::Relaxed);
+    max_calls.store(usize::MAX, Ordering::Relaxed);
     check(&reader.take(&samples[..50]).unwrap(), &samples[..50]);
 }

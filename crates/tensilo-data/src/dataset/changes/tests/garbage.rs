@@ -1,9 +1,9 @@
 //! Loss of power while old versions are removed.
 
 use super::super::garbage::{find, remove};
-use super::super::publish::{DataFolder, Unpublished, publish};
-use super::simulated::{Image, Simulated};
-use super::{DATA, Place, append, path_of, root, samples_of};
+use super::super::publish::{DataFolder, PublishError, publish};
+use super::simulated::{CrashStore, Image};
+use super::{DATA, VersionContext, append, path_of, root, samples_of};
 use crate::dataset::store::Store;
 use crate::dataset::versions;
 use crate::error::DataError;
@@ -11,8 +11,8 @@ use crate::manifest::Version;
 
 /// Makes a dataset with versions of these numbers of new groups. Before the version `repacked`, all
 /// groups are replaced. A writer was killed at each version.
-fn dataset(appended: &[usize], repacked: u64) -> (Simulated, Version) {
-    let store = Simulated::default();
+fn dataset(appended: &[usize], repacked: u64) -> (CrashStore, Version) {
+    let store = CrashStore::default();
     let mut version = Version::empty();
     for &groups in appended {
         if version.number + 1 == repacked {
@@ -20,7 +20,7 @@ fn dataset(appended: &[usize], repacked: u64) -> (Simulated, Version) {
         }
         let (mut next, added) = append(&store, &version, groups);
         let killed = DataFolder::new(next.number).next_path(&store, root()).unwrap().0;
-        store.write_carelessly(&killed, DATA);
+        store.write_unsynced(&killed, DATA);
         publish(&store, root(), &mut next, &added).unwrap();
         version = next;
     }
@@ -51,13 +51,13 @@ fn check(appended: &[usize], repacked: u64, keep: u64) {
         images += 1;
     });
     let newest = version.number;
-    let kept = keep.clamp(1, newest);
-    assert_eq!(numbers_of_versions.len() as u64, newest - kept + 1, "each version is removed alone");
+    let retained = keep.clamp(1, newest);
+    assert_eq!(numbers_of_versions.len() as u64, newest - retained + 1, "each version is removed alone");
     println!("{images} images");
 
     // all that is left is listed, but for the files of the writer at work
     let left = store.now();
-    assert_eq!(whole_versions(&left), (newest - kept + 1..=newest).collect::<Vec<_>>());
+    assert_eq!(whole_versions(&left), (newest - retained + 1..=newest).collect::<Vec<_>>());
     let again = find(&store, root(), keep).unwrap();
     assert!(again.versions.is_empty() && again.paths.is_empty(), "{again:?}");
     let killed = |path: &&String| path.starts_with("data/") && path.ends_with("-2/00000.tsl");
@@ -86,7 +86,7 @@ fn a_page_that_may_be_listed_again_stays() {
     let (store, paged) = dataset(&[600], 9);
     let (mut groups, mut inline) = (Vec::new(), Version { number: 2, pages: Vec::new(), ..paged.clone() });
     for entry in &paged.pages {
-        groups.extend(Place { store: &store, folder: root(), version: &paged }.read_page(entry).unwrap());
+        groups.extend(VersionContext { store: &store, folder: root(), version: &paged }.read_page(entry).unwrap());
     }
     inline.groups.splice(0..0, groups);
     store.publish(&path_of(2), &inline.to_bytes().0).unwrap();
@@ -144,6 +144,9 @@ fn a_name_that_was_freed_is_no_win() {
     remove(&store, root(), &found).unwrap();
     assert!(store.read(&path_of(2), 1 << 20).is_err());
     let published = publish(&store, root(), &mut slow, &slow_added);
-    assert!(matches!(published, Err(Unpublished::No(DataError::Conflict { version: 3, .. }))), "{published:?}");
+    assert!(
+        matches!(published, Err(PublishError::NotPublished(DataError::Conflict { version: 3, .. }))),
+        "{published:?}"
+    );
     assert_eq!(whole_versions(&store.now()), [3]);
 }

@@ -1,7 +1,7 @@
 //! Loss of power while a version is published, and while old ones are removed.
 
-mod doubtful;
 mod garbage;
+mod publish_outcomes;
 mod simulated;
 
 use super::Changes;
@@ -9,9 +9,9 @@ use super::publish::{DataFolder, publish};
 use crate::dataset::groups::Groups;
 use crate::dataset::store::Store;
 use crate::dataset::store::location::ReadOptions;
-use crate::dataset::versions::{self, Place};
-use crate::manifest::{Group, Hex, IdentifiedColumn, Layout, ListedFile, Version, path_of};
-use simulated::{Image, Simulated};
+use crate::dataset::versions::{self, VersionContext};
+use crate::manifest::{DatasetColumn, FileEntry, Group, Hex, Layout, Version, path_of};
+use simulated::{CrashStore, Image};
 use std::path::Path;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Shape};
@@ -24,11 +24,11 @@ fn root() -> &'static Path {
 }
 
 /// A version after `before`, with so many groups more, each of a file of its own.
-fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<Box<str>>) {
+fn append(store: &CrashStore, before: &Version, groups: usize) -> (Version, Vec<Box<str>>) {
     let mut version = Version { number: before.number + 1, ..before.clone() };
     if before.number == 0 {
         let schema = ColumnSchema::tensor("x", DType::U8, Shape::scalar());
-        version.columns = vec![IdentifiedColumn { id: 0, schema }];
+        version.columns = vec![DatasetColumn { id: 0, schema }];
         version.layouts = vec![Layout::from([("x".to_owned(), 0)])];
         version.column_ids = 1;
     }
@@ -36,9 +36,9 @@ fn append(store: &Simulated, before: &Version, groups: usize) -> (Version, Vec<B
     let mut added = Vec::new();
     for i in 0..groups {
         let path: Box<str> = folder.next_path(store, root()).unwrap().0.into();
-        store.write_carelessly(&path, DATA);
+        store.write_unsynced(&path, DATA);
         let content_id = Hex([u8::try_from(i % 251).unwrap(); 16]);
-        let file = ListedFile { layout: 0, path: path.clone(), bytes: 1, footer: 0, content_id };
+        let file = FileEntry { layout: 0, path: path.clone(), bytes: 1, footer: 0, content_id };
         version.groups.push(Group { samples: 2, files: vec![file] });
         version.samples += 2;
         added.push(path);
@@ -57,10 +57,10 @@ fn newest(image: &Image) -> Option<(u64, u64)> {
 fn samples_of(image: &Image, number: u64) -> u64 {
     let (mut version, _) = versions::read(image, root(), number).unwrap();
     let groups = Groups::new(&mut version);
-    let place = Place { store: image, folder: root(), version: &version };
+    let context = VersionContext { store: image, folder: root(), version: &version };
     let mut samples = 0;
     for page in 0..groups.page_count() {
-        for group in groups.of_page(&place, page) {
+        for group in groups.page_groups(&context, page) {
             let group = group.unwrap();
             samples += group.group.samples;
             for file in &group.group.files {
@@ -75,7 +75,7 @@ fn samples_of(image: &Image, number: u64) -> u64 {
 /// Publishes versions with these numbers of new groups, and looks at every image that a loss of
 /// power can leave.
 fn check(appended: &[usize]) {
-    let store = Simulated::default();
+    let store = CrashStore::default();
     let mut version = Version::empty();
     let mut states = vec![None];
     let mut images = 0;
@@ -116,7 +116,7 @@ fn every_crash_leaves_a_whole_version_with_its_pages() {
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn a_version_before_its_files_is_noticed() {
-    let store = Simulated::default();
+    let store = CrashStore::default();
     let (mut version, _) = append(&store, &Version::empty(), 1);
     publish(&store, root(), &mut version, &[]).unwrap();
     store.crash_images(0, |image, _| {
@@ -126,37 +126,37 @@ fn a_version_before_its_files_is_noticed() {
 
 /// A manifest can list one page very often, and is read in the memory of one.
 #[test]
-fn a_page_that_is_listed_often_is_kept_once() {
-    let store = Simulated::default();
+fn a_page_that_is_listed_many_times_is_in_memory_once() {
+    let store = CrashStore::default();
     let (mut version, added) = append(&store, &Version::empty(), 600);
     publish(&store, root(), &mut version, &added).unwrap();
     let (page, samples) = (version.pages[0], version.samples);
     version.pages = vec![page; 50_000];
     version.samples = samples + 49_999 * page.samples;
     let image = store.now();
-    let place = Place { store: &image, folder: root(), version: &version.clone() };
+    let context = VersionContext { store: &image, folder: root(), version: &version.clone() };
     let groups = Groups::new(&mut version);
-    let first = |page: usize| groups.of_page(&place, page)[0].as_ref().unwrap().group.clone();
+    let first = |page: usize| groups.page_groups(&context, page)[0].as_ref().unwrap().group.clone();
     assert!(std::sync::Arc::ptr_eq(&first(0), &first(49_999)));
-    let last = groups.find(&place, 49_999 * page.samples).unwrap();
+    let last = groups.find(&context, 49_999 * page.samples).unwrap();
     assert_eq!(last.samples, 49_999 * page.samples..49_999 * page.samples + 2);
 }
 
 /// The folder of a killed writer is not used by the next one.
 #[test]
 fn each_writer_has_a_folder_of_its_own() {
-    let store = Simulated::default();
+    let store = CrashStore::default();
     let path = || DataFolder::new(7).next_path(&store, root()).unwrap().0;
-    let due = ["data/0000000007/00000.tsl", "data/0000000007-2/00000.tsl", "data/0000000007-3/00000.tsl"];
-    assert_eq!([path(), path(), path()], due.map(std::path::PathBuf::from));
+    let expected = ["data/0000000007/00000.tsl", "data/0000000007-2/00000.tsl", "data/0000000007-3/00000.tsl"];
+    assert_eq!([path(), path(), path()], expected.map(std::path::PathBuf::from));
 }
 
 #[test]
 fn dropped_changes_remove_no_folder_that_was_there() {
-    let store = Arc::new(Simulated::default());
+    let store = Arc::new(CrashStore::default());
     assert!(DataFolder::new(1).next_path(&*store, root()).unwrap().1);
-    let place = (store as Arc<dyn Store>, ReadOptions::default());
-    let mut changes = Changes::new(Path::new("s3://bucket/train"), place, None, Version::empty());
+    let context = (store as Arc<dyn Store>, ReadOptions::default());
+    let mut changes = Changes::new(Path::new("s3://bucket/train"), context, None, Version::empty());
     changes.next_path().unwrap();
     assert!(changes.made.is_empty(), "{:?}", changes.made);
 }

@@ -19,7 +19,7 @@ enum Op {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Simulated(Mutex<Vec<Op>>);
+pub(super) struct CrashStore(Mutex<Vec<Op>>);
 
 /// A place after a loss of power.
 #[derive(Debug, Default)]
@@ -30,16 +30,16 @@ fn parent(path: &str) -> &str {
 }
 
 /// More names than this that may or may not be there are taken some at a time.
-const ALL_SUBSETS_OF: usize = 8;
+const MAX_EXHAUSTIVE_OPS: usize = 8;
 
-impl Simulated {
+impl CrashStore {
     /// Returns the number of operations so far.
     pub(super) fn moments(&self) -> usize {
         self.0.lock().unwrap().len()
     }
 
     /// Writes a file as programs do that do not mind a loss of power.
-    pub(super) fn write_carelessly(&self, path: &str, bytes: &[u8]) {
+    pub(super) fn write_unsynced(&self, path: &str, bytes: &[u8]) {
         self.push(Op::Name { path: path.to_owned(), bytes: Some(bytes.to_vec()) });
     }
 
@@ -58,7 +58,7 @@ impl Simulated {
         for moment in moments {
             let done = &log[..moment];
             let uncertain = uncertain(done);
-            let subsets: Vec<BTreeSet<usize>> = if uncertain.len() <= ALL_SUBSETS_OF {
+            let subsets: Vec<BTreeSet<usize>> = if uncertain.len() <= MAX_EXHAUSTIVE_OPS {
                 (0_u32..1 << uncertain.len()).map(|bits| pick(&uncertain, |i| bits >> i & 1 == 1)).collect()
             } else {
                 let one = |only: usize| pick(&uncertain, move |i| i == only);
@@ -121,16 +121,16 @@ fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
     image
 }
 
-impl Simulated {
+impl CrashStore {
     /// Returns what programs see as long as there is power.
     pub(super) fn now(&self) -> Image {
         image(&self.0.lock().unwrap(), &BTreeSet::new())
     }
 }
 
-impl Store for Simulated {
-    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
-        self.now().read(path, most)
+impl Store for CrashStore {
+    fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        self.now().read(path, max_bytes)
     }
 
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {

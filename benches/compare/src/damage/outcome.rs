@@ -4,7 +4,7 @@ use crate::data::Dataset;
 use anyhow::Result;
 use half::bf16;
 
-pub struct Seen<'a> {
+pub struct ReadOutcome<'a> {
     data: &'a Dataset,
     /// Samples handed out with their values, to the bit.
     pub right: usize,
@@ -14,13 +14,13 @@ pub struct Seen<'a> {
     pub error: bool,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> ReadOutcome<'a> {
     /// Compares the values that `read` shows with the data.
     pub fn of(data: &'a Dataset, read: impl FnOnce(&mut Self) -> Result<()>) -> Self {
-        let mut seen = Self { data, right: 0, wrong: 0, error: false };
-        let result = read(&mut seen);
-        seen.error |= result.is_err() || seen.right + seen.wrong != data.samples();
-        seen
+        let mut outcome = Self { data, right: 0, wrong: 0, error: false };
+        let result = read(&mut outcome);
+        outcome.error |= result.is_err() || outcome.right + outcome.wrong != data.samples();
+        outcome
     }
 
     /// Records whole samples from number `first`. Counts incomplete samples and unknown numbers as

@@ -5,7 +5,7 @@
 //! Parquet and Arrow files declare types, and still differ a little: pandas gives a column without
 //! values the type null, and leaves out what a shard does not have.
 //!
-//! [`UnitedSchema`] joins the schemas of all inputs, and [`aligned`] says what one input becomes in
+//! [`UnifiedSchema`] joins the schemas of all inputs, and [`aligned`] says what one input becomes in
 //! it: its own fields first and in their order, so that what a file states about them by position
 //! stays right, and then those that it lacks. Both leave fields alone that contradict each other;
 //! the plan of the conversion then reports these. [`adapted`] makes arrays of the aligned types. An
@@ -13,11 +13,11 @@
 //! to do again.
 
 use super::decode::by_index;
-use super::fields::joined as joined_name;
-use super::rows::other_columns;
+use super::fields::joined as dotted_name;
+use super::rows::schema_mismatch;
 use super::types::{ENCRYPTED, INT96, fixed_extents, is_variable_tensor};
 use crate::export::plain_fields;
-use crate::import::rows::Problem;
+use crate::import::rows::RowError;
 use crate::logical::arrow_type::{DTYPE, members, with_members};
 use crate::{DType, Schema as FileSchema};
 use arrow_array::cast::AsArray;
@@ -41,18 +41,18 @@ pub enum TypeOrigin {
     /// They were found in the values of the file, and hold for these only. If other inputs have
     /// floats in a field, its integers become `f64`, unless one of them equals none. A field may be
     /// missing, and members of empty lists have the type null.
-    Found,
-    /// As [`Found`](Self::Found), and one value is the same as a list of one value.
-    FoundRepeated,
+    Inferred,
+    /// As [`Inferred`](Self::Found), and one value is the same as a list of one value.
+    InferredRepeated,
 }
 
 /// The fields of inputs together, in the order in which they come first.
-pub(in crate::import) struct UnitedSchema {
+pub(in crate::import) struct UnifiedSchema {
     fields: Fields,
     origin: TypeOrigin,
 }
 
-impl UnitedSchema {
+impl UnifiedSchema {
     pub(in crate::import) fn new(first: &Schema, origin: TypeOrigin) -> Self {
         Self { fields: first.fields().clone(), origin }
     }
@@ -97,7 +97,7 @@ fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
     let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
     let may_lack = |field: &FieldRef, origin| field.is_nullable() || origin != TypeOrigin::Declared;
     let common = a.iter().map(|field| match in_b.get(field.name().as_str()) {
-        Some(other) => joined_field(field, other, origins),
+        Some(other) => unified_field(field, other, origins),
         None if may_lack(field, origins.1) => nullable(field),
         None => Arc::clone(field),
     });
@@ -106,7 +106,7 @@ fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
 }
 
 /// Returns the field of two inputs together, and that of the first if they contradict each other.
-fn joined_field(a: &FieldRef, b: &FieldRef, (first, second): (TypeOrigin, TypeOrigin)) -> FieldRef {
+fn unified_field(a: &FieldRef, b: &FieldRef, (first, second): (TypeOrigin, TypeOrigin)) -> FieldRef {
     let nullable = has_nulls(a, first) || has_nulls(b, second);
     let of_type = |data_type: DataType| Arc::new(a.as_ref().clone().with_data_type(data_type).with_nullable(nullable));
     match (a.data_type(), b.data_type()) {
@@ -114,10 +114,10 @@ fn joined_field(a: &FieldRef, b: &FieldRef, (first, second): (TypeOrigin, TypeOr
             of_type(DataType::Struct(joined(own, other, (first, second))))
         }
         (DataType::List(own), DataType::List(other)) => {
-            of_type(DataType::List(joined_field(own, other, (first, second))))
+            of_type(DataType::List(unified_field(own, other, (first, second))))
         }
         (DataType::LargeList(own), DataType::LargeList(other)) => {
-            of_type(DataType::LargeList(joined_field(own, other, (first, second))))
+            of_type(DataType::LargeList(unified_field(own, other, (first, second))))
         }
         (own, other) if own == other => of_type(own.clone()),
         (own, other) if becomes(own, other, first) => Arc::new(b.as_ref().clone().with_nullable(nullable)),
@@ -140,33 +140,34 @@ fn becomes(own: &DataType, other: &DataType, origin: TypeOrigin) -> bool {
             origin != TypeOrigin::Declared
         }
         (own, DataType::List(item)) if !own.is_nested() => {
-            origin == TypeOrigin::FoundRepeated && (own == item.data_type() || becomes(own, item.data_type(), origin))
+            origin == TypeOrigin::InferredRepeated
+                && (own == item.data_type() || becomes(own, item.data_type(), origin))
         }
         _ => false,
     }
 }
 
-/// Returns the fields that an input has if it is to have those of `united`: its own, of the types
+/// Returns the fields that an input has if it is to have those of `unified`: its own, of the types
 /// that its values can have, and then nullable ones that it lacks. A field of the schema, not of a
 /// struct, is added only if `is_lacking` says that the input lacks it.
 pub(in crate::import) fn aligned(
     own: &Fields,
-    united: &Fields,
+    unified: &Fields,
     origin: TypeOrigin,
     is_lacking: &dyn Fn(&str) -> bool,
 ) -> Fields {
-    if own == united {
+    if own == unified {
         return own.clone();
     }
     let mut names = HashSet::new();
     own.iter().for_each(|field| add_names(field, "", &mut names));
-    Alignment { names, origin }.fields(own, united, "", is_lacking)
+    Alignment { names, origin }.fields(own, unified, "", is_lacking)
 }
 
 /// Adds the names of the columns that a field becomes. `outer` are the names of the structs around
 /// it.
 fn add_names(field: &Field, outer: &str, names: &mut HashSet<String>) {
-    let name = joined_name(outer, field.name());
+    let name = dotted_name(outer, field.name());
     match struct_fields(field) {
         Some(fields) => fields.iter().for_each(|field| add_names(field, &name, names)),
         None => drop(names.insert(name.into_owned())),
@@ -197,18 +198,18 @@ struct Alignment {
 }
 
 impl Alignment {
-    fn fields(&self, own: &Fields, united: &Fields, outer: &str, is_lacking: &dyn Fn(&str) -> bool) -> Fields {
-        let (known, targets) = (by_name(own), by_name(united));
-        let kept = own.iter().map(|field| match targets.get(field.name().as_str()) {
-            Some(target) => self.field(field, target, &joined_name(outer, field.name())),
+    fn fields(&self, own: &Fields, unified: &Fields, outer: &str, is_lacking: &dyn Fn(&str) -> bool) -> Fields {
+        let (known, targets) = (by_name(own), by_name(unified));
+        let existing = own.iter().map(|field| match targets.get(field.name().as_str()) {
+            Some(target) => self.field(field, target, &dotted_name(outer, field.name())),
             None => Arc::clone(field),
         });
-        let added = united.iter().filter(|field| {
+        let added = unified.iter().filter(|field| {
             let name = field.name().as_str();
             let is_addable = field.is_nullable() && is_fillable(field) && is_lacking(name);
             !known.contains_key(name) && is_addable && self.has_none_of(field, outer)
         });
-        kept.chain(added.cloned()).collect()
+        existing.chain(added.cloned()).collect()
     }
 
     fn has_none_of(&self, field: &Field, outer: &str) -> bool {
@@ -311,14 +312,18 @@ fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
 
 /// Returns an array of a field whose type is `from` as one of the type `to`, which
 /// [`aligned`] gave. The row of a problem is an entry of the array.
-pub(in crate::import::arrow) fn adapted(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, Problem> {
+pub(in crate::import::arrow) fn adapted(
+    array: &ArrayRef,
+    from: &DataType,
+    to: &DataType,
+) -> Result<ArrayRef, RowError> {
     if from == to {
         return Ok(Arc::clone(array)); // some are read raw, and have another type than their field
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
         (DataType::Struct(own), DataType::Struct(targets)) => {
-            let parent = array.as_struct_opt().ok_or_else(other_columns)?;
+            let parent = array.as_struct_opt().ok_or_else(schema_mismatch)?;
             let known = parent.columns().iter().zip(own).zip(targets);
             let known = known.map(|((array, own), target)| adapted(array, own.data_type(), target.data_type()));
             let added = targets.iter().skip(own.len());
@@ -345,7 +350,7 @@ pub(in crate::import::arrow) fn adapted(array: &ArrayRef, from: &DataType, to: &
         (DataType::Int64, DataType::UInt64) => numbers::<Int64Type, UInt64Type>(array, |value| {
             u64::try_from(value).map_err(|_| format!("{value} is negative, and other inputs have integers beyond i64"))
         }),
-        _ => Err(other_columns()),
+        _ => Err(schema_mismatch()),
     }
 }
 
@@ -353,16 +358,16 @@ fn no_float(integer: i128) -> String {
     format!("no f64 equals the integer {integer}, and other inputs have floats in this column")
 }
 
-fn failed(error: ArrowError) -> Problem {
-    Problem::from(error.to_string())
+fn failed(error: ArrowError) -> RowError {
+    RowError::from(error.to_string())
 }
 
 fn field_of(name: &str, array: &ArrayRef) -> FieldRef {
     Arc::new(Field::new(name, array.data_type().clone(), true))
 }
 
-fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, Problem> {
-    let lists = array.as_list_opt::<O>().ok_or_else(other_columns)?;
+fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, RowError> {
+    let lists = array.as_list_opt::<O>().ok_or_else(schema_mismatch)?;
     let offsets = lists.offsets();
     let (start, end) = (offsets.first(), offsets.last());
     let (first, end) = (start.as_usize(), end.as_usize());
@@ -370,7 +375,7 @@ fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -
     let own = lists.values().slice(first, end.saturating_sub(first));
     let members = adapted(&own, from, to).map_err(|problem| {
         let list_of = |entry: usize| offsets.partition_point(|o| o.as_usize() <= entry.saturating_add(first));
-        Problem { row: problem.row.map(|entry| list_of(entry).saturating_sub(1)), ..problem }
+        RowError { row: problem.row.map(|entry| list_of(entry).saturating_sub(1)), ..problem }
     })?;
     let offsets = OffsetBuffer::new(ScalarBuffer::from_iter(offsets.iter().map(|&offset| offset - start)));
     let lists = GenericListArray::<O>::try_new(field_of("item", &members), offsets, members, lists.nulls().cloned());
@@ -378,7 +383,7 @@ fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -
 }
 
 /// Makes a list of each value; null values are null lists.
-fn lists_of_one(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, Problem> {
+fn lists_of_one(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, RowError> {
     let values = adapted(array, from, to)?;
     let valid: Vec<usize> = (0..array.len()).filter(|&i| array.is_valid(i)).collect();
     let members = if array.null_count() == 0 { values } else { by_index(&values, &values, &valid, None)? };
@@ -390,19 +395,19 @@ fn lists_of_one(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<Arra
 fn numbers<A: ArrowPrimitiveType, B: ArrowPrimitiveType>(
     array: &ArrayRef,
     number: impl Fn(A::Native) -> Result<B::Native, String>,
-) -> Result<ArrayRef, Problem> {
-    let values = array.as_primitive_opt::<A>().ok_or_else(other_columns)?;
+) -> Result<ArrayRef, RowError> {
+    let values = array.as_primitive_opt::<A>().ok_or_else(schema_mismatch)?;
     let numbers = values
         .iter()
         .enumerate()
-        .map(|(i, value)| value.map(&number).transpose().map_err(|message| Problem::at(i, message)));
-    Ok(Arc::new(numbers.collect::<Result<PrimitiveArray<B>, Problem>>()?))
+        .map(|(i, value)| value.map(&number).transpose().map_err(|message| RowError::at(i, message)));
+    Ok(Arc::new(numbers.collect::<Result<PrimitiveArray<B>, RowError>>()?))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use TypeOrigin::{Declared, Found, FoundRepeated};
+    use TypeOrigin::{Declared, Inferred, InferredRepeated};
 
     fn schema(fields: &[(&str, DataType, bool)]) -> Schema {
         Schema::new(
@@ -420,30 +425,30 @@ mod tests {
     /// Returns the type that two inputs have together, if both can have it.
     fn together(a: DataType, b: DataType, origin: TypeOrigin) -> Option<DataType> {
         let (a, b) = (schema(&[("a", a, true)]), schema(&[("a", b, true)]));
-        let mut united = UnitedSchema::new(&a, origin);
-        united.join(&b, origin);
-        let united = united.into_fields();
-        let both = [&a, &b].map(|own| aligned(own.fields(), &united, origin, &|_| true));
+        let mut unified = UnifiedSchema::new(&a, origin);
+        unified.join(&b, origin);
+        let unified = unified.into_fields();
+        let both = [&a, &b].map(|own| aligned(own.fields(), &unified, origin, &|_| true));
         (both[0] == both[1]).then(|| both[0][0].data_type().clone())
     }
 
     #[test]
-    fn types_are_joined_in_either_order() {
+    fn types_are_unified_in_either_order() {
         let (int, float, text) = (DataType::Int64, DataType::Float64, DataType::Utf8);
-        for (a, b, origin, due) in [
+        for (a, b, origin, expected) in [
             (DataType::Null, text.clone(), Declared, Some(text.clone())),
-            (list(DataType::Null), list(text.clone()), Found, Some(list(text.clone()))),
-            (list(DataType::Null), DataType::Null, Found, Some(list(int.clone()))),
-            (int.clone(), float.clone(), Found, Some(float.clone())),
-            (int.clone(), DataType::UInt64, Found, Some(DataType::UInt64)),
-            (list(list(int.clone())), list(DataType::Null), Found, Some(list(list(int.clone())))),
-            (int.clone(), list(int.clone()), FoundRepeated, Some(list(int.clone()))),
-            (int.clone(), list(int.clone()), Found, None),
+            (list(DataType::Null), list(text.clone()), Inferred, Some(list(text.clone()))),
+            (list(DataType::Null), DataType::Null, Inferred, Some(list(int.clone()))),
+            (int.clone(), float.clone(), Inferred, Some(float.clone())),
+            (int.clone(), DataType::UInt64, Inferred, Some(DataType::UInt64)),
+            (list(list(int.clone())), list(DataType::Null), Inferred, Some(list(list(int.clone())))),
+            (int.clone(), list(int.clone()), InferredRepeated, Some(list(int.clone()))),
+            (int.clone(), list(int.clone()), Inferred, None),
             (int.clone(), float.clone(), Declared, None),
-            (int, text, Found, None),
+            (int, text, Inferred, None),
         ] {
-            assert_eq!(together(a.clone(), b.clone(), origin), due, "{a} {b}");
-            assert_eq!(together(b.clone(), a.clone(), origin), due, "{b} {a}");
+            assert_eq!(together(a.clone(), b.clone(), origin), expected, "{a} {b}");
+            assert_eq!(together(b.clone(), a.clone(), origin), expected, "{b} {a}");
         }
     }
 
@@ -451,11 +456,11 @@ mod tests {
     fn a_column_is_not_there_twice() {
         let inner = DataType::Struct(vec![Field::new("b", DataType::Int64, true)].into());
         let (a, b) = (schema(&[("a", inner, true)]), schema(&[("a.b", DataType::Int64, true)]));
-        let mut united = UnitedSchema::new(&a, Found);
-        united.join(&b, Found);
-        let united = united.into_fields();
+        let mut unified = UnifiedSchema::new(&a, Inferred);
+        unified.join(&b, Inferred);
+        let unified = unified.into_fields();
         for own in [a, b] {
-            assert_eq!(aligned(own.fields(), &united, Found, &|_| true), *own.fields());
+            assert_eq!(aligned(own.fields(), &unified, Inferred, &|_| true), *own.fields());
         }
     }
 
@@ -465,14 +470,14 @@ mod tests {
         let a = schema(&[("x", int(), false), ("z", int(), true)]);
         let b = schema(&[("z", int(), true), ("y", int(), true), ("w", int(), false)]);
         let names = |fields: &Fields| fields.iter().map(|field| field.name().clone()).collect::<Vec<_>>().concat();
-        for (origin, united_names, aligned_names) in
-            [(Found, "xzyw", ["xzyw", "zywx"]), (Declared, "xzy", ["xzy", "zyw"])]
+        for (origin, unified_names, aligned_names) in
+            [(Inferred, "xzyw", ["xzyw", "zywx"]), (Declared, "xzy", ["xzy", "zyw"])]
         {
-            let mut united = UnitedSchema::new(&a, origin);
-            united.join(&b, origin);
-            let united = united.into_fields();
-            assert_eq!(names(&united), united_names);
-            let found = [&a, &b].map(|own| names(&aligned(own.fields(), &united, origin, &|_| true)));
+            let mut unified = UnifiedSchema::new(&a, origin);
+            unified.join(&b, origin);
+            let unified = unified.into_fields();
+            assert_eq!(names(&unified), unified_names);
+            let found = [&a, &b].map(|own| names(&aligned(own.fields(), &unified, origin, &|_| true)));
             assert_eq!(found, aligned_names);
         }
     }

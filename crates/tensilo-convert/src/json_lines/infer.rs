@@ -1,6 +1,6 @@
 //! The type that all values of a member have.
 
-use super::value::{Json, Object, is_float};
+use super::value::{Json, Object, is_exact_f64};
 use indexmap::IndexMap;
 use std::sync::Arc;
 use tensilo::import::arrow::datatypes::{DataType, Field};
@@ -9,12 +9,12 @@ use tensilo::limits;
 
 /// A type, as far as the values so far tell it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum InferredType {
     /// Nulls only.
     #[default]
     Unknown,
     Bool,
-    Integer(Integers),
+    Integer(IntegerRange),
     Float,
     Text,
     List(Box<Member>),
@@ -23,7 +23,7 @@ pub(super) enum Kind {
 
 /// Integers, which one 64-bit type can hold.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Integers {
+pub(super) struct IntegerRange {
     min: i128,
     max: i128,
     /// The first that no `f64` equals.
@@ -33,7 +33,7 @@ pub(super) struct Integers {
 /// A member of objects or of lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Member {
-    kind: Kind,
+    kind: InferredType,
     /// Whether it is null somewhere.
     nullable: bool,
     /// The number of objects that have it.
@@ -48,23 +48,23 @@ impl Member {
         match (&mut self.kind, value) {
             (_, Json::Null) => self.nullable = true,
             (_, Json::Refused(reason)) => return Err(format!(": {reason}")),
-            (Kind::List(member), Json::Array(values)) => {
+            (InferredType::List(member), Json::Array(values)) => {
                 values.iter().try_for_each(|value| member.observe(value)).map_err(|what| format!("[]{what}"))?;
             }
-            (Kind::Object(members), Json::Object(values)) => members.observe(values)?,
-            (Kind::Unknown, Json::Array(values)) => {
+            (InferredType::Object(members), Json::Object(values)) => members.observe(values)?,
+            (InferredType::Unknown, Json::Array(values)) => {
                 let mut member = Member::default();
                 values.iter().try_for_each(|value| member.observe(value)).map_err(|what| format!("[]{what}"))?;
-                self.kind = Kind::List(Box::new(member));
+                self.kind = InferredType::List(Box::new(member));
             }
-            (Kind::Unknown, Json::Object(values)) => {
+            (InferredType::Unknown, Json::Object(values)) => {
                 let mut members = Members::default();
                 members.observe(values)?;
-                self.kind = Kind::Object(members);
+                self.kind = InferredType::Object(members);
             }
-            (Kind::Unknown, Json::Bool(_)) => self.kind = Kind::Bool,
-            (Kind::Unknown, Json::Text(_)) => self.kind = Kind::Text,
-            (Kind::Bool, Json::Bool(_)) | (Kind::Text, Json::Text(_)) => {}
+            (InferredType::Unknown, Json::Bool(_)) => self.kind = InferredType::Bool,
+            (InferredType::Unknown, Json::Text(_)) => self.kind = InferredType::Text,
+            (InferredType::Bool, Json::Bool(_)) | (InferredType::Text, Json::Text(_)) => {}
             (kind, Json::Integer(integer)) => observe_integer(kind, *integer)?,
             (kind, Json::Float(_)) => observe_float(kind)?,
             (kind, value) => return Err(format!(": {} after {}", name_of(value), kind.name())),
@@ -75,13 +75,13 @@ impl Member {
     /// Returns the field of the member. Those of lists that are always empty have the type null.
     pub(super) fn field(&self, name: &str) -> Field {
         let data_type = match &self.kind {
-            Kind::Unknown => DataType::Null,
-            Kind::Bool => DataType::Boolean,
-            Kind::Integer(integers) => integers.data_type(),
-            Kind::Float => DataType::Float64,
-            Kind::Text => DataType::Utf8,
-            Kind::List(member) => DataType::List(Arc::new(member.field("item"))),
-            Kind::Object(members) => DataType::Struct(members.fields().into()),
+            InferredType::Unknown => DataType::Null,
+            InferredType::Bool => DataType::Boolean,
+            InferredType::Integer(integers) => integers.data_type(),
+            InferredType::Float => DataType::Float64,
+            InferredType::Text => DataType::Utf8,
+            InferredType::List(member) => DataType::List(Arc::new(member.field("item"))),
+            InferredType::Object(members) => DataType::Struct(members.fields().into()),
         };
         Field::new(name, data_type, self.nullable)
     }
@@ -152,24 +152,24 @@ impl Members {
 
 /// Takes an integer into account. Integers that no 64-bit type can hold together are floats,
 /// if each is equal to one.
-fn observe_integer(kind: &mut Kind, integer: i128) -> Result<(), String> {
-    let inexact = Some(integer).filter(|integer| !is_float(*integer));
+fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String> {
+    let inexact = Some(integer).filter(|integer| !is_exact_f64(*integer));
     match kind {
-        Kind::Unknown => *kind = Kind::Integer(Integers { min: integer, max: integer, inexact }),
-        Kind::Integer(integers) => {
+        InferredType::Unknown => *kind = InferredType::Integer(IntegerRange { min: integer, max: integer, inexact }),
+        InferredType::Integer(integers) => {
             integers.min = integer.min(integers.min);
             integers.max = integer.max(integers.max);
             integers.inexact = integers.inexact.or(inexact);
             match integers.inexact {
-                _ if integers.have_type() => {}
-                None => *kind = Kind::Float,
+                _ if integers.fits_64_bits() => {}
+                None => *kind = InferredType::Float,
                 Some(_) => {
-                    let Integers { min, max, .. } = integers;
+                    let IntegerRange { min, max, .. } = integers;
                     return Err(format!(": integers from {min} to {max}, which no 64-bit type can hold"));
                 }
             }
         }
-        Kind::Float => {
+        InferredType::Float => {
             if let Some(integer) = inexact {
                 return Err(format!(": the integer {integer} is among floats, and no f64 equals it"));
             }
@@ -180,21 +180,21 @@ fn observe_integer(kind: &mut Kind, integer: i128) -> Result<(), String> {
 }
 
 /// Takes a float into account.
-fn observe_float(kind: &mut Kind) -> Result<(), String> {
+fn observe_float(kind: &mut InferredType) -> Result<(), String> {
     match kind {
-        Kind::Integer(Integers { inexact: Some(integer), .. }) => {
+        InferredType::Integer(IntegerRange { inexact: Some(integer), .. }) => {
             Err(format!(": a float is among integers, and no f64 equals {integer} before it"))
         }
-        Kind::Unknown | Kind::Integer(_) | Kind::Float => {
-            *kind = Kind::Float;
+        InferredType::Unknown | InferredType::Integer(_) | InferredType::Float => {
+            *kind = InferredType::Float;
             Ok(())
         }
         _ => Err(format!(": a number after {}", kind.name())),
     }
 }
 
-impl Integers {
-    fn have_type(&self) -> bool {
+impl IntegerRange {
+    fn fits_64_bits(&self) -> bool {
         self.min >= 0 || self.max <= i64::MAX.into()
     }
 
@@ -203,7 +203,7 @@ impl Integers {
     }
 }
 
-impl Kind {
+impl InferredType {
     fn name(&self) -> &'static str {
         match self {
             Self::Unknown => "nulls",

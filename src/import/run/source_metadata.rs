@@ -15,13 +15,13 @@ use std::collections::HashSet;
 
 /// The maximum bytes of the Arrow schema: half of the header, which has all other metadata, too.
 #[cfg(feature = "arrow")]
-const SAVED_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
+const MAX_SCHEMA_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
 
 /// Removes the Arrow schema if an export has the same fields without it, and otherwise the fields
 /// whose columns are not in the file. What is then too long for the header is left out, too, and
 /// listed.
 #[cfg(feature = "arrow")]
-pub(super) fn keep_fields(schema: &mut Schema) {
+pub(super) fn preserve_fields(schema: &mut Schema) {
     let Some(bytes) = schema.metadata.get(saved_schema::KEY).map(String::len) else { return };
     let mut fields = saved_schema::fields(&schema.metadata);
     let names: HashSet<&str> = schema.columns.iter().map(|column| column.name.as_str()).collect();
@@ -37,11 +37,11 @@ pub(super) fn keep_fields(schema: &mut Schema) {
         schema.metadata.remove(saved_schema::KEY);
         return;
     }
-    if fields.len() == count && bytes <= SAVED_BYTES {
+    if fields.len() == count && bytes <= MAX_SCHEMA_BYTES {
         return; // other programs may have encoded it otherwise
     }
     let value = saved_schema::encoded(&fields);
-    let fits = value.as_ref().is_none_or(|value| value.len() <= SAVED_BYTES);
+    let fits = value.as_ref().is_none_or(|value| value.len() <= MAX_SCHEMA_BYTES);
     let (value, left_out) = if fits { (value, Vec::new()) } else { shortened(fields) };
     match value {
         Some(value) => drop(schema.metadata.insert(saved_schema::KEY.to_owned(), value)),
@@ -60,17 +60,17 @@ fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
     let bare_bytes: Vec<usize> = bare.iter().map(bytes).collect();
     let values: Vec<usize> =
         fields.iter().map(bytes).zip(&bare_bytes).map(|(bytes, bare)| bytes.saturating_sub(*bare)).collect();
-    let room = SAVED_BYTES.saturating_sub(bare_bytes.iter().fold(0, |sum, bytes| bytes.saturating_add(sum)));
+    let room = MAX_SCHEMA_BYTES.saturating_sub(bare_bytes.iter().fold(0, |sum, bytes| bytes.saturating_add(sum)));
     for ((field, bare), keeps_values) in fields.iter_mut().zip(bare).zip(fitting(room, &values)) {
         if !keeps_values {
             *field = bare;
         }
     }
-    let fits = fitting(SAVED_BYTES, &fields.iter().map(bytes).collect::<Vec<_>>());
-    let (kept, left_out): (Vec<_>, Vec<_>) = fields.into_iter().zip(fits).partition(|(_, fits)| *fits);
-    let kept: Vec<FieldRef> = kept.into_iter().map(|(field, _)| field).collect();
+    let fits = fitting(MAX_SCHEMA_BYTES, &fields.iter().map(bytes).collect::<Vec<_>>());
+    let (retained, left_out): (Vec<_>, Vec<_>) = fields.into_iter().zip(fits).partition(|(_, fits)| *fits);
+    let retained: Vec<FieldRef> = retained.into_iter().map(|(field, _)| field).collect();
     let left_out = left_out.iter().map(|(field, _)| format!("{} of {}", saved_schema::KEY, field.name()));
-    (saved_schema::encoded(&kept), left_out.collect())
+    (saved_schema::encoded(&retained), left_out.collect())
 }
 
 /// Leaves out the longest metadata of a schema that would not fit into the header. Those of the

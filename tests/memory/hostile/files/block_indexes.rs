@@ -1,7 +1,9 @@
 //! Chunks in blocks: fronts that lie about their length, their directory, and their blocks.
 
-use super::Refused::Reading;
-use super::{BLOCKS, F32, MOST, NO_TABLE, RESIDUAL_TIERS, Row, U8, UTF8, VARYING, ZSTD, bytes, one_chunk, row};
+use super::Refusal::Reading;
+use super::{
+    BLOCKS, F32, MAX_CHUNK_BYTES, NO_TABLE, RESIDUAL_TIERS, Row, U8, UTF8, VARYING, ZSTD, bytes, one_chunk, row,
+};
 use crate::support::build::{ABSENT, Chunk, column};
 
 const BLOCKED_RAW: u16 = BLOCKS;
@@ -16,24 +18,24 @@ pub const TIER_TABLES: usize = 48;
 const LENGTHS: [u32; 2] = [2000, 20_000];
 
 /// A front, and the blocks after it.
-pub struct Stored {
-    pub front_bytes: Option<u32>,
+pub struct StoredPart {
+    pub block_index_bytes: Option<u32>,
     pub block_count: Option<u32>,
     pub tables: Vec<u8>,
     /// `end` and `stored_end` of each block.
-    pub directory: Vec<(u32, u32)>,
+    pub entries: Vec<(u32, u32)>,
     pub filling: usize,
     pub blocks: Vec<u8>,
 }
 
-impl Stored {
+impl StoredPart {
     /// Four blocks of bytes, as long as each other.
     fn new(length: u32) -> Self {
         Self {
-            front_bytes: None,
+            block_index_bytes: None,
             block_count: None,
             tables: Vec::new(),
-            directory: (1..=4).map(|block| (length / 4 * block, length / 4 * block)).collect(),
+            entries: (1..=4).map(|block| (length / 4 * block, length / 4 * block)).collect(),
             filling: 0,
             blocks: (0..length).map(|i| i as u8).collect(),
         }
@@ -42,20 +44,20 @@ impl Stored {
     /// Returns the stored bytes of a part without anything before it. All checksums are right that
     /// can be.
     fn bytes(&self, encoding: u16) -> Vec<u8> {
-        let (of_front, of_blocks) = match encoding ^ BLOCKS {
+        let (of_index, of_blocks) = match encoding ^ BLOCKS {
             0 => (64, 1),
             4..=6 => (16, 16),
             _ => (1, 1),
         };
-        let length = 8 + self.tables.len() + 12 * self.directory.len() + 4;
-        let length = length.next_multiple_of(of_front) + self.filling;
-        let front_bytes = self.front_bytes.unwrap_or(length as u32);
-        let block_count = self.block_count.unwrap_or(self.directory.len() as u32);
-        let mut stored = [front_bytes.to_le_bytes(), block_count.to_le_bytes()].concat();
+        let length = 8 + self.tables.len() + 12 * self.entries.len() + 4;
+        let length = length.next_multiple_of(of_index) + self.filling;
+        let block_index_bytes = self.block_index_bytes.unwrap_or(length as u32);
+        let block_count = self.block_count.unwrap_or(self.entries.len() as u32);
+        let mut stored = [block_index_bytes.to_le_bytes(), block_count.to_le_bytes()].concat();
         stored.extend(&self.tables);
         let mut start = 0;
-        for (block, &(end, stored_end)) in self.directory.iter().enumerate() {
-            let is_last = block + 1 == self.directory.len();
+        for (block, &(end, stored_end)) in self.entries.iter().enumerate() {
+            let is_last = block + 1 == self.entries.len();
             let padded = if is_last { stored_end as usize } else { (stored_end as usize).next_multiple_of(of_blocks) };
             let block = self.blocks.get(start..padded).unwrap_or(&[]);
             stored.extend([end, stored_end, crc32fast::hash(block)].into_iter().flat_map(u32::to_le_bytes));
@@ -63,7 +65,9 @@ impl Stored {
         }
         stored.resize(length, 0);
         stored.extend(&self.blocks);
-        if let Some(covered) = (front_bytes as usize).checked_sub(4).filter(|&covered| covered + 4 <= stored.len()) {
+        if let Some(covered) =
+            (block_index_bytes as usize).checked_sub(4).filter(|&covered| covered + 4 <= stored.len())
+        {
             let crc = crc32fast::hash(&stored[..covered]);
             stored[covered..covered + 4].copy_from_slice(&crc.to_le_bytes());
         }
@@ -89,70 +93,72 @@ pub fn tier_tables() -> [u8; TIER_TABLES] {
 }
 
 /// Fronts that refuses, in chunks of both lengths.
-pub fn fronts() -> Vec<Row> {
+pub fn block_indexes() -> Vec<Row> {
     LENGTHS.into_iter().flat_map(malformed).chain(large()).chain(LENGTHS.into_iter().flat_map(of_tables)).collect()
 }
 
 fn malformed(length: u32) -> Vec<Row> {
-    let changed = |what: &str, change: &dyn Fn(&mut Stored)| {
-        let mut stored = Stored::new(length);
+    let changed = |what: &str, change: &dyn Fn(&mut StoredPart)| {
+        let mut stored = StoredPart::new(length);
         change(&mut stored);
         row(format!("{what}, in {length}"), stored.of_bytes(length), Reading("R-5.14", "R-5.14"))
     };
-    let (quarter, front) = (length / 4, 64);
-    let directory = |ends: [u32; 4], stored_ends: [u32; 4]| {
-        move |stored: &mut Stored| stored.directory = ends.into_iter().zip(stored_ends).collect()
+    let (quarter, block_index) = (length / 4, 64);
+    let entries = |ends: [u32; 4], stored_ends: [u32; 4]| {
+        move |stored: &mut StoredPart| stored.entries = ends.into_iter().zip(stored_ends).collect()
     };
-    let both = |ends| directory(ends, ends);
+    let both = |ends| entries(ends, ends);
     let right = [1, 2, 3, 4].map(|block| quarter * block);
     let all = length;
     vec![
         changed("blocks that overlap", &both([quarter, 3 * quarter, 2 * quarter, all])),
         changed("a block before the first", &both([all, quarter, 3 * quarter, all])),
-        changed("blocks that end in the front", &both([u32::MAX - front + 1, u32::MAX, quarter, all])),
-        changed("blocks whose elements descend", &directory([quarter, 3 * quarter, 2 * quarter, all], right)),
-        changed("blocks whose stored bytes descend", &directory(right, [quarter, 3 * quarter, 2 * quarter, all])),
-        changed("blocks of nothing", &directory([0, 0, 0, all], [0, 0, 0, all])),
-        changed("blocks that end 4 GiB away", &directory([u32::MAX; 4], [u32::MAX; 4])),
-        changed("a block of 4 GiB before the last", &directory([1, 2, u32::MAX, all], [1, 2, u32::MAX, all])),
-        changed("a last block of 2^32 - 1 elements", &directory([1, 2, 3, u32::MAX], right)),
+        changed("blocks that end in the block index", &both([u32::MAX - block_index + 1, u32::MAX, quarter, all])),
+        changed("blocks whose elements descend", &entries([quarter, 3 * quarter, 2 * quarter, all], right)),
+        changed("blocks whose stored bytes descend", &entries(right, [quarter, 3 * quarter, 2 * quarter, all])),
+        changed("blocks of nothing", &entries([0, 0, 0, all], [0, 0, 0, all])),
+        changed("blocks that end 4 GiB away", &entries([u32::MAX; 4], [u32::MAX; 4])),
+        changed("a block of 4 GiB before the last", &entries([1, 2, u32::MAX, all], [1, 2, u32::MAX, all])),
+        changed("a last block of 2^32 - 1 elements", &entries([1, 2, 3, u32::MAX], right)),
         changed("2^32 - 1 blocks", &|stored| stored.block_count = Some(u32::MAX)),
         changed("blocks whose directory passes 2^32 bytes", &|stored| stored.block_count = Some(u32::MAX / 12 + 5)),
         changed("no blocks", &|stored| stored.block_count = Some(0)),
-        changed("one block", &|stored| stored.directory = vec![(all, all)]),
+        changed("one block", &|stored| stored.entries = vec![(all, all)]),
         changed("fewer blocks than are listed", &|stored| stored.block_count = Some(3)),
-        changed("a front of 4 GiB", &|stored| stored.front_bytes = Some(u32::MAX)),
-        changed("a front one byte longer than its chunk", &|stored| stored.front_bytes = Some(front + all + 1)),
-        changed("a front that is all of its chunk", &|stored| stored.front_bytes = Some(front + all)),
-        changed("a front of no bytes", &|stored| stored.front_bytes = Some(0)),
-        changed("a front of a byte", &|stored| stored.front_bytes = Some(1)),
-        changed("a front without a checksum", &|stored| stored.front_bytes = Some(8)),
-        changed("blocks that begin in the directory", &|stored| stored.front_bytes = Some(48)),
-        changed("a front with 64 zero bytes more", &|stored| stored.filling = 64),
+        changed("a front of 4 GiB", &|stored| stored.block_index_bytes = Some(u32::MAX)),
+        changed("a block index one byte longer than its chunk", &|stored| {
+            stored.block_index_bytes = Some(block_index + all + 1)
+        }),
+        changed("a block index that is all of its chunk", &|stored| stored.block_index_bytes = Some(block_index + all)),
+        changed("a front of no bytes", &|stored| stored.block_index_bytes = Some(0)),
+        changed("a front of a byte", &|stored| stored.block_index_bytes = Some(1)),
+        changed("a block index without a checksum", &|stored| stored.block_index_bytes = Some(8)),
+        changed("blocks that begin in the directory", &|stored| stored.block_index_bytes = Some(48)),
+        changed("a block index with 64 zero bytes more", &|stored| stored.filling = 64),
     ]
 }
 
 /// Tables that are cut off, and what only tables say.
 fn of_tables(length: u32) -> Vec<Row> {
     let both = |rule| Reading(rule, rule);
-    let of_tiers = |what: &str, tables: &[u8], front_bytes: Option<u32>, rule| {
-        let stored = Stored { tables: tables.to_vec(), front_bytes, ..Stored::new(length) };
+    let of_tiers = |what: &str, tables: &[u8], block_index_bytes: Option<u32>, rule| {
+        let stored = StoredPart { tables: tables.to_vec(), block_index_bytes, ..StoredPart::new(length) };
         let file = stored.file(bytes(&[100]), BLOCKED_RESIDUALS, length / 100, length);
         row(format!("{what}, in {length}"), file, both(rule))
     };
     let of_texts = |what: &str, tables: &[u8], rule| {
-        let stored = Stored { tables: tables.to_vec(), ..Stored::new(length) };
+        let stored = StoredPart { tables: tables.to_vec(), ..StoredPart::new(length) };
         let file = stored.file(bytes(&[100]), BLOCKED_ZSTD, length / 100, length);
         row(format!("{what}, in {length}"), file, both(rule))
     };
     let shape: Vec<u8> = (1..=length / 100).flat_map(|i| (100 * i).to_le_bytes()).collect();
     let block_count = Some(u32::MAX);
-    let in_shape = Stored { blocks: shape.clone(), block_count, ..Stored::new(shape.len() as u32) };
+    let in_shape = StoredPart { blocks: shape.clone(), block_count, ..StoredPart::new(shape.len() as u32) };
     let values = vec![b'x'; length as usize];
     let parts = [ABSENT, (BLOCKED_RAW, shape.len() as u32, &in_shape.bytes(BLOCKED_RAW)[..]), (0, length, &values[..])];
     let of_shape = one_chunk(column("x", UTF8, false, &[VARYING]), &Chunk::of_parts(length / 100, parts));
     vec![
-        of_tiers("a front that ends in its tables", &[0; TIER_TABLES], Some(8 + 30), "R-5.14"),
+        of_tiers("a block index that ends in its tables", &[0; TIER_TABLES], Some(8 + 30), "R-5.14"),
         of_tiers("tiers without tables", &[], None, "R-5.14"),
         of_tiers("tiers of no width", &[0; TIER_TABLES], None, "R-5.8"),
         of_texts("texts with table 2^32 - 2, which is not there", &(u32::MAX - 1).to_le_bytes(), "R-5.13"),
@@ -163,21 +169,25 @@ fn of_tables(length: u32) -> Vec<Row> {
 
 /// Chunks that claim to decode to 4 GiB.
 fn large() -> Vec<Row> {
-    let of = |encoding: u16, tables: &[u8], directory: &[(u32, u32)], dtype: u8, raw_bytes: u32| {
-        let stored = Stored { tables: tables.to_vec(), directory: directory.to_vec(), ..Stored::new(20_000) };
+    let of = |encoding: u16, tables: &[u8], entries: &[(u32, u32)], dtype: u8, raw_bytes: u32| {
+        let stored = StoredPart { tables: tables.to_vec(), entries: entries.to_vec(), ..StoredPart::new(20_000) };
         let width = if dtype == U8 { 1 } else { 4 };
         stored.file(column("x", dtype, false, &[raw_bytes / width]), encoding, 1, raw_bytes)
     };
     let refused = |rule| Reading(rule, "OverLimit");
-    let second = [(1, 1), (MOST, 20_000)];
-    let quarters = [1, 2, 3, 4].map(|k| (MOST / 16 * k, 5000 * k));
+    let second = [(1, 1), (MAX_CHUNK_BYTES, 20_000)];
+    let quarters = [1, 2, 3, 4].map(|k| (MAX_CHUNK_BYTES / 16 * k, 5000 * k));
     vec![
-        row("a block of 4 GiB of elements", of(BLOCKED_RAW, &[], &second, U8, MOST), refused("R-5.3")),
-        row("four blocks of 1 GiB", of(BLOCKED_RAW, &[], &quarters, F32, MOST / 4 * 4), refused("R-5.3")),
-        row("a block of 4 GiB that is no frame", of(BLOCKED_ZSTD, &NO_TABLE, &second, U8, MOST), refused("R-5.5")),
+        row("a block of 4 GiB of elements", of(BLOCKED_RAW, &[], &second, U8, MAX_CHUNK_BYTES), refused("R-5.3")),
+        row("four blocks of 1 GiB", of(BLOCKED_RAW, &[], &quarters, F32, MAX_CHUNK_BYTES / 4 * 4), refused("R-5.3")),
+        row(
+            "a block of 4 GiB that is no frame",
+            of(BLOCKED_ZSTD, &NO_TABLE, &second, U8, MAX_CHUNK_BYTES),
+            refused("R-5.5"),
+        ),
         row(
             "a block of 4 GiB of residuals",
-            of(BLOCKED_RESIDUALS, &tier_tables(), &second, U8, MOST),
+            of(BLOCKED_RESIDUALS, &tier_tables(), &second, U8, MAX_CHUNK_BYTES),
             refused("R-5.14"),
         ),
     ]

@@ -5,7 +5,7 @@
 //! number of them, so that a long read can be interrupted.
 
 use super::files::{self, find_group};
-use crate::dataset::{FoundColumns, FoundFile};
+use crate::dataset::{FileColumns, GroupColumns};
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
 use crate::loader::setup::Setup;
@@ -14,10 +14,10 @@ use tensilo::{Column, ColumnBuffer};
 
 /// The samples of a batch that are in one file, with some of the columns.
 #[derive(Default)]
-pub(in crate::loader) struct Part {
+pub(in crate::loader) struct Segment {
     pub columns: Vec<Column>,
     /// The place of each column among the columns of the loader.
-    pub places: Vec<usize>,
+    pub slots: Vec<usize>,
     /// The samples of the file, and the position of each in the batch: one of both ascends.
     pub samples: Vec<u64>,
     pub positions: Vec<usize>,
@@ -28,8 +28,8 @@ pub(in crate::loader) struct Part {
 }
 
 #[cfg(feature = "cuda")]
-impl Part {
-    /// Takes the buffer of a column, by its number in the part. [`Part::put_buffer`] puts it back.
+impl Segment {
+    /// Takes the buffer of a column, by its number in the part. [`Segment::put_buffer`] puts it back.
     pub(in crate::loader) fn take_buffer(&mut self, number: usize) -> ColumnBuffer {
         if self.buffers.len() <= number {
             self.buffers.resize_with(number.saturating_add(1), ColumnBuffer::new);
@@ -38,56 +38,56 @@ impl Part {
     }
 
     pub(in crate::loader) fn put_buffer(&mut self, number: usize, buffer: ColumnBuffer) {
-        if let Some(place) = self.buffers.get_mut(number) {
-            *place = buffer;
+        if let Some(slot) = self.buffers.get_mut(number) {
+            *slot = buffer;
         }
     }
 }
 
 /// The maximum number of samples of a part, so that a long read can be interrupted.
-const MAX_SAMPLES: usize = 1 << 14;
+const MAX_SEGMENT_SAMPLES: usize = 1 << 14;
 
 /// Dataset, sample of it, and position in the batch.
-type Wanted = (usize, u64, usize);
+type SampleRequest = (usize, u64, usize);
 
 /// The parts of a batch, in memory that is reused.
 #[derive(Default)]
-pub(in crate::loader) struct Parts {
-    parts: Vec<Part>,
+pub(in crate::loader) struct Segments {
+    segments: Vec<Segment>,
     count: usize,
     /// Columns that no file has, by their places, and the positions that they are null at.
     pub absent: Vec<(usize, Vec<usize>)>,
-    wanted: Vec<Wanted>,
+    requested: Vec<SampleRequest>,
     /// Whether many files were opened for the batch: their first bytes are not in memory, maybe.
-    are_new: bool,
+    opened_many: bool,
 }
 
-impl Parts {
-    pub(in crate::loader) fn iter(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().take(self.count)
+impl Segments {
+    pub(in crate::loader) fn iter(&self) -> impl Iterator<Item = &Segment> {
+        self.segments.iter().take(self.count)
     }
 
-    pub(in crate::loader) fn all_mut(&mut self) -> &mut [Part] {
-        self.parts.get_mut(..self.count).unwrap_or(&mut []) // there are as many
+    pub(in crate::loader) fn all_mut(&mut self) -> &mut [Segment] {
+        self.segments.get_mut(..self.count).unwrap_or(&mut []) // there are as many
     }
 
     /// Finds the files of samples of the view, and opens those that are not open.
     pub(in crate::loader) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
-        let mut wanted = std::mem::take(&mut self.wanted);
-        wanted.clear();
-        let bytes = samples.len().saturating_mul(size_of::<Wanted>());
-        wanted.try_reserve(samples.len()).map_err(|_| too_large(bytes))?;
+        let mut requested = std::mem::take(&mut self.requested);
+        requested.clear();
+        let bytes = samples.len().saturating_mul(size_of::<SampleRequest>());
+        requested.try_reserve(samples.len()).map_err(|_| too_large(bytes))?;
         let found = samples.iter().zip(0..).filter_map(|(&v, position)| {
             let (dataset, sample) = setup.view.sample(v, epoch)?;
             Some((dataset, sample, position))
         });
-        wanted.extend(found);
-        if wanted.len() != samples.len() {
+        requested.extend(found);
+        if requested.len() != samples.len() {
             return Err(DataError::Internal(format!("a sample of {samples:?} is not in the view")));
         }
-        wanted.sort_unstable();
-        let result = self.divide(setup, &wanted);
-        self.wanted = wanted;
+        requested.sort_unstable();
+        let result = self.divide(setup, &requested);
+        self.requested = requested;
         if setup.columns.has_ragged() {
             self.restore_order(samples.len());
         }
@@ -97,53 +97,58 @@ impl Parts {
     /// Puts the samples of parts that have the whole batch into its order, so that ragged ones are
     /// decoded to their places. Those of several parts are joined.
     fn restore_order(&mut self, count: usize) {
-        for part in self.all_mut().iter_mut().filter(|part| part.positions.len() == count) {
+        for segment in self.all_mut().iter_mut().filter(|segment| segment.positions.len() == count) {
             let mut samples = vec![0; count];
-            for (sample, &position) in part.samples.iter().zip(&part.positions) {
+            for (sample, &position) in segment.samples.iter().zip(&segment.positions) {
                 if let Some(to) = samples.get_mut(position) {
                     *to = *sample;
                 }
             }
-            part.samples = samples;
-            part.positions.clear();
-            part.positions.extend(0..count);
+            segment.samples = samples;
+            segment.positions.clear();
+            segment.positions.extend(0..count);
         }
     }
 
     /// Divides samples among the groups of files that have them, and opens the files.
-    fn divide(&mut self, setup: &Setup, mut wanted: &[Wanted]) -> Result<()> {
+    fn divide(&mut self, setup: &Setup, mut requested: &[SampleRequest]) -> Result<()> {
         self.count = 0;
         self.absent.clear();
         if setup.is_remote {
-            read_pages(setup, wanted);
+            read_pages(setup, requested);
         }
         let (mut groups, mut counts) = (Vec::new(), Vec::new());
-        let mut rest = wanted;
+        let mut rest = requested;
         while let Some(&(dataset, sample, _)) = rest.first() {
             let group = find_group(setup, dataset, sample)?;
             let is_in_group =
-                |(number, sample, _): &&Wanted| *number == dataset && group.group.samples().contains(sample);
+                |(number, sample, _): &&SampleRequest| *number == dataset && group.group.samples().contains(sample);
             let count = rest.iter().take_while(is_in_group).count().max(1);
             rest = rest.get(count..).unwrap_or(&[]);
             groups.push(group);
             counts.push(count);
         }
-        let (opened, are_new) = files::open(setup, groups.iter());
-        self.are_new = are_new;
+        let (opened, opened_many) = files::open(setup, groups.iter());
+        self.opened_many = opened_many;
         for (columns, count) in opened.into_iter().zip(counts) {
-            wanted = self.add_group(columns?, count, wanted);
+            requested = self.add_group(columns?, count, requested);
         }
         Ok(())
     }
 
     /// Adds the parts of a group, which has the first `count` samples. Returns the others.
-    fn add_group<'w>(&mut self, columns: FoundColumns, count: usize, wanted: &'w [Wanted]) -> &'w [Wanted] {
-        let (in_group, rest) = wanted.split_at(count.min(wanted.len()));
-        for piece in in_group.chunks(MAX_SAMPLES) {
-            columns.files.iter().for_each(|file| self.add(file, columns.samples.start, piece));
+    fn add_group<'w>(
+        &mut self,
+        columns: GroupColumns,
+        count: usize,
+        requested: &'w [SampleRequest],
+    ) -> &'w [SampleRequest] {
+        let (in_group, rest) = requested.split_at(count.min(requested.len()));
+        for requests in in_group.chunks(MAX_SEGMENT_SAMPLES) {
+            columns.files.iter().for_each(|file| self.add(file, columns.samples.start, requests));
         }
-        for place in columns.absent {
-            self.absent.push((place, in_group.iter().map(|(_, _, position)| *position).collect()));
+        for slot in columns.absent {
+            self.absent.push((slot, in_group.iter().map(|(_, _, position)| *position).collect()));
         }
         rest
     }
@@ -151,42 +156,42 @@ impl Parts {
     /// Plans the reads of all parts: finds the chunks of the samples.
     pub(in crate::loader) fn plan(&mut self, setup: &Setup) -> Result<()> {
         // what is prefetched of an object is at hand when a step needs it; of a new file, maybe not
-        let io = Some(&*setup.io).filter(|_| self.are_new && !setup.reads_objects);
-        let parts = self.all_mut();
-        parts.iter_mut().try_for_each(Part::begin)?;
-        files::complete(parts, |part| &mut part.plan, io)
+        let io = Some(&*setup.io).filter(|_| self.opened_many && !setup.reads_objects);
+        let segments = self.all_mut();
+        segments.iter_mut().try_for_each(Segment::begin)?;
+        files::complete(segments, |segment| &mut segment.plan, io)
     }
 
     /// Returns whether many files were opened for the batch.
-    pub(in crate::loader) fn are_new(&self) -> bool {
-        self.are_new
+    pub(in crate::loader) fn opened_many(&self) -> bool {
+        self.opened_many
     }
 
     /// Lets go of the files of a batch that was read, so that they can be closed.
     pub(in crate::loader) fn release(&mut self) {
-        self.all_mut().iter_mut().for_each(Part::release);
+        self.all_mut().iter_mut().for_each(Segment::release);
         self.count = 0;
     }
 
-    fn add(&mut self, file: &FoundFile, first: u64, wanted: &[Wanted]) {
-        if self.count == self.parts.len() {
-            self.parts.push(Part::default());
+    fn add(&mut self, file: &FileColumns, first: u64, requested: &[SampleRequest]) {
+        if self.count == self.segments.len() {
+            self.segments.push(Segment::default());
         }
-        let Some(part) = self.parts.get_mut(self.count) else { return };
-        part.columns.clone_from(&file.columns);
-        part.places.clone_from(&file.places);
-        part.samples.clear();
-        part.samples.extend(wanted.iter().map(|(_, sample, _)| sample.saturating_sub(first)));
-        part.positions.clear();
-        part.positions.extend(wanted.iter().map(|(_, _, position)| *position));
-        part.buffers.resize_with(part.columns.len().max(part.buffers.len()), ColumnBuffer::new);
+        let Some(segment) = self.segments.get_mut(self.count) else { return };
+        segment.columns.clone_from(&file.columns);
+        segment.slots.clone_from(&file.slots);
+        segment.samples.clear();
+        segment.samples.extend(requested.iter().map(|(_, sample, _)| sample.saturating_sub(first)));
+        segment.positions.clear();
+        segment.positions.extend(requested.iter().map(|(_, _, position)| *position));
+        segment.buffers.resize_with(segment.columns.len().max(segment.buffers.len()), ColumnBuffer::new);
         self.count += 1;
     }
 }
 
 /// Reads the pages of manifests that finding the samples needs.
-fn read_pages(setup: &Setup, wanted: &[Wanted]) {
-    for of_dataset in wanted.chunk_by(|one, other| one.0 == other.0) {
+fn read_pages(setup: &Setup, requested: &[SampleRequest]) {
+    for of_dataset in requested.chunk_by(|one, other| one.0 == other.0) {
         let dataset = of_dataset.first().and_then(|(dataset, ..)| setup.view.datasets().get(*dataset));
         if let Some(dataset) = dataset {
             dataset.read_pages(&setup.io, of_dataset.iter().map(|(_, sample, _)| *sample));
@@ -194,11 +199,11 @@ fn read_pages(setup: &Setup, wanted: &[Wanted]) {
     }
 }
 
-impl Part {
+impl Segment {
     /// Begins to plan the read of the samples.
     fn begin(&mut self) -> Result<()> {
         let first = self.samples.first().copied().unwrap_or(0);
-        let is_range = self.samples.iter().zip(first..).all(|(&sample, due)| sample == due);
+        let is_range = self.samples.iter().zip(first..).all(|(&sample, expected)| sample == expected);
         match is_range {
             true => {
                 let end = self.samples.last().map_or(first, |last| last.saturating_add(1));

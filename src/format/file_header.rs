@@ -7,14 +7,14 @@
 //! newer edition is refused as such, whatever else is wrong with it.
 
 use super::path;
-use super::region::{FileId, RegionHead, RegionKind, region_head};
+use super::region::{FileId, RegionHeader, RegionKind, region_header};
 use super::schema_block::Schema;
 use crate::bytes::le::structure;
 use crate::{Error, Result};
 
 structure! {
     /// Chapter 3.1: the fields that only the head of a header has.
-    mod header_head: 64 bytes with region_head {
+    mod file_header_fields: 64 bytes with region_header {
         4 => MAGIC_TAIL: [u8; 4],
         32 => INCOMPAT_FLAGS: u32,
         36 => RO_COMPAT_FLAGS: u32,
@@ -39,37 +39,37 @@ pub(crate) struct Header {
 
 impl Header {
     /// Returns the head of a header whose body is `schema_block`.
-    pub(crate) fn head(&self, schema_block: &[u8]) -> Result<RegionHead> {
-        Ok(RegionHead::new(RegionKind::Header, self.file_id, 0, schema_block)?
-            .with(header_head::MAGIC_TAIL, MAGIC_TAIL)
-            .with(header_head::INCOMPAT_FLAGS, self.flags.incompat)
-            .with(header_head::RO_COMPAT_FLAGS, self.flags.ro_compat)
-            .with(header_head::COMPAT_FLAGS, self.flags.compat)
-            .with(header_head::ALIGNMENT, self.alignment)
-            .with(header_head::EDITION, EDITION))
+    pub(crate) fn header(&self, schema_block: &[u8]) -> Result<RegionHeader> {
+        Ok(RegionHeader::new(RegionKind::Header, self.file_id, 0, schema_block)?
+            .with(file_header_fields::MAGIC_TAIL, MAGIC_TAIL)
+            .with(file_header_fields::INCOMPAT_FLAGS, self.flags.incompat)
+            .with(file_header_fields::RO_COMPAT_FLAGS, self.flags.ro_compat)
+            .with(file_header_fields::COMPAT_FLAGS, self.flags.compat)
+            .with(file_header_fields::ALIGNMENT, self.alignment)
+            .with(file_header_fields::EDITION, EDITION))
     }
 
     /// Parses the head of a header.
-    pub(crate) fn parse(head: &RegionHead) -> Result<Self> {
-        head.expect(RegionKind::Header, head.file_id)?;
-        check_edition(head.get(header_head::EDITION)).map_err(|error| error.with_offset(0))?;
+    pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
+        header.expect(RegionKind::Header, header.file_id)?;
+        check_edition(header.get(file_header_fields::EDITION)).map_err(|error| error.with_offset(0))?;
         let flags = Flags {
-            incompat: head.get(header_head::INCOMPAT_FLAGS),
-            ro_compat: head.get(header_head::RO_COMPAT_FLAGS),
-            compat: head.get(header_head::COMPAT_FLAGS),
+            incompat: header.get(file_header_fields::INCOMPAT_FLAGS),
+            ro_compat: header.get(file_header_fields::RO_COMPAT_FLAGS),
+            compat: header.get(file_header_fields::COMPAT_FLAGS),
         };
         flags.check()?;
-        if head.get(header_head::MAGIC_TAIL) != MAGIC_TAIL {
+        if header.get(file_header_fields::MAGIC_TAIL) != MAGIC_TAIL {
             let message = "the header's magic tail is wrong: a transfer as text has changed the file";
             return Err(Error::corrupt("R-3.1", message).with_offset(0));
         }
-        head.check_previous(0)?;
-        let alignment = head.get(header_head::ALIGNMENT);
+        header.check_previous(0)?;
+        let alignment = header.get(file_header_fields::ALIGNMENT);
         if alignment != 64 && alignment != 4096 {
             let message = format!("alignment {alignment}; it is 64 or 4096");
             return Err(Error::corrupt("R-3.2", message).with_offset(0));
         }
-        Ok(Self { file_id: head.file_id, flags, alignment })
+        Ok(Self { file_id: header.file_id, flags, alignment })
     }
 }
 
@@ -183,23 +183,24 @@ mod tests {
 
     #[test]
     fn each_field_is_checked() {
-        let head = HEADER.head(b"schema").expect("a head");
-        assert_eq!(Header::parse(&head).expect("as it was made"), HEADER);
-        let at_64 = head.with(header_head::ALIGNMENT, 64);
+        let header = HEADER.header(b"schema").expect("a head");
+        assert_eq!(Header::parse(&header).expect("as it was made"), HEADER);
+        let at_64 = header.with(file_header_fields::ALIGNMENT, 64);
         assert_eq!(Header::parse(&at_64).expect("the other alignment").alignment, 64);
-        let rule = |head: RegionHead| Header::parse(&head).expect_err("a wrong field").rule();
-        assert_eq!(rule(head.with(header_head::MAGIC_TAIL, [0x0A; 4])), Some("R-3.1"));
+        let rule = |header: RegionHeader| Header::parse(&header).expect_err("a wrong field").rule();
+        assert_eq!(rule(header.with(file_header_fields::MAGIC_TAIL, [0x0A; 4])), Some("R-3.1"));
         for (edition, kind) in [(0, ErrorKind::TooOld), (2, ErrorKind::TooNew), (u32::MAX, ErrorKind::TooNew)] {
             // whatever else it has
-            let other = head.with(header_head::EDITION, edition).with(header_head::ALIGNMENT, 0).after(1);
+            let other =
+                header.with(file_header_fields::EDITION, edition).with(file_header_fields::ALIGNMENT, 0).after(1);
             let error = Header::parse(&other).expect_err("another edition");
             assert_eq!((error.kind(), error.rule()), (kind, Some("R-3.9")), "{error}");
         }
         for alignment in [0, 63, 65, 128, 4095, 4097, 8192] {
-            assert_eq!(rule(head.with(header_head::ALIGNMENT, alignment)), Some("R-3.2"), "{alignment}");
+            assert_eq!(rule(header.with(file_header_fields::ALIGNMENT, alignment)), Some("R-3.2"), "{alignment}");
         }
-        assert_eq!(rule(head.after(1)), Some("R-2.10"));
-        let unknown = head.with(header_head::INCOMPAT_FLAGS, 1 << 31);
+        assert_eq!(rule(header.after(1)), Some("R-2.10"));
+        let unknown = header.with(file_header_fields::INCOMPAT_FLAGS, 1 << 31);
         assert_eq!(Header::parse(&unknown).expect_err("an unknown flag").kind(), ErrorKind::TooNew);
     }
 }

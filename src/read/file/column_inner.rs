@@ -7,34 +7,34 @@
 //! checked when it is first touched, and every way to a chunk leads through that check.
 //!
 //! Finding a sample reads pages one after the other. So what a request probably needs can be told
-//! before ([`OpenedColumn::index_ranges`]), and is read at the same time.
+//! before ([`ColumnInner::index_ranges`]), and is read at the same time.
 
 use super::records::CheckedUnits;
-use super::state::{ChunkFront, ChunkLocation, ColumnIndex, IndexPage, OpenedFile, Verification};
+use super::state::{ChunkBlockIndex, ChunkLocation, ColumnIndex, IndexPage, ReaderInner, Verification};
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
-use crate::codec::{Dictionary, Tables, encoding};
+use crate::codec::{Tables, ZstdDictionary, encoding};
 use crate::format::ColumnSchema;
-use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHead, Run, parse_entry};
-use crate::format::region::{HEAD, RegionHead, RegionKind};
+use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHeader, Run, parse_entry};
+use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use crate::format::schema::Layout;
 use crate::open::coalesce::range_length;
 use crate::open::source::FileBytes;
-use crate::open::{check_encodings, no_table};
+use crate::open::{check_encodings, missing_table};
 use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
 /// A column of an open file. A clone is one more reference to the file.
 #[derive(Clone)]
-pub(in crate::read) struct OpenedColumn {
-    pub file: Arc<OpenedFile>,
+pub(in crate::read) struct ColumnInner {
+    pub file: Arc<ReaderInner>,
     /// Below the number of columns.
     number: usize,
 }
 
-impl OpenedColumn {
-    pub(in crate::read) fn new(file: &Arc<OpenedFile>, number: usize) -> Option<Self> {
+impl ColumnInner {
+    pub(in crate::read) fn new(file: &Arc<ReaderInner>, number: usize) -> Option<Self> {
         let is_column = number < file.schema.columns.len() && number < file.columns.len();
         is_column.then(|| Self { file: file.clone(), number })
     }
@@ -72,7 +72,7 @@ impl OpenedColumn {
     /// the reader's policy asks, or all of a chunk that is not in blocks.
     #[inline]
     pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
-        self.is_checked(chunk) || self.checked(chunk).has_front()
+        self.is_checked(chunk) || self.checked(chunk).has_block_index()
     }
 
     /// Returns what was checked of a chunk in blocks, as the reader's policy counts it. (With
@@ -80,7 +80,7 @@ impl OpenedColumn {
     pub(in crate::read) fn checked(&self, chunk: u64) -> CheckedUnits {
         match self.file.verification {
             Verification::FirstTouch => self.index().checked_blocks.get(chunk),
-            _ => CheckedUnits::NOTHING,
+            _ => CheckedUnits::NONE,
         }
     }
 
@@ -93,12 +93,12 @@ impl OpenedColumn {
 
     /// Returns the front of the chunk that holds sample `i`, if it is cached and can be found
     /// without the index.
-    pub(in crate::read) fn cached_front(&self, i: u64) -> Option<Arc<ChunkFront>> {
+    pub(in crate::read) fn cached_block_index(&self, i: u64) -> Option<Arc<ChunkBlockIndex>> {
         let index = self.index();
         let (number, run) = index.run_of(i)?;
         let entry = i.checked_sub(run.first_sample)?.checked_div(run.samples_per_chunk.into())?;
         let chunk = index.before.get(number)?.1.checked_add(entry)?;
-        index.fronts.get(chunk).filter(|front| front.location.entry.samples().contains(&i))
+        index.block_indexes.get(chunk).filter(|block_index| block_index.location.entry.samples().contains(&i))
     }
 
     /// Tells the source that ranges will be read soon.
@@ -137,8 +137,8 @@ impl OpenedColumn {
     pub(in crate::read) fn load_tables(&self) {
         let index = self.index();
         if index.facts.encodings.iter().any(|&(id, _)| encoding(id).is_ok_and(|encoding| encoding.needs_table())) {
-            for slot in index.tables.iter().take(LOADED_TABLES) {
-                let _ = slot.dictionary(&*self.file.source, self.file.file_id);
+            for slot in index.tables.iter().take(MAX_PRELOADED_TABLES) {
+                let _ = slot.zstd_dictionary(&*self.file.source, self.file.file_id);
             }
         }
     }
@@ -147,10 +147,10 @@ impl OpenedColumn {
     pub(in crate::read) fn locate(&self, bytes: FileBytes<'_>, i: u64) -> Result<ChunkLocation> {
         self.check_sample(i)?;
         let index = self.index();
-        if let Some(listed) = &index.listed {
-            return listed.locate(i);
+        if let Some(salvaged_chunks) = &index.salvaged_chunks {
+            return salvaged_chunks.locate(i);
         }
-        let (number, run) = index.run_of(i).ok_or_else(|| disagree("the footer"))?;
+        let (number, run) = index.run_of(i).ok_or_else(|| index_mismatch("the footer"))?;
         let in_run = i.saturating_sub(run.first_sample);
         let (entry, first_sample) = match u64::from(run.samples_per_chunk) {
             0 => (self.search(bytes, number, run, i)?, None),
@@ -159,20 +159,20 @@ impl OpenedColumn {
         let location = self.entry(bytes, number, run, entry)?;
         let starts_right = first_sample.is_none_or(|first| first == location.entry.first_sample);
         let is_right = starts_right && location.entry.samples().contains(&i);
-        if is_right { Ok(location) } else { Err(disagree("the footer")) }
+        if is_right { Ok(location) } else { Err(index_mismatch("the footer")) }
     }
 
     /// Refuses lost samples of a salvaged file. A chunk that is held may have some.
     #[inline]
-    pub(in crate::read) fn check_listed(&self, samples: &Range<u64>) -> Result<()> {
-        self.index().listed.as_ref().map_or(Ok(()), |listed| listed.check(samples))
+    pub(in crate::read) fn check_not_lost(&self, samples: &Range<u64>) -> Result<()> {
+        self.index().salvaged_chunks.as_ref().map_or(Ok(()), |salvaged_chunks| salvaged_chunks.check(samples))
     }
 
     /// Finds chunk number `chunk` of the column, counted from 0; `None` after the last.
     pub(in crate::read) fn locate_chunk(&self, chunk: u64) -> Result<Option<ChunkLocation>> {
         let index = self.index();
-        if let Some(listed) = &index.listed {
-            return Ok(listed.chunk(chunk));
+        if let Some(salvaged_chunks) = &index.salvaged_chunks {
+            return Ok(salvaged_chunks.chunk(chunk));
         }
         let after = index.before.partition_point(|&(_, chunks)| chunks <= chunk);
         let Some(number) = after.checked_sub(1) else { return Ok(None) };
@@ -225,13 +225,13 @@ impl OpenedColumn {
         let index = self.index();
         let (page, in_page) = (entry / PAGE_ENTRIES, entry % PAGE_ENTRIES);
         if entry >= run.chunk_count {
-            return Err(disagree("the footer"));
+            return Err(index_mismatch("the footer"));
         }
-        let &(pages_before, chunks_before) = index.before.get(number).ok_or_else(|| disagree("the footer"))?;
+        let &(pages_before, chunks_before) = index.before.get(number).ok_or_else(|| index_mismatch("the footer"))?;
         let bit = pages_before.saturating_add(page);
         let is_checked = index.checked_pages.get(bit);
         let offset = run.page_offset(page);
-        let at = HEAD + in_page * u64_of(ENTRY_BYTES); // inside the page
+        let at = HEADER_LEN + in_page * u64_of(ENTRY_BYTES); // inside the page
         let entry_bytes = match bytes.memory() {
             // inside the file: the page was checked
             Some(_) if is_checked => bytes.array(offset + at)?,
@@ -271,14 +271,14 @@ impl OpenedColumn {
         check_encodings(facts).map_err(|error| error.with_offset(self.file.footer_offset))?;
         let range = run.page_range(page);
         let stored = bytes.get(range.start, range_length(&range), buffer)?;
-        let (head, body) = stored.split_first_chunk().ok_or_else(|| disagree("the footer"))?;
-        let head = RegionHead::parse(head, range.start)?;
-        head.expect(RegionKind::IndexPage, self.file.file_id)?;
-        let parsed = PageHead::parse(&head, self.file.columns.len())?;
+        let (header, body) = stored.split_first_chunk().ok_or_else(|| index_mismatch("the footer"))?;
+        let header = RegionHeader::parse(header, range.start)?;
+        header.expect(RegionKind::IndexPage, self.file.file_id)?;
+        let parsed = PageHeader::parse(&header, self.file.columns.len())?;
         if u64::from(parsed.entry_count) != run.page_entries(page) {
             return Err(Error::corrupt("R-6.3", "the page has not as many entries as it must"));
         }
-        head.check_body(body)?; // as long as its entries
+        header.check_body(body)?; // as long as its entries
         let first = body.first_chunk::<ENTRY_BYTES>().map(parse_entry);
         if first.map(|entry| entry.first_sample) != Some(parsed.first_sample) {
             let message = "the page's first sample is not that of its first entry";
@@ -286,27 +286,27 @@ impl OpenedColumn {
         }
         let first_chunk = chunks_before.saturating_add(page.saturating_mul(PAGE_ENTRIES));
         if parsed.column != self.index().number || parsed.first_chunk != first_chunk {
-            return Err(disagree("the footer"));
+            return Err(index_mismatch("the footer"));
         }
         Ok(stored)
     }
 }
 
-impl Tables for OpenedColumn {
-    fn dictionary(&self, table: u32) -> Result<Arc<Dictionary>> {
+impl Tables for ColumnInner {
+    fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>> {
         let tables = &self.index().tables;
         let found = tables.binary_search_by_key(&table, |slot| slot.entry.table).ok();
-        let slot = found.and_then(|at| tables.get(at)).ok_or_else(|| no_table(table))?;
-        slot.dictionary(&*self.file.source, self.file.file_id)
+        let slot = found.and_then(|at| tables.get(at)).ok_or_else(|| missing_table(table))?;
+        slot.zstd_dictionary(&*self.file.source, self.file.file_id)
     }
 }
 
 /// The maximum number of tables of a column that are read before a chunk needs them. Writers make
 /// one, and another only if that is damaged.
-const LOADED_TABLES: usize = 16;
+const MAX_PRELOADED_TABLES: usize = 16;
 
 #[cold]
-pub(in crate::read) fn disagree(what: &str) -> Error {
+pub(in crate::read) fn index_mismatch(what: &str) -> Error {
     Error::corrupt("R-6.2", format!("the index does not agree with {what}"))
 }
 
@@ -389,15 +389,15 @@ mod tests {
     #[test]
     fn a_search_finds_the_first_number_from_any_guess_in_logarithmic_time() {
         for end in [0_u64, 1, 2, 3, 10, 100] {
-            for (guess, due) in (0..=end).flat_map(|guess| (0..=end).map(move |due| (guess, due))) {
+            for (guess, expected) in (0..=end).flat_map(|guess| (0..=end).map(move |expected| (guess, expected))) {
                 let probes = Cell::new(0);
                 let is_after = |number: u64| {
                     assert!(number < end);
                     probes.set(probes.get() + 1);
-                    Ok(number >= due)
+                    Ok(number >= expected)
                 };
-                assert_eq!(first_after(0..end, guess, is_after).unwrap(), due, "{guess} of {end}");
-                let distance = guess.abs_diff(due) + 2;
+                assert_eq!(first_after(0..end, guess, is_after).unwrap(), expected, "{guess} of {end}");
+                let distance = guess.abs_diff(expected) + 2;
                 assert!(probes.get() <= 2 * distance.ilog2() + 3, "{} probes, {distance}", probes.get());
             }
         }

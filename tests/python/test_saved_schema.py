@@ -32,13 +32,13 @@ COLUMNS = [
 KEYED = pa.field("keyed", pa.dictionary(pa.int8(), pa.string(), ordered=True))
 
 
-def kept(file):
+def saved_schema(file):
     """Returns the schema that a file keeps."""
     value = json.loads(tensilo("inspect", "--json", file))["metadata"]["ARROW:schema"]
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value)))
 
 
-class KeptSchema(unittest.TestCase):
+class SavedSchema(unittest.TestCase):
     def test_pyarrow_reads_the_schema_of_the_source(self):
         fields = [*(field for field, _ in COLUMNS), KEYED]
         keyed = pa.DictionaryArray.from_arrays(pa.array([1, None], pa.int8()), ["low", "high"], ordered=True)
@@ -49,14 +49,14 @@ class KeptSchema(unittest.TestCase):
                 source, file, copy = (pathlib.Path(folder) / name for name in (f"a.{format}", "a.tsl", "b.tsl"))
                 write(table, source)
                 tensilo("convert", source, "-o", file)
-                due, found = table.schema.remove_metadata(), kept(file)
-                self.assertTrue(found.equals(due), f"{found}\ninstead of\n{due}")
+                expected, found = table.schema.remove_metadata(), saved_schema(file)
+                self.assertTrue(found.equals(expected), f"{found}\ninstead of\n{expected}")
                 # the values of a dictionary are in the metadata of its field
                 for i in range(len(COLUMNS)):
-                    self.assertTrue(found.field(i).equals(due.field(i), check_metadata=True), found.field(i))
+                    self.assertTrue(found.field(i).equals(expected.field(i), check_metadata=True), found.field(i))
                 self.assertEqual(json.loads(found.field("keyed").metadata[b"tensilo.dictionary"]), ["low", "high"])
                 tensilo("convert", file, "-o", copy, "--columns", "large,pair")
-                self.assertTrue(kept(copy).equals(pa.schema([due.field("large"), due.field("pair")])))
+                self.assertTrue(saved_schema(copy).equals(pa.schema([expected.field("large"), expected.field("pair")])))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ use anyhow::Result;
 use std::path::Path;
 
 /// A competitor with its file open.
-pub struct Opened<'a, D: Data> {
+pub struct OpenPeer<'a, D: Data> {
     pub data: &'a D,
     pub peer: Box<dyn Peer<D>>,
     pub store: Box<D::Store>,
@@ -17,12 +17,12 @@ pub fn prepare<'a, D: Data>(
     data: &'a D,
     peers: Vec<Box<dyn Peer<D>>>,
     folder: &Path,
-) -> Result<Vec<Contender<Opened<'a, D>>>> {
+) -> Result<Vec<Contender<OpenPeer<'a, D>>>> {
     let numbered = peers.into_iter().enumerate();
     numbered.map(|(number, peer)| prepare_one(data, peer, &folder.join(format!("{}-{number}", data.name())))).collect()
 }
 
-fn prepare_one<'a, D: Data>(data: &'a D, peer: Box<dyn Peer<D>>, file: &Path) -> Result<Contender<Opened<'a, D>>> {
+fn prepare_one<'a, D: Data>(data: &'a D, peer: Box<dyn Peer<D>>, file: &Path) -> Result<Contender<OpenPeer<'a, D>>> {
     let result = (|| {
         peer.encode(data, file)?;
         let mut store = peer.open(data, file)?;
@@ -38,7 +38,7 @@ fn prepare_one<'a, D: Data>(data: &'a D, peer: Box<dyn Peer<D>>, file: &Path) ->
         stays_decoded: peer.stays_decoded(),
         family: peer.family(),
         stored_bytes,
-        measured: Opened { data, peer, store },
+        measured: OpenPeer { data, peer, store },
         times: Times::default(),
     })
 }

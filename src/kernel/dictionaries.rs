@@ -13,7 +13,7 @@ use super::{Width, Word, copy, for_width};
 
 /// Tables of values. Those of consecutive elements take turns.
 #[derive(Clone, Copy, Debug)]
-pub struct PaletteTables<'a> {
+pub struct DictionaryTables<'a> {
     /// The width of a value.
     pub width: Width,
     /// Whether a number has two bytes instead of one.
@@ -24,7 +24,7 @@ pub struct PaletteTables<'a> {
     pub ends: &'a [usize],
 }
 
-impl<'a> PaletteTables<'a> {
+impl<'a> DictionaryTables<'a> {
     /// Returns the bytes of a number.
     const fn number_bytes(&self) -> usize {
         if self.is_wide { 2 } else { 1 }
@@ -42,14 +42,14 @@ impl<'a> PaletteTables<'a> {
 
 /// The kernels of one instruction set. There are as many elements as numbers, and a table.
 pub trait Kernel: Sync {
-    /// See [`PaletteValues::look_up`].
-    fn look_up(&self, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool;
+    /// See [`DictionaryValues::look_up`].
+    fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool;
 }
 
 /// One implementation of palettes.
-pub type PaletteValues = Implementation<dyn Kernel>;
+pub type DictionaryValues = Implementation<dyn Kernel>;
 
-impl PaletteValues {
+impl DictionaryValues {
     /// Sets `out` to the values of numbers. The first is in table `first` modulo their number, and
     /// each other in the table after that of the one before. Returns whether each table has the
     /// values of its numbers. If not, elements are unspecified.
@@ -57,7 +57,7 @@ impl PaletteValues {
     /// Each table has at least one value. `out` has an element for each number. If there are more
     /// numbers than elements, only the first are used. If there are fewer, the other elements keep
     /// their value.
-    pub fn look_up(&self, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
+    pub fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
         let (v, w) = (tables.number_bytes(), tables.width.bytes());
         let count = (numbers.len() / v).min(out.len() / w);
         let Some(first) = first.checked_rem(tables.ends.len()) else { return count == 0 };
@@ -71,7 +71,7 @@ implementations!(Kernel);
 // ---- the definition in code
 
 impl Kernel for Scalar {
-    fn look_up(&self, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
+    fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
         let w = tables.width.bytes();
         let all: Vec<&[u8]> = tables.tables().collect();
         let each = numbers.chunks_exact(tables.number_bytes()).zip(out.chunks_exact_mut(w));
@@ -90,12 +90,12 @@ impl Kernel for Scalar {
 // ---- tables without branches
 
 implement!([Avx2, Neon] Kernel {
-    fn look_up(tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool => { look_up }
+    fn look_up(tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool => { look_up }
 });
 
 /// See [`Kernel::look_up`].
 #[inline(always)]
-fn look_up<T>(_: T, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
+fn look_up<T>(_: T, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
     match tables.is_wide {
         false => for_width!(tables.width, W => of_bytes::<{ W::BYTES }>(tables, first, numbers, out)),
         true => for_width!(tables.width, W => one_by_one::<2, { W::BYTES }>(tables, first, numbers, out)),
@@ -104,7 +104,7 @@ fn look_up<T>(_: T, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], ou
 
 /// Looks up values of `W` bytes, for numbers of one byte.
 #[inline(always)]
-fn of_bytes<const W: usize>(tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
+fn of_bytes<const W: usize>(tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
     match tables.ends.len() {
         1 => by_turns::<1, W>(tables, first, numbers, out),
         2 => by_turns::<2, W>(tables, first, numbers, out),
@@ -117,7 +117,7 @@ fn of_bytes<const W: usize>(tables: &PaletteTables<'_>, first: usize, numbers: &
 /// Does so in `N` tables, one element of each after the other.
 #[inline(always)]
 fn by_turns<const N: usize, const W: usize>(
-    tables: &PaletteTables<'_>,
+    tables: &DictionaryTables<'_>,
     first: usize,
     numbers: &[u8],
     out: &mut [u8],
@@ -148,45 +148,45 @@ fn by_turns<const N: usize, const W: usize>(
 /// table.
 #[inline(always)]
 fn are_in_tables<const N: usize>(groups: &[[u8; N]], last: &[u8], counts: &[usize; N]) -> bool {
-    let mut greatest = [[0; N]; 32]; // whole vectors
-    let keep = |greatest: &mut [u8], numbers: &[u8]| {
-        greatest.iter_mut().zip(numbers).for_each(|(greatest, &number)| *greatest = number.max(*greatest));
+    let mut max_number = [[0; N]; 32]; // whole vectors
+    let update = |max_number: &mut [u8], numbers: &[u8]| {
+        max_number.iter_mut().zip(numbers).for_each(|(max_number, &number)| *max_number = number.max(*max_number));
     };
     let (blocks, rest) = groups.as_chunks::<32>();
-    blocks.iter().for_each(|block| keep(greatest.as_flattened_mut(), block.as_flattened()));
-    keep(greatest.as_flattened_mut(), rest.as_flattened());
-    keep(greatest.as_flattened_mut(), last);
-    greatest.iter().all(|group| group.iter().zip(counts).all(|(&number, &count)| usize::from(number) < count))
+    blocks.iter().for_each(|block| update(max_number.as_flattened_mut(), block.as_flattened()));
+    update(max_number.as_flattened_mut(), rest.as_flattened());
+    update(max_number.as_flattened_mut(), last);
+    max_number.iter().all(|group| group.iter().zip(counts).all(|(&number, &count)| usize::from(number) < count))
 }
 
 /// Looks up values of `W` bytes, for numbers of `V` bytes, in one table after the other.
 #[inline(always)]
 fn one_by_one<const V: usize, const W: usize>(
-    tables: &PaletteTables<'_>,
+    tables: &DictionaryTables<'_>,
     first: usize,
     numbers: &[u8],
     out: &mut [u8],
 ) -> bool {
     let (numbers, out) = (numbers.as_chunks::<V>().0, out.as_chunks_mut::<W>().0);
     let count = tables.ends.len();
-    let mut is_right = true;
-    for (place, table) in tables.tables().enumerate() {
+    let mut is_valid = true;
+    for (table_index, table) in tables.tables().enumerate() {
         let table = table.as_chunks::<W>().0;
         let mut look_up = |out: &mut [u8; W], number: &[u8; V]| match table.get(index(number)) {
             Some(value) => *out = *value,
-            None => is_right = false,
+            None => is_valid = false,
         };
         if count == 1 {
             out.iter_mut().zip(numbers).for_each(|(out, number)| look_up(out, number));
         } else {
             // the first element of this table
-            let start = (place + count - first % count) % count;
+            let start = (table_index + count - first % count) % count;
             // each on its own: a step of a pair of iterators goes through all between
             let outs = out.iter_mut().skip(start).step_by(count);
             outs.zip(numbers.iter().skip(start).step_by(count)).for_each(|(out, number)| look_up(out, number));
         }
     }
-    is_right
+    is_valid
 }
 
 /// Returns a little-endian number.
@@ -207,17 +207,17 @@ fn index(number: &[u8]) -> usize {
 mod avx512 {
     use std::arch::x86_64::*;
 
-    use super::{Kernel, PaletteTables};
+    use super::{DictionaryTables, Kernel};
     use crate::kernel::Width;
     use crate::kernel::dispatch::{Avx512, implement};
     use crate::kernel::vectors::x86_64::{load_64, load_up_to_64, look_up_256, store_up_to_64};
 
     implement!([Avx512] Kernel {
-        fn look_up(tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool => { look_up }
+        fn look_up(tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool => { look_up }
     });
 
     #[inline(always)]
-    fn look_up(token: Avx512, tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
+    fn look_up(token: Avx512, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
         // SAFETY: the token proves that this CPU has AVX-512 with VBMI, and BMI2.
         unsafe {
             match (tables.is_wide, tables.width, tables.ends.len()) {
@@ -233,7 +233,7 @@ mod avx512 {
     /// Looks up values of two bytes in `N` tables, for numbers of one byte.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
-    fn pairs<const N: usize>(tables: &PaletteTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
+    fn pairs<const N: usize>(tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
         let mut pair_tables = [PairTable::new(&[]); N];
         tables.tables().zip(&mut pair_tables).for_each(|(values, table)| *table = PairTable::new(values));
         let mut masks = masks::<N>(first);
@@ -245,7 +245,7 @@ mod avx512 {
             for (table, mask) in pair_tables.iter().zip(masks) {
                 lower = _mm512_mask_mov_epi8(lower, mask, look_up_256(&table.lower, numbers));
                 upper = _mm512_mask_mov_epi8(upper, mask, look_up_256(&table.upper, numbers));
-                beyond |= _mm512_mask_cmpgt_epu8_mask(mask, numbers, table.greatest);
+                beyond |= _mm512_mask_cmpgt_epu8_mask(mask, numbers, table.max_number);
             }
             masks.rotate_right(64 % N); // the tables of the next 64 numbers
             let (first, second) = out.split_at_mut(out.len().min(64)); // in bounds
@@ -261,7 +261,7 @@ mod avx512 {
         lower: [__m512i; 4],
         upper: [__m512i; 4],
         /// The greatest number, everywhere.
-        greatest: __m512i,
+        max_number: __m512i,
     }
 
     impl PairTable {
@@ -272,11 +272,11 @@ mod avx512 {
             let [mut lower, mut upper] = [[[0; 64]; 4]; 2];
             let both = lower.as_flattened_mut().iter_mut().zip(upper.as_flattened_mut());
             both.zip(values).for_each(|((lower, upper), value)| [*lower, *upper] = *value);
-            let greatest = values.len().clamp(1, 256) - 1;
+            let max_number = values.len().clamp(1, 256) - 1;
             Self {
                 lower: lower.each_ref().map(|quarter| load_64(quarter)),
                 upper: upper.each_ref().map(|quarter| load_64(quarter)),
-                greatest: _mm512_set1_epi8(greatest as i8), // the same bits: below 256
+                max_number: _mm512_set1_epi8(max_number as i8), // the same bits: below 256
             }
         }
     }

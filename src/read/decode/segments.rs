@@ -21,18 +21,18 @@ use crate::read::buffer::ColumnBuffer;
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Some tasks of a plan, and the destinations of their samples. See [`ReadPlan::decode_by`].
-pub struct PlanPart<'p> {
+/// Some tasks of a plan, and the destinations of their samples. See [`ReadPlan::decode_segments`].
+pub struct PlanSegment<'p> {
     plan: &'p ReadPlan,
     pub(in crate::read) tasks: Range<usize>,
     first_rank: usize,
     destinations: Destinations<'p>,
-    state: &'p mut PartResult,
+    state: &'p mut SegmentResult,
 }
 
 /// The results of a part that was decoded.
 #[derive(Default)]
-struct PartResult {
+struct SegmentResult {
     number: usize,
     column: usize,
     /// Values and lists of samples.
@@ -44,8 +44,8 @@ struct PartResult {
 
 /// Memory that divided requests reuse.
 #[derive(Default)]
-pub(in crate::read) struct PartScratch {
-    states: Vec<PartResult>,
+pub(in crate::read) struct SegmentScratch {
+    states: Vec<SegmentResult>,
     ragged: Vec<RaggedScratch>,
 }
 
@@ -63,7 +63,7 @@ enum AllDestinations<'p> {
     Ragged { values: &'p mut [RaggedValues], extents: &'p mut [u32] },
 }
 
-impl PlanPart<'_> {
+impl PlanSegment<'_> {
     /// Decodes the samples of the part. Any thread can decode any part, in any order, each once.
     ///
     /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
@@ -122,7 +122,7 @@ impl PlanPart<'_> {
 
 // here and not beside the plan: parts name the plan, and files form no cycle
 impl ReadPlan {
-    /// Decodes the plan in at least `part_count` parts, or in one for each task if it has fewer.
+    /// Decodes the plan in at least `segment_count` parts, or in one for each task if it has fewer.
     /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all
     /// of them are empty.
     ///
@@ -132,7 +132,7 @@ impl ReadPlan {
     /// ```
     /// use std::thread;
     /// use tensilo::ColumnBuffer;
-    /// use tensilo::stages::{Decoder, FetchedBytes, PlanPart, ReadPlan};
+    /// use tensilo::stages::{Decoder, FetchedBytes, PlanSegment, ReadPlan};
     /// # use tensilo::{ColumnSchema, DType, Reader, Schema, Shape, Value, Writer, WriterOptions};
     /// # use tensilo::sink::Stream;
     /// # let schema = Schema::new([ColumnSchema::tensor("label", DType::I32, Shape::scalar())]);
@@ -145,50 +145,50 @@ impl ReadPlan {
     /// let mut bytes = FetchedBytes::new();
     /// plan.fetch(&mut bytes)?;
     /// let mut out = [ColumnBuffer::new()];
-    /// plan.decode_by(2, &mut out, |parts| {
+    /// plan.decode_segments(2, &mut out, |segments| {
     ///     thread::scope(|scope| {
-    ///         let decode = |part: PlanPart<'_>| part.decode(&mut Decoder::new(), &bytes);
-    ///         let parts = parts.into_iter();
-    ///         let threads: Vec<_> = parts.map(|part| scope.spawn(move || decode(part))).collect();
+    ///         let decode = |segment: PlanSegment<'_>| segment.decode(&mut Decoder::new(), &bytes);
+    ///         let segments = segments.into_iter();
+    ///         let threads: Vec<_> = segments.map(|segment| scope.spawn(move || decode(segment))).collect();
     ///         threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
     ///     })
     /// })?;
     /// assert!(out[0].values::<i32>()?.iter().copied().eq(0..1000));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn decode_by(
+    pub fn decode_segments(
         &self,
-        part_count: usize,
+        segment_count: usize,
         out: &mut [ColumnBuffer],
-        work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
+        work: impl FnOnce(Vec<PlanSegment<'_>>) -> Result<()>,
     ) -> Result<()> {
         let decoded = self.check_outputs(out.len()).and_then(|()| {
             let mut outputs: Vec<Destination<'_>> = out.iter_mut().map(Destination::Buffer).collect();
-            self.decode_parts(part_count, &mut outputs, &mut PartScratch::default(), work)
+            self.decode_segments_to(segment_count, &mut outputs, &mut SegmentScratch::default(), work)
         });
         decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
-    /// As [`ReadPlan::decode_by`], in memory that is reused. Returns the number of nulls.
-    pub(in crate::read) fn decode_parts(
+    /// As [`ReadPlan::decode_segments`], in memory that is reused. Returns the number of nulls.
+    pub(in crate::read) fn decode_segments_to(
         &self,
-        part_count: usize,
+        segment_count: usize,
         out: &mut [Destination<'_>],
-        scratch: &mut PartScratch,
-        work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
+        scratch: &mut SegmentScratch,
+        work: impl FnOnce(Vec<PlanSegment<'_>>) -> Result<()>,
     ) -> Result<usize> {
-        let step = (self.list.tasks.len() / part_count.max(1)).max(1);
+        let step = (self.list.tasks.len() / segment_count.max(1)).max(1);
         scratch.ragged.resize_with(self.columns.len(), RaggedScratch::default);
         for state in &mut scratch.states {
             state.staging.clear();
             state.nulls.clear();
             state.is_decoded = false;
         }
-        let part_count = self.divided(out, scratch, step, work)?;
+        let segment_count = self.divided(out, scratch, step, work)?;
         let mut nulls = 0;
         for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
             // there are as many
-            let states = scratch.states.get_mut(..part_count).unwrap_or(&mut []);
+            let states = scratch.states.get_mut(..segment_count).unwrap_or(&mut []);
             nulls += self.finish(number, output, ragged, states)?;
         }
         Ok(nulls)
@@ -199,9 +199,9 @@ impl ReadPlan {
     fn divided(
         &self,
         out: &mut [Destination<'_>],
-        scratch: &mut PartScratch,
+        scratch: &mut SegmentScratch,
         step: usize,
-        work: impl FnOnce(Vec<PlanPart<'_>>) -> Result<()>,
+        work: impl FnOnce(Vec<PlanSegment<'_>>) -> Result<()>,
     ) -> Result<usize> {
         let mut steps: Vec<Range<usize>> = Vec::new();
         for (number, task) in self.list.tasks.iter().enumerate() {
@@ -214,24 +214,24 @@ impl ReadPlan {
             }
         }
         if scratch.states.len() < steps.len() {
-            scratch.states.resize_with(steps.len(), PartResult::default);
+            scratch.states.resize_with(steps.len(), SegmentResult::default);
         }
-        let mut parts = memory::with_capacity(steps.len())?;
+        let mut segments = memory::with_capacity(steps.len())?;
         let mut states = scratch.states.iter_mut().enumerate();
         let mut steps = steps.into_iter().peekable();
-        let part_count = steps.len();
+        let segment_count = steps.len();
         for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
             let mut rest = self.destinations(number, output, ragged)?;
             let varying = self.columns.get(number).map_or(0, |column| sample_extents(column.layout()));
             while let Some(tasks) = steps.next_if(|tasks| self.column_of(tasks.start) == number) {
-                let (part, state) = states.next().ok_or_else(not_of_plan)?;
-                (state.number, state.column) = (part, number);
+                let (segment, state) = states.next().ok_or_else(not_of_plan)?;
+                (state.number, state.column) = (segment, number);
                 let ranks = self.ranks(&tasks);
                 let destinations = rest.take(&self.list.selection, &ranks, varying)?;
-                parts.push(PlanPart { plan: self, tasks, first_rank: ranks.start, destinations, state });
+                segments.push(PlanSegment { plan: self, tasks, first_rank: ranks.start, destinations, state });
             }
         }
-        work(parts).map(|()| part_count)
+        work(segments).map(|()| segment_count)
     }
 
     fn column_of(&self, task: usize) -> usize {
@@ -283,7 +283,7 @@ impl ReadPlan {
         number: usize,
         output: &mut Destination<'_>,
         ragged: &mut RaggedScratch,
-        states: &mut [PartResult],
+        states: &mut [SegmentResult],
     ) -> Result<usize> {
         if states.iter().any(|state| !state.is_decoded) {
             return Err(Error::bad_argument("some parts of the plan were not decoded"));
@@ -300,7 +300,7 @@ impl ReadPlan {
             }
             if column.layout().has_shape() {
                 let file = column.file.bytes().memory().unwrap_or(&[]);
-                let mut staged = StagedByParts(states);
+                let mut staged = StagedBySegments(states);
                 ragged.finish(column.layout(), &self.list.selection, file, &mut staged, true, buffer)?;
             }
         }
@@ -337,15 +337,15 @@ fn not_of_plan() -> Error {
 }
 
 /// Values that each part has staged.
-struct StagedByParts<'s>(&'s [PartResult]);
+struct StagedBySegments<'s>(&'s [SegmentResult]);
 
-impl StagedValues for StagedByParts<'_> {
-    fn of(&self, part: usize) -> &[u8] {
-        self.0.get(part).map_or(&[], |state| state.staging.values.as_slice())
+impl StagedValues for StagedBySegments<'_> {
+    fn of(&self, segment: usize) -> &[u8] {
+        self.0.get(segment).map_or(&[], |state| state.staging.values.as_slice())
     }
 
-    fn words(&self, part: usize) -> &[u32] {
-        self.0.get(part).map_or(&[], |state| state.staging.words.as_slice())
+    fn words(&self, segment: usize) -> &[u32] {
+        self.0.get(segment).map_or(&[], |state| state.staging.words.as_slice())
     }
 
     fn exchange(&mut self, _end: usize, _out: &mut AlignedBytes) -> bool {

@@ -1,6 +1,6 @@
 //! Versions of which it is not known at once whether they were published (M-8.7, M-8.8).
 
-use super::super::publish::{Unpublished, publish};
+use super::super::publish::{PublishError, publish};
 use super::{append, root};
 use crate::dataset::store::Store;
 use crate::dataset::store::folder::Folder;
@@ -36,9 +36,9 @@ enum Answer {
 
 /// A folder that answers for versions as it is told.
 #[derive(Debug)]
-struct Doubtful(Folder, Answer);
+struct FaultyFolder(Folder, Answer);
 
-impl Doubtful {
+impl FaultyFolder {
     /// Publishes a version as another writer does, made from one with this digest.
     fn publish_newer(&self, number: u64, parent: Hex) -> io::Result<()> {
         let newer = Version { number, parent: Some((number - 1, parent)), ..Version::empty() };
@@ -46,9 +46,9 @@ impl Doubtful {
     }
 }
 
-impl Store for Doubtful {
-    fn read(&self, path: &str, most: u64) -> io::Result<Vec<u8>> {
-        self.0.read(path, most)
+impl Store for FaultyFolder {
+    fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
+        self.0.read(path, max_bytes)
     }
 
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
@@ -112,7 +112,7 @@ impl Store for Doubtful {
 }
 
 #[test]
-fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
+fn a_winning_writer_succeeds_whatever_the_store_answers() {
     let answers = [
         Answer::Failed,
         Answer::ExistsByUs,
@@ -127,21 +127,23 @@ fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
     ];
     for answer in answers {
         let folder = TestFolder::new();
-        let store = Doubtful(Folder(folder.root().to_path_buf()), answer);
-        let (mut version, _) = append(&super::Simulated::default(), &Version::empty(), 1);
+        let store = FaultyFolder(Folder(folder.root().to_path_buf()), answer);
+        let (mut version, _) = append(&super::CrashStore::default(), &Version::empty(), 1);
         let published = publish(&store, root(), &mut version, &[]).map(drop);
         let is_there = store.read(&path_of(1), 1 << 20).is_ok_and(|bytes| bytes == version.to_bytes().0);
         match (answer, published) {
-            (Answer::Failed, Err(Unpublished::No(DataError::Io { .. }))) => assert!(!is_there),
+            (Answer::Failed, Err(PublishError::NotPublished(DataError::Io { .. }))) => assert!(!is_there),
             (Answer::ExistsByUs | Answer::FailedAfterwards | Answer::Followed, Ok(())) => assert!(is_there),
-            (Answer::ExistsByAnother, Err(Unpublished::No(DataError::Conflict { version: 1, .. }))) => {
+            (Answer::ExistsByAnother, Err(PublishError::NotPublished(DataError::Conflict { version: 1, .. }))) => {
                 assert!(!is_there);
             }
-            (Answer::FailedForGood, Err(Unpublished::Unknown(DataError::Io { .. }))) => assert!(is_there),
-            (Answer::Gone, Err(Unpublished::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(!is_there),
-            (Answer::Passed, Err(Unpublished::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(is_there),
-            (Answer::Overtaken, Err(Unpublished::No(DataError::Conflict { version: 2, .. }))) => assert!(!is_there),
-            (Answer::FollowedByDamage, Err(Unpublished::Unknown(DataError::Corrupt { .. }))) => assert!(is_there),
+            (Answer::FailedForGood, Err(PublishError::Unknown(DataError::Io { .. }))) => assert!(is_there),
+            (Answer::Gone, Err(PublishError::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(!is_there),
+            (Answer::Passed, Err(PublishError::Unknown(DataError::Conflict { version: 9, .. }))) => assert!(is_there),
+            (Answer::Overtaken, Err(PublishError::NotPublished(DataError::Conflict { version: 2, .. }))) => {
+                assert!(!is_there)
+            }
+            (Answer::FollowedByDamage, Err(PublishError::Unknown(DataError::Corrupt { .. }))) => assert!(is_there),
             (_, other) => panic!("{answer:?}: {other:?}"),
         }
     }
@@ -152,7 +154,7 @@ fn a_writer_that_has_won_is_told_so_whatever_the_answer_was() {
 fn a_damaged_page_is_never_listed_again() {
     let folder = TestFolder::new();
     let store = Folder(folder.root().to_path_buf());
-    let version = || append(&super::Simulated::default(), &Version::empty(), 600).0;
+    let version = || append(&super::CrashStore::default(), &Version::empty(), 600).0;
     publish(&store, root(), &mut version(), &[]).unwrap();
     std::fs::remove_file(folder.path(path_of(1))).unwrap();
     publish(&store, root(), &mut version(), &[]).expect("the same page");
@@ -160,7 +162,10 @@ fn a_damaged_page_is_never_listed_again() {
     let page = store.names("manifest/pages").unwrap().remove(0);
     std::fs::write(folder.path(format!("manifest/pages/{page}")), "torn").unwrap();
     let refused = publish(&store, root(), &mut version(), &[]);
-    assert!(matches!(refused, Err(Unpublished::No(DataError::Corrupt { rule: "M-6.1", .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(PublishError::NotPublished(DataError::Corrupt { rule: "M-6.1", .. }))),
+        "{refused:?}"
+    );
     assert!(store.read(&path_of(1), 1 << 20).is_err());
 }
 
@@ -169,7 +174,7 @@ fn a_damaged_page_is_never_listed_again() {
 fn a_page_of_long_groups_has_fewer_of_them() {
     let folder = TestFolder::new();
     let store = Folder(folder.root().to_path_buf());
-    let (mut version, _) = append(&super::Simulated::default(), &Version::empty(), 600);
+    let (mut version, _) = append(&super::CrashStore::default(), &Version::empty(), 600);
     let layouts = 40;
     for id in 1..layouts {
         let name = format!("x{id}");
@@ -182,13 +187,13 @@ fn a_page_of_long_groups_has_fewer_of_them() {
     for group in &mut version.groups {
         for layout in 1..usize::try_from(layouts).unwrap() {
             let path = format!("data/{}/{layout}.tsl", "long".repeat(240)).into();
-            group.files.push(crate::manifest::ListedFile { layout, path, ..group.files[0].clone() });
+            group.files.push(crate::manifest::FileEntry { layout, path, ..group.files[0].clone() });
         }
     }
     publish(&store, root(), &mut version, &[]).unwrap();
     assert!(version.pages.len() > 1 && version.pages.iter().all(|page| (1..256).contains(&page.groups)));
-    let place = super::Place { store: &store, folder: folder.root(), version: &version.clone() };
+    let context = super::VersionContext { store: &store, folder: folder.root(), version: &version.clone() };
     let groups = super::Groups::new(&mut version);
-    let found = (0..groups.page_count()).flat_map(|page| groups.of_page(&place, page));
+    let found = (0..groups.page_count()).flat_map(|page| groups.page_groups(&context, page));
     assert_eq!(found.map(Result::unwrap).count(), 600);
 }

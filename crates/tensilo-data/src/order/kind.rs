@@ -7,31 +7,31 @@ use std::num::NonZeroU32;
 /// How the samples of an epoch are shuffled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Mode {
+pub enum Order {
     /// Not at all.
     Sequential,
     /// All at once: any sample may follow any other.
     Shuffled,
     /// Runs of consecutive samples are, and then the samples inside of windows of runs. Files are
     /// read in runs.
-    Windowed(RunsAndWindows),
+    Windowed(WindowSizes),
 }
 
-impl fmt::Display for Mode {
+impl fmt::Display for Order {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sequential => f.write_str("sequential"),
             Self::Shuffled => f.write_str("shuffled"),
-            Self::Windowed(RunsAndWindows { run, window }) => {
+            Self::Windowed(WindowSizes { run, window }) => {
                 write!(f, "windowed by {window} runs of {run} samples")
             }
         }
     }
 }
 
-/// The sizes of [`Mode::Windowed`].
+/// The sizes of [`Order::Windowed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct RunsAndWindows {
+pub struct WindowSizes {
     /// Consecutive samples of a run.
     pub(crate) run: NonZeroU32,
     /// Runs of a window.
@@ -42,9 +42,9 @@ pub struct RunsAndWindows {
 const RUN_BYTES: u64 = 1 << 20;
 const WINDOW_BYTES: u64 = 256 << 20;
 /// The most runs of a window.
-const WINDOW_RUNS: u64 = 512;
+const MAX_WINDOW_RUNS: u64 = 512;
 
-impl RunsAndWindows {
+impl WindowSizes {
     /// Returns windows of `window` runs, of `run` samples each. Fails if one of them is 0.
     pub fn new(run: u32, window: u32) -> Result<Self> {
         match (NonZeroU32::new(run), NonZeroU32::new(window)) {
@@ -57,11 +57,11 @@ impl RunsAndWindows {
 
     /// Returns sizes for samples of this many raw bytes on average: runs of about 1 MiB, and
     /// windows of at most 512 runs and 256 MiB.
-    pub fn for_samples_of(bytes: u64) -> Self {
+    pub fn for_sample_bytes(bytes: u64) -> Self {
         let of = |count: u64| u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
         let bytes = bytes.max(1);
         let run = (RUN_BYTES / bytes).max(1);
-        let window = (WINDOW_BYTES / run.saturating_mul(bytes)).clamp(1, WINDOW_RUNS);
+        let window = (WINDOW_BYTES / run.saturating_mul(bytes)).clamp(1, MAX_WINDOW_RUNS);
         Self { run: of(run), window: of(window) }
     }
 

@@ -48,7 +48,7 @@ impl FloatFormat {
 /// The constants of a quotient. Elements are `(base + number) / (divisor * 2^exponent)`, but for
 /// details.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct QuotientTerms {
+pub struct FloatMultipleTerms {
     /// The format of elements.
     pub format: FloatFormat,
     /// The most bits of details below a number: at most 15.
@@ -61,18 +61,18 @@ pub struct QuotientTerms {
     pub base: i64,
 }
 
-impl QuotientTerms {
+impl FloatMultipleTerms {
     /// Returns the most bits of details, which all shifts are good for.
     #[inline(always)]
-    fn most_details(&self) -> u32 {
+    fn max_detail_bits(&self) -> u32 {
         self.detail_bits.min(15).into()
     }
 
     /// Returns the factor `2^-exponent`.
     #[inline(always)]
     fn scale(&self) -> f64 {
-        let most = if self.format == FloatFormat::F64 { 1022 } else { 126 };
-        let biased = (1023 - self.exponent.clamp(-most, most)).unsigned_abs(); // 1 to 2,045: normal
+        let limit = if self.format == FloatFormat::F64 { 1022 } else { 126 };
+        let biased = (1023 - self.exponent.clamp(-limit, limit)).unsigned_abs(); // 1 to 2,045: normal
         f64::from_bits(u64::from(biased) << 52)
     }
 
@@ -113,24 +113,31 @@ pub struct NumberDetails<'a> {
 
 /// The kernels of one instruction set. All slices have as many elements.
 pub trait Kernel: Sync {
-    /// See [`Quotients::detail_lengths`].
-    fn detail_lengths(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]);
-    /// See [`Quotients::divide`].
-    fn divide(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]);
-    /// See [`Quotients::join`].
-    fn join(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], details: NumberDetails<'_>, out: &mut [u8]);
+    /// See [`FloatMultiples::detail_lengths`].
+    fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]);
+    /// See [`FloatMultiples::divide`].
+    fn divide(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]);
+    /// See [`FloatMultiples::join`].
+    fn join(
+        &self,
+        terms: &FloatMultipleTerms,
+        width: Width,
+        numbers: &[u8],
+        details: NumberDetails<'_>,
+        out: &mut [u8],
+    );
 }
 
 /// One implementation of quotients.
-pub type Quotients = Implementation<dyn Kernel>;
+pub type FloatMultiples = Implementation<dyn Kernel>;
 
-impl Quotients {
+impl FloatMultiples {
     /// Sets `out` to the bit lengths of the integers whose extra bits are the details below
     /// numbers of `width`.
     ///
     /// `out` has a byte for each number. If a caller breaks this, only the numbers that both have
     /// are done (debug builds assert).
-    pub fn detail_lengths(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+    pub fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let count = common_count(width, numbers, out);
         // in bounds: `count` is the lesser of both
         self.kernel.detail_lengths(terms, width, &numbers[..count * width.bytes()], &mut out[..count]);
@@ -140,7 +147,7 @@ impl Quotients {
     ///
     /// `out` has an element for each number. If there are more numbers than elements, only the
     /// first are used. If there are fewer, the other elements keep their value.
-    pub fn divide(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+    pub fn divide(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let element = terms.format.width().bytes();
         let count = (numbers.len() / width.bytes()).min(out.len() / element);
         // in bounds: `count` is the lesser of both
@@ -153,7 +160,7 @@ impl Quotients {
     /// [`detail_lengths`](Self::detail_lengths) returns. With others, elements are unspecified.
     pub fn join(
         &self,
-        terms: &QuotientTerms,
+        terms: &FloatMultipleTerms,
         width: Width,
         numbers: &[u8],
         details: NumberDetails<'_>,
@@ -173,55 +180,62 @@ implementations!(Kernel);
 // ---- the definition in code
 
 impl Kernel for Scalar {
-    fn detail_lengths(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+    fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         for (number, length) in sums(terms, width, numbers).zip(out) {
             let bits = 64 - (number ^ (number >> 63)).leading_zeros();
-            let below = terms.format.precision().saturating_sub(bits).min(terms.most_details());
+            let below = terms.format.precision().saturating_sub(bits).min(terms.max_detail_bits());
             *length = below as u8 + 1; // exact: at most 15
         }
     }
 
-    fn divide(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
+    fn divide(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let elements = out.chunks_exact_mut(terms.format.width().bytes());
         for (number, element) in sums(terms, width, numbers).zip(elements) {
             set(terms, number, element);
         }
     }
 
-    fn join(&self, terms: &QuotientTerms, width: Width, numbers: &[u8], details: NumberDetails<'_>, out: &mut [u8]) {
+    fn join(
+        &self,
+        terms: &FloatMultipleTerms,
+        width: Width,
+        numbers: &[u8],
+        details: NumberDetails<'_>,
+        out: &mut [u8],
+    ) {
         let elements = out.chunks_exact_mut(terms.format.width().bytes());
         let details = details.integers.iter().zip(details.lengths);
-        let most = terms.most_details();
-        let undivided = QuotientTerms { divisor: 1, ..*terms };
+        let limit = terms.max_detail_bits();
+        let undivided = FloatMultipleTerms { divisor: 1, ..*terms };
         for ((number, (&integer, &length)), element) in sums(terms, width, numbers).zip(details).zip(elements) {
             let bits = u32::from(length.wrapping_sub(1) & 15);
             let details = i64::from(u16::from_le_bytes(integer)) - (1 << bits);
-            let integer = (number << most).wrapping_add(details << most.saturating_sub(bits));
+            let integer = (number << limit).wrapping_add(details << limit.saturating_sub(bits));
             set(&undivided, integer, element);
         }
     }
 }
 
 /// Returns numbers, counted from the base, as far as there are bits for them.
-fn sums(terms: &QuotientTerms, width: Width, numbers: &[u8]) -> impl Iterator<Item = i64> {
+fn sums(terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> impl Iterator<Item = i64> {
     let bits = if terms.format == FloatFormat::F64 { 64 } else { 32 };
-    let unused = 64 - bits + terms.most_details();
+    let unused = 64 - bits + terms.max_detail_bits();
     let each = numbers.chunks_exact(width.bytes());
     each.map(move |number| terms.base.wrapping_add(wide(number)) << unused >> unused)
 }
 
 /// Sets an element to the quotient of an integer.
-fn set(terms: &QuotientTerms, integer: i64, element: &mut [u8]) {
+fn set(terms: &FloatMultipleTerms, integer: i64, element: &mut [u8]) {
     element.iter_mut().zip(terms.element(integer).to_le_bytes()).for_each(|(to, from)| *to = from);
 }
 
 // ---- vectors
 
 implement!([Avx2, Avx512, Neon] Kernel {
-    fn detail_lengths(terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) => { for W in width => detail_lengths::<_, { W::BYTES }> }
-    fn divide(terms: &QuotientTerms, width: Width, numbers: &[u8], out: &mut [u8]) => { for W in width => divide::<_, { W::BYTES }> }
+    fn detail_lengths(terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) => { for W in width => detail_lengths::<_, { W::BYTES }> }
+    fn divide(terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) => { for W in width => divide::<_, { W::BYTES }> }
     fn join(
-        terms: &QuotientTerms,
+        terms: &FloatMultipleTerms,
         width: Width,
         numbers: &[u8],
         details: NumberDetails<'_>,
@@ -231,9 +245,9 @@ implement!([Avx2, Avx512, Neon] Kernel {
 
 /// [`Kernel::detail_lengths`] of numbers of `V` bytes.
 #[inline(always)]
-fn detail_lengths<T, const V: usize>(_: T, terms: &QuotientTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
+fn detail_lengths<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
     let precision = terms.format.precision().cast_signed();
-    let most = terms.most_details().cast_signed();
+    let limit = terms.max_detail_bits().cast_signed();
     let each = numbers.as_chunks::<V>().0.iter().zip(out);
     // exact: at most 15
     if terms.format == FloatFormat::F64 {
@@ -241,20 +255,20 @@ fn detail_lengths<T, const V: usize>(_: T, terms: &QuotientTerms, _: Width, numb
         each.for_each(|(number, length)| {
             let sum = sum(number);
             let bits = 64 - (sum ^ (sum >> 63)).leading_zeros().cast_signed();
-            *length = (precision - bits).clamp(0, most) as u8 + 1;
+            *length = (precision - bits).clamp(0, limit) as u8 + 1;
         });
     } else {
         let sum = narrow_sums::<V>(terms);
         each.for_each(|(number, length)| {
             let sum = sum(number);
-            *length = (precision - bit_length(sum ^ (sum >> 31))).clamp(0, most) as u8 + 1;
+            *length = (precision - bit_length(sum ^ (sum >> 31))).clamp(0, limit) as u8 + 1;
         });
     }
 }
 
 /// [`Kernel::divide`] of numbers of `V` bytes.
 #[inline(always)]
-fn divide<T, const V: usize>(_: T, terms: &QuotientTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
+fn divide<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
     let numbers = numbers.as_chunks::<V>().0.iter();
     match (terms.format, terms.divisor) {
         (FloatFormat::F64, _) => set_wide(terms, terms.divisor.into(), numbers.map(wide_sums(terms)), out),
@@ -274,20 +288,20 @@ fn divide<T, const V: usize>(_: T, terms: &QuotientTerms, _: Width, numbers: &[u
 #[inline(always)]
 fn join<T, const V: usize>(
     _: T,
-    terms: &QuotientTerms,
+    terms: &FloatMultipleTerms,
     _: Width,
     numbers: &[u8],
     details: NumberDetails<'_>,
     out: &mut [u8],
 ) {
-    let most = terms.most_details();
+    let limit = terms.max_detail_bits();
     let each = numbers.as_chunks::<V>().0.iter().zip(details.integers.iter().zip(details.lengths));
     if terms.format == FloatFormat::F64 {
         let sum = wide_sums::<V>(terms);
         let integers = each.map(|(number, (&integer, &length))| {
             let bits = u32::from(length.wrapping_sub(1) & 15);
             let details = i64::from(u16::from_le_bytes(integer)) - (1 << bits);
-            (sum(number) << most).wrapping_add(details << most.saturating_sub(bits))
+            (sum(number) << limit).wrapping_add(details << limit.saturating_sub(bits))
         });
         set_wide(terms, 1.0, integers, out);
     } else {
@@ -295,7 +309,7 @@ fn join<T, const V: usize>(
         let integers = each.map(|(number, (&integer, &length))| {
             let bits = u32::from(length.wrapping_sub(1) & 15);
             let details = i32::from(u16::from_le_bytes(integer)) - (1 << bits);
-            (sum(number) << most).wrapping_add(details << most.saturating_sub(bits))
+            (sum(number) << limit).wrapping_add(details << limit.saturating_sub(bits))
         });
         set_narrow(terms, |n| n as f32 * scale, integers, out);
     }
@@ -303,16 +317,16 @@ fn join<T, const V: usize>(
 
 /// Returns a function from numbers to their sums with the base, as far as there are bits for them.
 #[inline(always)]
-fn wide_sums<const V: usize>(terms: &QuotientTerms) -> impl Fn(&[u8; V]) -> i64 {
-    let (base, unused) = (terms.base, terms.most_details());
+fn wide_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i64 {
+    let (base, unused) = (terms.base, terms.max_detail_bits());
     move |number| base.wrapping_add(wide(number)) << unused >> unused
 }
 
 /// Returns the same in 32 bits.
 #[inline(always)]
-fn narrow_sums<const V: usize>(terms: &QuotientTerms) -> impl Fn(&[u8; V]) -> i32 {
+fn narrow_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i32 {
     // the lower bits: sums are modulo less
-    let (base, unused) = (terms.base as i32, terms.most_details());
+    let (base, unused) = (terms.base as i32, terms.max_detail_bits());
     move |number| base.wrapping_add(wide(number) as i32) << unused >> unused
 }
 
@@ -335,7 +349,7 @@ fn bit_length(number: i32) -> i32 {
 /// Sets `out` to the quotients of integers in a format of at most 4 bytes.
 #[inline(always)]
 fn set_narrow(
-    terms: &QuotientTerms,
+    terms: &FloatMultipleTerms,
     quotient: impl Fn(i32) -> f32,
     integers: impl Iterator<Item = i32>,
     out: &mut [u8],
@@ -350,7 +364,7 @@ fn set_narrow(
 
 /// Sets `out` to the quotients of integers in the format of 8 bytes.
 #[inline(always)]
-fn set_wide(terms: &QuotientTerms, divisor: f64, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
+fn set_wide(terms: &FloatMultipleTerms, divisor: f64, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
     let scale = terms.scale();
     set_all(integers.map(|n| (n as f64 / divisor * scale).to_le_bytes()), out);
 }

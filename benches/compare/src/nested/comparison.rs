@@ -4,7 +4,7 @@ use super::columns::Columns;
 use super::data::Dataset;
 use super::peers::{self, Store};
 use crate::measure::Random;
-use crate::opened::{Opened, prepare};
+use crate::open_peer::{OpenPeer, prepare};
 use crate::peers::Data;
 use crate::run::{self, Facts, Measured, Request, Settings, Table, request};
 use anyhow::{Result, ensure};
@@ -38,29 +38,29 @@ impl Data for Dataset {
         store.decode_all()?;
         store.results(&mut found)?;
         ensure!(found == self.samples.columns, "decoding all gives other values");
-        let mut due = Columns::new(self.samples.layout());
+        let mut expected = Columns::new(self.samples.layout());
         let mut random = Random::new(u64::MAX);
         for i in (0..samples.min(10_000)).map(|_| random.below(samples)) {
             found.clear();
-            due.clear();
+            expected.clear();
             store.sample(i, &mut found)?;
-            self.samples.copy(i..i + 1, &mut due);
-            ensure!(found == due, "sample {i} has other values");
+            self.samples.copy(i..i + 1, &mut expected);
+            ensure!(found == expected, "sample {i} has other values");
         }
         for _ in 0..3 {
             let request = request(&mut random, samples);
             found.clear();
-            due.clear();
+            expected.clear();
             store.gather(&request)?;
             store.results(&mut found)?;
-            request.iter().for_each(|&i| self.samples.copy(i..i + 1, &mut due));
-            ensure!(found == due, "gathered samples have other values");
+            request.iter().for_each(|&i| self.samples.copy(i..i + 1, &mut expected));
+            ensure!(found == expected, "gathered samples have other values");
         }
         Ok(())
     }
 }
 
-impl Measured for Opened<'_, Dataset> {
+impl Measured for OpenPeer<'_, Dataset> {
     type Memory = Columns;
 
     fn encode(&self, file: &Path) -> Result<()> {

@@ -8,7 +8,7 @@
 
 use super::source::{Source, fetch, slice};
 use crate::bytes::le::u64_of;
-use crate::format::region::{HEAD, HEAD_BYTES, RegionKind};
+use crate::format::region::{HEADER_BYTES, HEADER_LEN, RegionKind};
 use crate::{Error, ErrorKind, Result};
 
 /// The smallest unit that a disk reads.
@@ -36,21 +36,21 @@ impl BlockSizes {
 pub(crate) struct Candidate<'b> {
     pub kind: RegionKind,
     pub offset: u64,
-    pub bytes: &'b [u8; HEAD_BYTES],
+    pub bytes: &'b [u8; HEADER_BYTES],
 }
 
 /// A search for heads. It keeps the block that it has read last.
 ///
 /// Cost: one pass over the bytes that are searched. Memory: the largest block, or none if the file
 /// is in memory.
-pub(crate) struct HeadScan<'a> {
+pub(crate) struct HeaderScan<'a> {
     source: &'a dyn Source,
     sizes: BlockSizes,
     window: Window,
     skips_unreadable: bool,
 }
 
-impl<'a> HeadScan<'a> {
+impl<'a> HeaderScan<'a> {
     pub(crate) fn new(source: &'a dyn Source, sizes: BlockSizes) -> Self {
         Self { source, sizes, window: Window::default(), skips_unreadable: false }
     }
@@ -77,11 +77,11 @@ impl<'a> HeadScan<'a> {
     ) -> Result<Option<T>> {
         let mut at = from;
         let mut block_bytes = self.sizes.first;
-        while at.saturating_add(HEAD) <= end {
+        while at.saturating_add(HEADER_LEN) <= end {
             // a block ends with a sector, so that one that cannot be read costs no bytes of others
             let length = if block_bytes < SECTOR { block_bytes } else { block_bytes - at % SECTOR };
-            let kept = self.window.bytes_from(at) & !(HEAD - 1);
-            let length = if kept > 0 { kept } else { length }.min(end - at) & !(HEAD - 1);
+            let buffered = self.window.bytes_from(at) & !(HEADER_LEN - 1);
+            let length = if buffered > 0 { buffered } else { length }.min(end - at) & !(HEADER_LEN - 1);
             match self.window.until(self.source, at, at.saturating_add(length)) {
                 Ok(block) => {
                     if let Some(found) = candidates(at, block).find_map(&mut accept) {
@@ -113,8 +113,8 @@ impl<'a> HeadScan<'a> {
         let mut end = end;
         let mut block_bytes = self.sizes.first;
         while end > from {
-            let kept = self.window.bytes_before(end) & !(HEAD - 1);
-            let length = if kept > 0 { kept } else { block_bytes }.min(end - from);
+            let buffered = self.window.bytes_before(end) & !(HEADER_LEN - 1);
+            let length = if buffered > 0 { buffered } else { block_bytes }.min(end - from);
             let start = end - length;
             let block = self.window.until(self.source, start, end)?;
             if let Some(found) = candidates(start, block).rev().find_map(&mut accept) {
@@ -129,10 +129,10 @@ impl<'a> HeadScan<'a> {
 
 /// Returns the candidates of a block that begins at `start`, a multiple of 64.
 fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candidate<'_>> {
-    let heads = block.as_chunks::<HEAD_BYTES>().0.iter().enumerate();
-    heads.filter_map(move |(number, bytes)| {
+    let headers = block.as_chunks::<HEADER_BYTES>().0.iter().enumerate();
+    headers.filter_map(move |(number, bytes)| {
         let kind = RegionKind::of(bytes)?;
-        let offset = start.saturating_add(u64_of(number).saturating_mul(HEAD));
+        let offset = start.saturating_add(u64_of(number).saturating_mul(HEADER_LEN));
         Some(Candidate { kind, offset, bytes })
     })
 }
@@ -153,12 +153,12 @@ impl Window {
         if let Some(file) = source.as_bytes() {
             return slice(file, start, length);
         }
-        if self.part(start, length).is_none() {
+        if self.get(start, length).is_none() {
             self.start = start;
             let fetched = fetch(source, start, length, &mut self.bytes).map(|_| ());
             fetched.inspect_err(|_| self.bytes.clear())?;
         }
-        self.part(start, length).ok_or_else(|| Error::internal("bytes that were read are not kept"))
+        self.get(start, length).ok_or_else(|| Error::internal("bytes that were read are not kept"))
     }
 
     /// Returns the number of kept bytes that begin at `start`.
@@ -175,7 +175,7 @@ impl Window {
         self.start.saturating_add(u64_of(self.bytes.len()))
     }
 
-    fn part(&self, start: u64, length: usize) -> Option<&[u8]> {
+    fn get(&self, start: u64, length: usize) -> Option<&[u8]> {
         let at = usize::try_from(start.checked_sub(self.start)?).ok()?;
         self.bytes.get(at..)?.get(..length)
     }
@@ -211,7 +211,7 @@ mod tests {
         }
     }
 
-    const SIZES: BlockSizes = BlockSizes { first: HEAD, second: SECTOR, largest: 16 << 10 };
+    const SIZES: BlockSizes = BlockSizes { first: HEADER_LEN, second: SECTOR, largest: 16 << 10 };
 
     /// Forty sectors with a candidate at each of these offsets.
     fn disk(offsets: &[usize], bad_sectors: bool) -> Disk {
@@ -220,17 +220,17 @@ mod tests {
         Disk { bytes, bad_sectors, reads: Mutex::default() }
     }
 
-    fn forwards(scan: &mut HeadScan<'_>, end: u64) -> Vec<u64> {
+    fn forwards(scan: &mut HeaderScan<'_>, end: u64) -> Vec<u64> {
         let mut found = Vec::new();
         let mut from = 0;
         while let Some(at) = scan.first(from, end, |candidate| Some(candidate.offset)).unwrap() {
             found.push(at);
-            from = at + HEAD;
+            from = at + HEADER_LEN;
         }
         found
     }
 
-    fn backwards(scan: &mut HeadScan<'_>, from: u64, mut end: u64) -> Vec<u64> {
+    fn backwards(scan: &mut HeaderScan<'_>, from: u64, mut end: u64) -> Vec<u64> {
         let mut found = Vec::new();
         while let Some(at) = scan.last(from, end, |candidate| Some(candidate.offset)).unwrap() {
             found.push(at);
@@ -242,17 +242,17 @@ mod tests {
     #[test]
     fn both_directions_find_the_same_in_memory_and_by_position() {
         let offsets = [0, 64, 4032, 4096, 8191, 40_000, 100_032, (40 << 12) - 64];
-        let due = [0, 64, 4032, 4096, 40_000, 100_032, (40 << 12) - 64];
+        let expected = [0, 64, 4032, 4096, 40_000, 100_032, (40 << 12) - 64];
         let disk = disk(&offsets, false);
         let memory = InMemory(disk.bytes.clone());
         let end = disk.byte_count();
         for source in [&disk as &dyn Source, &memory] {
-            assert_eq!(forwards(&mut HeadScan::new(source, SIZES), end), due);
-            let mut reversed = due;
+            assert_eq!(forwards(&mut HeaderScan::new(source, SIZES), end), expected);
+            let mut reversed = expected;
             reversed.reverse();
-            assert_eq!(backwards(&mut HeadScan::new(source, SIZES), 0, end), reversed);
+            assert_eq!(backwards(&mut HeaderScan::new(source, SIZES), 0, end), reversed);
         }
-        let mut scan = HeadScan::new(&memory, SIZES);
+        let mut scan = HeaderScan::new(&memory, SIZES);
         assert_eq!(backwards(&mut scan, 64, (end - 1) & !63), [100_032, 40_000, 4096, 4032, 64]);
         assert_eq!(forwards(&mut scan, 4096 + 63), [0, 64, 4032], "a candidate ends before the end");
     }
@@ -261,11 +261,11 @@ mod tests {
     fn no_byte_is_read_twice_and_blocks_grow() {
         let offsets: Vec<usize> = (0..600).map(|i| i * 256).collect();
         let disk = disk(&offsets, false);
-        assert_eq!(forwards(&mut HeadScan::new(&disk, SIZES), disk.byte_count()).len(), 600);
+        assert_eq!(forwards(&mut HeaderScan::new(&disk, SIZES), disk.byte_count()).len(), 600);
         let reads = std::mem::take(&mut *disk.reads.lock().unwrap());
         assert_eq!(reads.iter().map(|(_, bytes)| bytes).sum::<usize>(), 40 << 12);
         let empty = super::tests::disk(&[], false);
-        assert_eq!(forwards(&mut HeadScan::new(&empty, SIZES), empty.byte_count()), [0_u64; 0]);
+        assert_eq!(forwards(&mut HeaderScan::new(&empty, SIZES), empty.byte_count()), [0_u64; 0]);
         let sizes: Vec<usize> = empty.reads.lock().unwrap().iter().map(|(_, bytes)| *bytes).collect();
         assert_eq!(sizes[..4], [64, 4096 - 64, 8192, 16_384]);
     }
@@ -273,9 +273,9 @@ mod tests {
     #[test]
     fn an_unreadable_sector_costs_no_other() {
         let disk = disk(&[64, 4032, 4096, 8128, 8192, 40_000], true);
-        let mut scan = HeadScan::new(&disk, SIZES).skip_unreadable();
+        let mut scan = HeaderScan::new(&disk, SIZES).skip_unreadable();
         assert_eq!(forwards(&mut scan, disk.byte_count()), [64, 4032, 8192, 40_000]);
-        let error = HeadScan::new(&disk, SIZES).first(4096, 8192, |_| Some(()));
+        let error = HeaderScan::new(&disk, SIZES).first(4096, 8192, |_| Some(()));
         assert_eq!(error.unwrap_err().kind(), ErrorKind::Io);
     }
 }

@@ -19,17 +19,17 @@ use crate::codec::{
 };
 use crate::kernel::{
     Width,
-    palettes::{self, PaletteTables},
+    dictionaries::{self, DictionaryTables},
 };
 
-/// The bit of `palette_flags` that is set for floats.
+/// The bit of `dictionary_flags` that is set for floats.
 const FLOAT: u8 = 1;
 /// The most bytes of a number.
-const MOST_NUMBER_BYTES: usize = 2;
+const MAX_NUMBER_BYTES: usize = 2;
 
 /// Tables of values. Element `i` of a block is in table `i` modulo their number.
 #[derive(Clone, Default)]
-pub(crate) struct Palettes {
+pub(crate) struct Dictionaries {
     is_wide: bool,
     float: bool,
     element_bytes: usize,
@@ -39,7 +39,7 @@ pub(crate) struct Palettes {
     pub(super) ends: Vec<usize>,
 }
 
-impl Palettes {
+impl Dictionaries {
     pub(super) fn number_width(&self) -> Width {
         if self.is_wide { Width::W2 } else { Width::W1 }
     }
@@ -47,22 +47,22 @@ impl Palettes {
     /// Becomes what `fields` state.
     pub(super) fn set(&mut self, width: Width, fields: &mut Fields<'_>) -> Result<()> {
         let [number_bytes, flags, count, reserved] = fields.array().ok_or_else(cut)?;
-        self.is_wide = number_width(number_bytes, width.bytes().min(MOST_NUMBER_BYTES))? == Width::W2;
+        self.is_wide = number_width(number_bytes, width.bytes().min(MAX_NUMBER_BYTES))? == Width::W2;
         if flags > FLOAT || count == 0 || reserved != 0 {
-            return Err(malformed_mapping("palette_flags, palette_count or the reserved byte"));
+            return Err(malformed_mapping("dictionary_flags, dictionary_count or the reserved byte"));
         }
         self.float = flags == FLOAT;
         self.element_bytes = width.bytes();
         self.values.clear();
         self.ends.clear();
         for _ in 0..count {
-            let greatest = u16::from_le_bytes(fields.array().ok_or_else(cut)?);
-            self.set_palette(width, usize::from(greatest) + 1, fields)?;
+            let max_number = u16::from_le_bytes(fields.array().ok_or_else(cut)?);
+            self.set_dictionary(width, usize::from(max_number) + 1, fields)?;
         }
         Ok(())
     }
 
-    fn set_palette(&mut self, width: Width, count: usize, fields: &mut Fields<'_>) -> Result<()> {
+    fn set_dictionary(&mut self, width: Width, count: usize, fields: &mut Fields<'_>) -> Result<()> {
         if count > fields.remaining() {
             return Err(cut()); // a step has at least one byte
         }
@@ -84,12 +84,12 @@ impl Palettes {
         let mut start = 0;
         for &end in &self.ends {
             let values = start * width.bytes()..end * width.bytes();
-            let palette = self.values.get(values).unwrap_or(&[]);
+            let dictionary = self.values.get(values).unwrap_or(&[]);
             // exact: at most 2^16 values
             tables.extend(((end - start).saturating_sub(1) as u16).to_le_bytes());
             start = end;
             let mut line = Line::new(width, self.float);
-            for value in palette.chunks_exact(width.bytes()) {
+            for value in dictionary.chunks_exact(width.bytes()) {
                 write_step(line.step(wide(value).cast_unsigned()), tables);
             }
         }
@@ -97,8 +97,10 @@ impl Palettes {
 
     pub(super) fn describe(&self) -> String {
         match &self.ends[..] {
-            [count] => format!("a palette of {count} values"),
-            ends => format!("{} palettes, {} values in all", ends.len(), self.values.len() / self.element_bytes.max(1)),
+            [count] => format!("a dictionary of {count} values"),
+            ends => {
+                format!("{} dictionaries, {} values in all", ends.len(), self.values.len() / self.element_bytes.max(1))
+            }
         }
     }
 
@@ -107,10 +109,10 @@ impl Palettes {
     pub(super) fn elements(&self, numbers: &[u8], first: usize, out: &mut [u8]) -> Result<()> {
         // always: widths are those of elements
         let Some(width) = Width::from_bytes(self.element_bytes) else { return Ok(()) };
-        let tables = PaletteTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
-        match palettes::best().look_up(&tables, first, numbers, out) {
+        let tables = DictionaryTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
+        match dictionaries::best().look_up(&tables, first, numbers, out) {
             true => Ok(()),
-            false => Err(malformed_mapped("a number is beyond the end of its palette")),
+            false => Err(malformed_mapped("a number is beyond the end of its dictionary")),
         }
     }
 }
@@ -142,21 +144,21 @@ impl Line {
         self.last.wrapping_mul(2).wrapping_sub(self.before)
     }
 
-    fn go_on(&mut self, m: u64) {
+    fn advance(&mut self, m: u64) {
         (self.before, self.last) = (self.last, m);
     }
 
     fn value(&mut self, step: u64) -> u64 {
         let residual = (step >> 1) ^ (step & 1).wrapping_neg();
         let m = self.predicted().wrapping_add(residual) & self.mask();
-        self.go_on(m);
+        self.advance(m);
         self.mapped(m)
     }
 
     fn step(&mut self, value: u64) -> u64 {
         let m = self.mapped(value);
         let residual = m.wrapping_sub(self.predicted()) & self.mask();
-        self.go_on(m);
+        self.advance(m);
         let doubled = residual << 1;
         (if residual & self.top != 0 { !doubled } else { doubled }) & self.mask()
     }
@@ -191,27 +193,27 @@ fn write_step(mut step: u64, tables: &mut Vec<u8>) {
 }
 
 /// The most values of palettes. With more, the table takes what it saves.
-const MOST_VALUES: usize = 4096;
+const MAX_VALUES: usize = 4096;
 /// The same of palettes by frequency, which save more.
-const MOST_BY_FREQUENCY: usize = 16384;
+const MAX_VALUES_BY_FREQUENCY: usize = 16384;
 /// Palettes have at most one value for this many elements; those by frequency, for a fourth of it.
-const ELEMENTS_OF_VALUE: usize = 16;
+const MIN_ELEMENTS_PER_VALUE: usize = 16;
 /// The elements of a sample, and the most values among them.
-const SAMPLE: usize = 4096;
+const SAMPLE_ELEMENTS: usize = 4096;
 /// The slots of a table for each value that it may have.
-const SLOTS_OF_VALUE: usize = 4;
+const SLOTS_PER_VALUE: usize = 4;
 /// The elements of a sample whose distance to the next greater value is looked at.
-const DISTANCES: usize = 512;
+const SAMPLED_DISTANCES: usize = 512;
 /// Bits that the distances between values have to save for each value. A table takes about 8; but
 /// distances are rounded down, and predictions gain more than elements themselves.
-const BITS_OF_VALUE: usize = 6;
+const MIN_BITS_SAVED_PER_VALUE: usize = 6;
 /// So few values in a sample are looked at in any case: their numbers ascend as floats of both
 /// signs do, which filters need.
 const FEW_VALUES: u32 = 320;
 const SHORT_VALUES: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum PaletteOrder {
+pub(crate) enum DictionaryOrder {
     /// Ascending: numbers are predicted as the elements are.
     ByValue,
     /// The most frequent first, by powers of two: for names, such as ids of tokens. Equally
@@ -221,8 +223,8 @@ pub(crate) enum PaletteOrder {
 
 /// Palettes that are looked for.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct WantedPalettes<'a> {
-    pub order: PaletteOrder,
+pub(crate) struct DictionaryRequest<'a> {
+    pub order: DictionaryOrder,
     /// The number of palettes: element `i` of a block uses the one of `i` modulo that.
     pub count: usize,
     /// All elements that will have the palettes, and their geometry.
@@ -241,14 +243,14 @@ struct ValueTable {
     /// The elements that have each value.
     counts: Vec<u32>,
     numbers: Vec<u16>,
-    most: usize,
+    max_values: usize,
 }
 
 impl ValueTable {
-    /// Makes a table for at most `most` values, below 2^16.
-    fn new(most: usize) -> Self {
-        let slots = SLOTS_OF_VALUE * most.max(1).next_power_of_two();
-        Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), most }
+    /// Makes a table for at most `max_values` values, below 2^16.
+    fn new(max_values: usize) -> Self {
+        let slots = SLOTS_PER_VALUE * max_values.max(1).next_power_of_two();
+        Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), max_values }
     }
 
     /// Returns the index of a value; if the table has it not, the free slot where it belongs.
@@ -276,11 +278,11 @@ impl ValueTable {
                 }
                 true
             }
-            Err(free) if self.values.len() < self.most => {
+            Err(free) if self.values.len() < self.max_values => {
                 self.values.push(value);
                 self.counts.push(1);
                 if let Some(slot) = self.slots.get_mut(free) {
-                    *slot = self.values.len() as u16; // exact: at most `most`
+                    *slot = self.values.len() as u16; // exact: at most `max_values`
                 }
                 true
             }
@@ -289,8 +291,8 @@ impl ValueTable {
     }
 
     /// Numbers the values. Returns them in this order.
-    fn sort(&mut self, order: PaletteOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
-        let octave = |count: u32| if order == PaletteOrder::ByFrequency { count.leading_zeros() } else { 0 };
+    fn sort(&mut self, order: DictionaryOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
+        let octave = |count: u32| if order == DictionaryOrder::ByFrequency { count.leading_zeros() } else { 0 };
         let values = (0..).zip(self.values.iter().zip(&self.counts));
         // a value and its index; values differ, so that indices do not count
         let mut sorted: Vec<(u32, i64, usize)> =
@@ -343,8 +345,8 @@ impl ShortTable {
 }
 
 /// Palettes of all elements of a part.
-pub(crate) struct FoundPalettes {
-    pub(super) palettes: Palettes,
+pub(crate) struct DictionaryPlan {
+    pub(super) dictionaries: Dictionaries,
     /// The bytes that they take.
     pub(super) bytes: usize,
     tables: Tables,
@@ -356,19 +358,19 @@ enum Tables {
 }
 
 /// Finds palettes; `None` if there are too many values.
-pub(crate) fn find_palettes(width: Width, wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
-    let most = wanted.most_values(width.bytes());
+pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
+    let max_values = request.max_values(width.bytes());
     // a table for all values of two bytes costs less than looking
-    if let Some(sample) = wanted.sample
-        && (width, wanted.order) != (Width::W2, PaletteOrder::ByValue)
-        && !with_width!(width, W => has_few::<W>(most, sample))
+    if let Some(sample) = request.sample
+        && (width, request.order) != (Width::W2, DictionaryOrder::ByValue)
+        && !with_width!(width, W => has_few_values::<W>(max_values, sample))
     {
         return None;
     }
-    match (width, wanted.order) {
+    match (width, request.order) {
         (Width::W1, _) => None,
-        (Width::W2, PaletteOrder::ByValue) => find_short(wanted),
-        _ => with_width!(width, W => find::<W>(width, wanted)),
+        (Width::W2, DictionaryOrder::ByValue) => find_short(request),
+        _ => with_width!(width, W => find::<W>(width, request)),
     }
 }
 
@@ -391,66 +393,67 @@ fn may_save(sample: &[u8], element_bytes: usize) -> bool {
         let next = above.find(|(_, word)| *word != 0);
         next.map_or(1, |(words, word)| (value / 64 + words) * 64 + word.trailing_zeros() as usize - value)
     };
-    let some = sample.iter().step_by((sample.len() / DISTANCES).max(1)).copied().map(u16::from_le_bytes);
+    let some = sample.iter().step_by((sample.len() / SAMPLED_DISTANCES).max(1)).copied().map(u16::from_le_bytes);
     let bits: usize = some.clone().map(|value| distance(value.into()).ilog2() as usize).sum();
-    bits * element_bytes / 2 / some.len().max(1) >= BITS_OF_VALUE * value_count as usize
+    bits * element_bytes / 2 / some.len().max(1) >= MIN_BITS_SAVED_PER_VALUE * value_count as usize
 }
 
 /// Finds palettes by value of elements of two bytes.
-fn find_short(wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
-    let WantedPalettes { count, geometry, elements, .. } = wanted;
-    if count == 1 && wanted.sample.is_some_and(|sample| !may_save(sample, elements.len())) {
+fn find_short(request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
+    let DictionaryRequest { count, geometry, elements, .. } = request;
+    if count == 1 && request.sample.is_some_and(|sample| !may_save(sample, elements.len())) {
         return None;
     }
-    let of_place = |place: usize| {
+    let channel_table = |channel: usize| {
         let blocks = geometry.blocks_of(elements).map(|block| block.as_chunks().0);
-        let own = blocks.flat_map(move |block| block.get(place..).unwrap_or(&[]).iter().step_by(count.max(1)));
-        ShortTable::new(own.copied(), geometry.float)
+        let channel_elements =
+            blocks.flat_map(move |block| block.get(channel..).unwrap_or(&[]).iter().step_by(count.max(1)));
+        ShortTable::new(channel_elements.copied(), geometry.float)
     };
-    let (tables, values): (Vec<_>, Vec<_>) = (0..count.max(1)).map(of_place).unzip();
-    let is_small = values.iter().map(Vec::len).sum::<usize>() <= wanted.most_values(2);
+    let (tables, values): (Vec<_>, Vec<_>) = (0..count.max(1)).map(channel_table).unzip();
+    let is_small = values.iter().map(Vec::len).sum::<usize>() <= request.max_values(2);
     if !is_small || values.iter().any(Vec::is_empty) {
         return None;
     }
-    Some(FoundPalettes::new(Width::W2, geometry.float, &values, Tables::Short(tables)))
+    Some(DictionaryPlan::new(Width::W2, geometry.float, &values, Tables::Short(tables)))
 }
 
-fn find<const W: usize>(width: Width, wanted: WantedPalettes<'_>) -> Option<FoundPalettes> {
-    let (most, count, float) = (wanted.most_values(W), wanted.count.max(1), wanted.geometry.float);
-    let mut tables: Vec<ValueTable> = (0..wanted.count).map(|_| ValueTable::new(most)).collect();
-    for block in wanted.geometry.blocks_of(wanted.elements) {
+fn find<const W: usize>(width: Width, request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
+    let (max_values, count, float) = (request.max_values(W), request.count.max(1), request.geometry.float);
+    let mut tables: Vec<ValueTable> = (0..request.count).map(|_| ValueTable::new(max_values)).collect();
+    for block in request.geometry.blocks_of(request.elements) {
         // not a division for each element
-        for (place, table) in tables.iter_mut().enumerate() {
-            let mut own = block.as_chunks::<W>().0.get(place..).unwrap_or(&[]).iter().step_by(count);
-            if !own.all(|element| table.add(wide(element))) {
+        for (channel, table) in tables.iter_mut().enumerate() {
+            let mut channel_elements = block.as_chunks::<W>().0.get(channel..).unwrap_or(&[]).iter().step_by(count);
+            if !channel_elements.all(|element| table.add(wide(element))) {
                 return None;
             }
         }
     }
     let value_count: usize = tables.iter().map(|table| table.values.len()).sum();
-    if value_count > most || tables.iter().any(|table| table.values.is_empty()) {
+    if value_count > max_values || tables.iter().any(|table| table.values.is_empty()) {
         return None;
     }
     let key = |value: i64| {
         let value = signed(value, W);
         if float && value < 0 { value ^ i64::MAX >> (64 - 8 * W) } else { value }
     };
-    let values: Vec<_> = tables.iter_mut().map(|table| table.sort(wanted.order, key)).collect();
-    Some(FoundPalettes::new(width, float, &values, Tables::Wide(tables)))
+    let values: Vec<_> = tables.iter_mut().map(|table| table.sort(request.order, key)).collect();
+    Some(DictionaryPlan::new(width, float, &values, Tables::Wide(tables)))
 }
 
-impl FoundPalettes {
+impl DictionaryPlan {
     fn new(width: Width, float: bool, values: &[Vec<i64>], tables: Tables) -> Self {
         let is_wide = values.iter().any(|values| values.len() > 256);
-        let mut palettes = Palettes { is_wide, float, element_bytes: width.bytes(), ..Palettes::default() };
+        let mut dictionaries = Dictionaries { is_wide, float, element_bytes: width.bytes(), ..Dictionaries::default() };
         for values in values {
             let bytes = values.iter().flat_map(|value| value.to_le_bytes().into_iter().take(width.bytes()));
-            palettes.values.extend(bytes);
-            palettes.ends.push(palettes.values.len() / width.bytes());
+            dictionaries.values.extend(bytes);
+            dictionaries.ends.push(dictionaries.values.len() / width.bytes());
         }
         let mut written = Vec::new();
-        palettes.write(&mut written);
-        Self { palettes, bytes: written.len(), tables }
+        dictionaries.write(&mut written);
+        Self { dictionaries, bytes: written.len(), tables }
     }
 
     /// Appends the numbers of `raw`, which is some or all of the elements.
@@ -473,7 +476,7 @@ impl FoundPalettes {
         raw: &[u8],
         numbers: &mut Vec<u8>,
     ) {
-        let is_wide = self.palettes.is_wide;
+        let is_wide = self.dictionaries.is_wide;
         let count = tables.len().max(1);
         for block in geometry.blocks_of(raw) {
             let elements = block.as_chunks().0;
@@ -482,33 +485,33 @@ impl FoundPalettes {
             let to = numbers.get_mut(start..).unwrap_or(&mut []);
             // element `i` is in table `i` modulo their number
             for (i, table) in tables.iter().enumerate() {
-                let own = elements.get(i..).unwrap_or(&[]).iter().step_by(count);
-                let own = own.map(|&element| number(table, element));
+                let channel_elements = elements.get(i..).unwrap_or(&[]).iter().step_by(count);
+                let channel_elements = channel_elements.map(|&element| number(table, element));
                 if is_wide {
                     let to = to.as_chunks_mut().0.iter_mut().skip(i).step_by(count);
-                    to.zip(own).for_each(|(to, number)| *to = number.to_le_bytes());
+                    to.zip(channel_elements).for_each(|(to, number)| *to = number.to_le_bytes());
                 } else {
                     let to = to.iter_mut().skip(i).step_by(count);
-                    to.zip(own).for_each(|(to, number)| *to = number as u8); // exact: below 256
+                    to.zip(channel_elements).for_each(|(to, number)| *to = number as u8); // exact: below 256
                 }
             }
         }
     }
 }
 
-impl WantedPalettes<'_> {
+impl DictionaryRequest<'_> {
     /// Returns the most values that all palettes of elements of this many bytes may have.
-    fn most_values(&self, element_bytes: usize) -> usize {
-        let (most, elements_of_value) = match self.order {
-            PaletteOrder::ByValue => (MOST_VALUES, ELEMENTS_OF_VALUE),
-            PaletteOrder::ByFrequency => (MOST_BY_FREQUENCY, ELEMENTS_OF_VALUE / 4),
+    fn max_values(&self, element_bytes: usize) -> usize {
+        let (max_values, elements_per_value) = match self.order {
+            DictionaryOrder::ByValue => (MAX_VALUES, MIN_ELEMENTS_PER_VALUE),
+            DictionaryOrder::ByFrequency => (MAX_VALUES_BY_FREQUENCY, MIN_ELEMENTS_PER_VALUE / 4),
         };
-        most.min(self.elements.len() / element_bytes.max(1) / elements_of_value)
+        max_values.min(self.elements.len() / element_bytes.max(1) / elements_per_value)
     }
 }
 
-/// Returns whether the first elements of a sample have at most `most` values.
-fn has_few<const W: usize>(most: usize, sample: &[u8]) -> bool {
-    let mut table = ValueTable::new(most);
-    sample.as_chunks::<W>().0.iter().take(SAMPLE).all(|element| table.add(wide(element)))
+/// Returns whether the first elements of a sample have at most `max_values` values.
+fn has_few_values<const W: usize>(max_values: usize, sample: &[u8]) -> bool {
+    let mut table = ValueTable::new(max_values);
+    sample.as_chunks::<W>().0.iter().take(SAMPLE_ELEMENTS).all(|element| table.add(wide(element)))
 }

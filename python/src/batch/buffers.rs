@@ -29,7 +29,7 @@ pub type ColumnState<'py> = (
 
 /// The samples of one column.
 #[derive(Clone)]
-pub struct Parts {
+pub struct ColumnBuffers {
     schema: ColumnSchema,
     lists: Vec<Lists>,
     item_count: usize,
@@ -70,7 +70,7 @@ impl Bitmap {
     }
 }
 
-impl Parts {
+impl ColumnBuffers {
     /// Returns the parts of a column. If it was padded, its samples have the padded shape from now
     /// on.
     pub fn of(column: &ColumnSamples) -> PyResult<Self> {
@@ -133,17 +133,17 @@ impl Parts {
         }
         let varying = self.schema.shape.varying_count();
         let fixed_bytes = self.values.byte_count().checked_div(self.item_count).unwrap_or(0);
-        let ragged = (varying > 0).then(|| self.places(varying));
-        let place = |item: usize| match &ragged {
-            Some(places) => places.get(item).copied(),
+        let ragged = (varying > 0).then(|| self.item_ranges(varying));
+        let item_range = |item: usize| match &ragged {
+            Some(item_ranges) => item_ranges.get(item).copied(),
             None => (item < self.item_count).then(|| (item.saturating_mul(fixed_bytes), fixed_bytes)),
         };
         let (mut extents, mut values, mut present) = (Vec::new(), Vec::new(), Bitmap::default());
         for &item in &items {
             let first = item.saturating_mul(varying);
             extents.extend(self.extents.get(first..first.saturating_add(varying)).ok_or_else(missing)?);
-            let (start, count) = place(item).ok_or_else(missing)?;
-            self.values.part(start, count).ok_or_else(missing)?.append_to(&mut values);
+            let (start, count) = item_range(item).ok_or_else(missing)?;
+            self.values.slice(start, count).ok_or_else(missing)?.append_to(&mut values);
             present.push(is_present(self.validity.as_deref(), item));
         }
         Ok(Self {
@@ -157,7 +157,7 @@ impl Parts {
     }
 
     /// Returns start and length of each ragged item, in bytes.
-    fn places(&self, varying: usize) -> Vec<(usize, usize)> {
+    fn item_ranges(&self, varying: usize) -> Vec<(usize, usize)> {
         let inner = self.schema.shape.inner_elements().and_then(|inner| usize::try_from(inner).ok());
         let inner = inner.unwrap_or(0).saturating_mul(self.schema.dtype.element_bytes());
         let of_item =
@@ -184,7 +184,7 @@ impl Parts {
     }
 
     /// Returns the parts of a pickle.
-    pub fn of_state(state: ColumnState<'_>) -> PyResult<Self> {
+    pub fn from_state(state: ColumnState<'_>) -> PyResult<Self> {
         let (name, column, lists, item_count, extents, values, validity) = state;
         let (extents, rest) = extents.as_bytes().as_chunks();
         if !rest.is_empty() {
@@ -220,26 +220,26 @@ fn starts(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
 }
 
 /// Returns the batch of columns that have these samples.
-pub fn batch(samples: Vec<u64>, columns: &[Parts]) -> crate::error::Result<tensilo_data::Batch> {
-    let values: Vec<Vec<u8>> = columns.iter().map(|parts| parts.values.to_vec()).collect();
+pub fn batch(samples: Vec<u64>, columns: &[ColumnBuffers]) -> crate::error::Result<tensilo_data::Batch> {
+    let values: Vec<Vec<u8>> = columns.iter().map(|buffers| buffers.values.to_vec()).collect();
     let lists: Vec<Vec<ListBatch<'_>>> = columns
         .iter()
-        .map(|parts| {
-            let lists = parts.lists.iter().map(|lists| match &lists.validity {
+        .map(|buffers| {
+            let lists = buffers.lists.iter().map(|lists| match &lists.validity {
                 Some(validity) => ListBatch::new(&lists.lengths).with_validity(validity),
                 None => ListBatch::new(&lists.lengths),
             });
             lists.collect()
         })
         .collect();
-    let batches = columns.iter().zip(&values).zip(&lists).map(|((parts, values), lists)| {
-        let batch = ColumnBatch::from_bytes(parts.schema.dtype, parts.item_count, &parts.extents, values);
+    let batches = columns.iter().zip(&values).zip(&lists).map(|((buffers, values), lists)| {
+        let batch = ColumnBatch::from_bytes(buffers.schema.dtype, buffers.item_count, &buffers.extents, values);
         let batch = if lists.is_empty() { batch } else { batch.in_lists(lists) };
-        let batch = match &parts.validity {
+        let batch = match &buffers.validity {
             Some(validity) => batch.with_validity(validity),
             None => batch,
         };
-        (Arc::new(parts.schema.clone()), batch)
+        (Arc::new(buffers.schema.clone()), batch)
     });
-    tensilo_data::Batch::of_columns(samples, batches)
+    tensilo_data::Batch::from_columns(samples, batches)
 }

@@ -9,20 +9,20 @@
 //! once the chunk was checked, and a chunk that has nothing but values needs no part table.
 
 use crate::bytes::le;
-use crate::codec::{Body, PartSpec, StoredPart, encoding, front_bytes, parts};
-use crate::format::chunk::{ChunkHead, Part};
+use crate::codec::{Body, PartSpec, StoredPart, block_index_bytes, encoding, parts};
+use crate::format::chunk::{ChunkHeader, Part};
 use crate::format::content::Content;
-use crate::format::region::HEAD;
+use crate::format::region::HEADER_LEN;
 use crate::open::source::slice;
 use crate::read::chunk::chunk_bytes::{check_blocks, chunk_in_memory};
-use crate::read::file::opened_column::OpenedColumn;
+use crate::read::file::column_inner::ColumnInner;
 use crate::read::file::state::ChunkLocation;
 use crate::{Error, Result};
 use std::ops::Range;
 
 /// The parts of a chunk as ranges of its body.
 #[derive(Clone, Debug)]
-pub(in crate::read) struct StoredParts {
+pub(in crate::read) struct PartRanges {
     sample_count: usize,
     validity: Option<Range<usize>>,
     shape: Range<usize>,
@@ -31,10 +31,10 @@ pub(in crate::read) struct StoredParts {
     stored_start: usize,
 }
 
-impl StoredParts {
+impl PartRanges {
     /// Returns the parts of a chunk that has nothing but values, stored as they are.
     #[inline]
-    fn plain(location: &ChunkLocation, body: &[u8]) -> Result<Self> {
+    fn values_only(location: &ChunkLocation, body: &[u8]) -> Result<Self> {
         let values = values_in(location, body, 0..body.len())?;
         Ok(Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values, stored_start: 0 })
     }
@@ -60,42 +60,42 @@ impl StoredParts {
 /// Returns the parts of a chunk of a file that is in memory, checked, if they can be used there:
 /// nothing is encoded, and this machine's byte order is the file's.
 #[inline]
-pub(in crate::read) fn stored_parts(
-    column: &OpenedColumn,
+pub(in crate::read) fn part_ranges(
+    column: &ColumnInner,
     file: &[u8],
     location: &ChunkLocation,
-) -> Result<Option<StoredParts>> {
-    if !has_stored_values(column, location)? {
+) -> Result<Option<PartRanges>> {
+    if !has_raw_values(column, location)? {
         return Ok(None);
     }
-    check_once(column, location)?;
+    ensure_checked(column, location)?;
     parts_of_body(column, location, body_in(file, location)?)
 }
 
-/// Returns the parts of a chunk as [`stored_parts`] does, if the values are all it has.
+/// Returns the parts of a chunk as [`part_ranges`] does, if the values are all it has.
 #[inline]
-pub(in crate::read) fn plain_chunk(
-    column: &OpenedColumn,
+pub(in crate::read) fn values_only_chunk(
+    column: &ColumnInner,
     file: &[u8],
     location: &ChunkLocation,
-) -> Result<Option<StoredParts>> {
+) -> Result<Option<PartRanges>> {
     let layout = column.layout();
-    if location.entry.has_parts() || layout.has_shape() || !has_stored_values(column, location)? {
+    if location.entry.has_parts() || layout.has_shape() || !has_raw_values(column, location)? {
         return Ok(None);
     }
-    check_once(column, location)?;
+    ensure_checked(column, location)?;
     let body = body_in(file, location)?;
-    let parts = StoredParts::plain(location, body)?;
+    let parts = PartRanges::values_only(location, body)?;
     parts.content(body).check_lengths(layout).map(|()| Some(parts))
 }
 
 /// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk that is
 /// not in blocks, all was checked before.
 #[inline]
-pub(in crate::read) fn check_stored(
-    column: &OpenedColumn,
+pub(in crate::read) fn check_raw_values(
+    column: &ColumnInner,
     location: &ChunkLocation,
-    parts: &StoredParts,
+    parts: &PartRanges,
     body: &[u8],
     bytes: &Range<usize>,
 ) -> Result<()> {
@@ -108,9 +108,9 @@ pub(in crate::read) fn check_stored(
 
 /// Returns the values as a part in blocks, if they are in blocks.
 pub(in crate::read) fn stored_blocks<'a>(
-    column: &'a OpenedColumn,
+    column: &'a ColumnInner,
     location: &ChunkLocation,
-    parts: &StoredParts,
+    parts: &PartRanges,
     body: Body<'a>,
 ) -> Result<Option<StoredPart<'a>>> {
     let encoding = encoding(location.entry.encoding)?;
@@ -123,19 +123,19 @@ pub(in crate::read) fn stored_blocks<'a>(
 
 /// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
 #[inline]
-fn has_stored_values(column: &OpenedColumn, location: &ChunkLocation) -> Result<bool> {
+fn has_raw_values(column: &ColumnInner, location: &ChunkLocation) -> Result<bool> {
     let in_order = le::FILE_ORDER_IS_NATIVE || column.layout().element_bytes == 1;
-    Ok(in_order && is_stored(location.entry.encoding)?)
+    Ok(in_order && is_raw(location.entry.encoding)?)
 }
 
 /// Checks a chunk of a file that is in memory, unless that was done as the reader's policy asks.
 #[inline]
-fn check_once(column: &OpenedColumn, location: &ChunkLocation) -> Result<()> {
+fn ensure_checked(column: &ColumnInner, location: &ChunkLocation) -> Result<()> {
     if column.is_open(location.chunk) { Ok(()) } else { check_chunk(column, location) }
 }
 
 #[cold]
-fn check_chunk(column: &OpenedColumn, location: &ChunkLocation) -> Result<()> {
+fn check_chunk(column: &ColumnInner, location: &ChunkLocation) -> Result<()> {
     if let Some(file) = column.file.bytes().memory() {
         chunk_in_memory(column, location, file)?;
     }
@@ -144,7 +144,7 @@ fn check_chunk(column: &OpenedColumn, location: &ChunkLocation) -> Result<()> {
 
 /// Returns the parts of a chunk whose values are stored as they are, if all its parts are.
 #[inline]
-fn parts_of_body(column: &OpenedColumn, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+fn parts_of_body(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
     let (entry, layout) = (&location.entry, column.layout());
     let stored = if entry.has_parts() || layout.has_shape() {
         match parts_of_table(column, location, body)? {
@@ -152,20 +152,20 @@ fn parts_of_body(column: &OpenedColumn, location: &ChunkLocation, body: &[u8]) -
             None => return Ok(None),
         }
     } else {
-        StoredParts::plain(location, body)?
+        PartRanges::values_only(location, body)?
     };
     stored.content(body).check_lengths(layout).map(|()| Some(stored))
 }
 
-fn parts_of_table(column: &OpenedColumn, location: &ChunkLocation, body: &[u8]) -> Result<Option<StoredParts>> {
+fn parts_of_table(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
     // only values are in blocks; decoding refuses others
-    let is_stored = |part: &Part| {
+    let is_raw = |part: &Part| {
         let encoding = encoding(part.encoding)?;
         Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
     };
-    let head = ChunkHead::from_entry(column.index().number, location.entry, body);
-    let parts = parts(column.layout(), &head, body)?;
-    if !is_stored(&parts.validity)? || !is_stored(&parts.shape)? {
+    let header = ChunkHeader::from_entry(column.index().number, location.entry, body);
+    let parts = parts(column.layout(), &header, body)?;
+    if !is_raw(&parts.validity)? || !is_raw(&parts.shape)? {
         return Ok(None);
     }
     let Some([validity, shape, values]) = parts.ranges() else { return Ok(None) };
@@ -178,12 +178,12 @@ fn parts_of_table(column: &OpenedColumn, location: &ChunkLocation, body: &[u8]) 
         return Err(wrong_length());
     }
     let validity = (!parts.validity.is_absent()).then_some(validity);
-    Ok(Some(StoredParts { sample_count: location.sample_count(), validity, shape, values, stored_start }))
+    Ok(Some(PartRanges { sample_count: location.sample_count(), validity, shape, values, stored_start }))
 }
 
 /// Returns whether parts of this encoding are used as they are stored.
 #[inline]
-fn is_stored(field: u16) -> Result<bool> {
+fn is_raw(field: u16) -> Result<bool> {
     Ok(encoding(field)?.is_identity())
 }
 
@@ -194,9 +194,11 @@ fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Resu
     if !encoding(location.entry.encoding)?.is_in_blocks() {
         return Ok(range);
     }
-    let front = body.get(range.clone()).and_then(front_bytes).filter(|&front| front <= range.len());
-    let front = front.ok_or_else(|| Error::corrupt("R-5.14", "the front of a chunk in blocks reaches beyond it"))?;
-    Ok(range.start + front..range.end) // at most the end
+    let block_index =
+        body.get(range.clone()).and_then(block_index_bytes).filter(|&block_index| block_index <= range.len());
+    let block_index = block_index
+        .ok_or_else(|| Error::corrupt("R-5.14", "the block index of a chunk in blocks reaches beyond it"))?;
+    Ok(range.start + block_index..range.end) // at most the end
 }
 
 #[cold]
@@ -208,5 +210,5 @@ fn wrong_length() -> Error {
 #[inline]
 pub(in crate::read) fn body_in<'a>(file: &'a [u8], location: &ChunkLocation) -> Result<&'a [u8]> {
     let length = usize::try_from(location.entry.stored_bytes).unwrap_or(usize::MAX);
-    slice(file, location.entry.offset.saturating_add(HEAD), length)
+    slice(file, location.entry.offset.saturating_add(HEADER_LEN), length)
 }

@@ -7,35 +7,35 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::source::{CoalesceConfig, InMemory, Source};
 
 /// A file that is read by position, counts, and can decay.
-pub struct Counted {
+pub struct CountingSource {
     pub file: InMemory<Vec<u8>>,
     pub bytes: AtomicU64,
     pub requests: AtomicU64,
     /// Where a bit has changed.
-    pub decayed: AtomicU64,
+    pub flipped_byte: AtomicU64,
     /// The ranges that were announced as needed soon.
-    pub announced: Mutex<Vec<Range<u64>>>,
+    pub prefetched: Mutex<Vec<Range<u64>>>,
     /// The gap that it reads rather than skips. Unless it is 0, long runs are read in place.
     pub gap_bytes: AtomicU64,
     /// Bytes that cannot be read.
     pub broken: Mutex<Range<u64>>,
 }
 
-impl Counted {
+impl CountingSource {
     pub fn new(file: Vec<u8>) -> Self {
         Self {
             file: InMemory(file),
             bytes: AtomicU64::new(0),
             requests: AtomicU64::new(0),
-            decayed: AtomicU64::new(u64::MAX),
-            announced: Mutex::default(),
+            flipped_byte: AtomicU64::new(u64::MAX),
+            prefetched: Mutex::default(),
             gap_bytes: AtomicU64::new(0),
             broken: Mutex::default(),
         }
     }
 }
 
-impl Source for Counted {
+impl Source for CountingSource {
     fn byte_count(&self) -> u64 {
         self.file.byte_count()
     }
@@ -48,8 +48,8 @@ impl Source for Counted {
             return Err(io::Error::other("a bad sector"));
         }
         self.file.read_exact_at(offset, out)?;
-        let decayed = self.decayed.load(Ordering::Relaxed).checked_sub(offset);
-        if let Some(byte) = decayed.and_then(|at| out.get_mut(usize::try_from(at).ok()?)) {
+        let flipped_byte = self.flipped_byte.load(Ordering::Relaxed).checked_sub(offset);
+        if let Some(byte) = flipped_byte.and_then(|at| out.get_mut(usize::try_from(at).ok()?)) {
             *byte ^= 1;
         }
         Ok(())
@@ -63,6 +63,6 @@ impl Source for Counted {
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        self.announced.lock().unwrap().extend_from_slice(ranges);
+        self.prefetched.lock().unwrap().extend_from_slice(ranges);
     }
 }

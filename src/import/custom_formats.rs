@@ -2,7 +2,7 @@
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::REFUSED;
-use super::arrow::united::TypeOrigin;
+use super::arrow::unified::TypeOrigin;
 use super::input::file::OptionalStore;
 use super::input::file::{InputFile, InputReader};
 use super::source::PassRows;
@@ -111,7 +111,7 @@ pub trait RecordSource: Send + Sync {
     /// Returns whether the tensilo file keeps the schema, so that an export restores its types
     /// (default: no). That is of use if Arrow's types are those of the data, and not only of this
     /// reader.
-    fn keeps_schema(&self) -> bool {
+    fn preserves_schema(&self) -> bool {
         false
     }
 }
@@ -178,9 +178,9 @@ impl fmt::Debug for FormatFile {
 
 /// The formats that a program has added.
 #[derive(Clone, Default)]
-pub(super) struct OtherFormats(Vec<Arc<dyn InputFormat>>);
+pub(super) struct CustomFormats(Vec<Arc<dyn InputFormat>>);
 
-impl OtherFormats {
+impl CustomFormats {
     pub(super) fn new(formats: impl IntoIterator<Item = Arc<dyn InputFormat>>) -> Self {
         Self(formats.into_iter().collect())
     }
@@ -190,12 +190,12 @@ impl OtherFormats {
         &self,
         file: &Arc<InputFile>,
         store: &OptionalStore,
-    ) -> Result<Option<ArrowSource<OtherRecords>>> {
+    ) -> Result<Option<ArrowSource<CustomRecords>>> {
         for format in &self.0 {
             let file = FormatFile::new(file, store);
             if let Some(content) = format.open(&file)? {
                 let schema = content.schema();
-                return ArrowSource::new(&schema, OtherRecords { file, content }).map(Some);
+                return ArrowSource::new(&schema, CustomRecords { file, content }).map(Some);
             }
         }
         Ok(None)
@@ -207,19 +207,19 @@ impl OtherFormats {
     }
 }
 
-impl fmt::Debug for OtherFormats {
+impl fmt::Debug for CustomFormats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.names()).finish()
     }
 }
 
 /// The records of a file of another format.
-pub(super) struct OtherRecords {
+pub(super) struct CustomRecords {
     file: FormatFile,
     content: Box<dyn RecordSource>,
 }
 
-impl Records for OtherRecords {
+impl Records for CustomRecords {
     fn path(&self) -> Option<&Path> {
         Some(self.file.path())
     }
@@ -232,8 +232,8 @@ impl Records for OtherRecords {
         self.content.record_batches(fields)
     }
 
-    fn keeps_schema(&self) -> bool {
-        self.content.keeps_schema()
+    fn preserves_schema(&self) -> bool {
+        self.content.preserves_schema()
     }
 
     fn own_marks(&self) -> &[&str] {

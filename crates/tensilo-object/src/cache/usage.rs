@@ -1,0 +1,166 @@
+//! The room that a cache takes, and what makes room.
+
+use std::fs::{self, DirEntry};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+/// The share of a cache that a process adds before it looks again at what others have added, and
+/// that is removed at once.
+const SLACK_DIVISOR: u64 = 16;
+/// The time for which nothing is written after a failure.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
+/// Files in the making that are older were left behind by a process that was killed.
+const STALE_AFTER: Duration = Duration::from_secs(3600);
+
+/// The content of a cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CacheStats {
+    /// The objects with pieces here, each version counted.
+    pub objects: u64,
+    /// The pieces.
+    pub entries: u64,
+    /// The bytes of all pieces.
+    pub bytes: u64,
+    /// The time at which the least recently used piece was used, exact to some minutes.
+    pub oldest_use: Option<SystemTime>,
+}
+
+/// The knowledge of a process of the room.
+#[derive(Debug, Default)]
+pub(super) struct DiskUsage(Mutex<UsageEstimate>);
+
+#[derive(Debug, Default)]
+struct UsageEstimate {
+    /// The bytes of all pieces, as of the last look, and what this process added since.
+    bytes: Option<u64>,
+    added: u64,
+    /// Nothing is written before.
+    paused_until: Option<Instant>,
+}
+
+/// A piece on the disk.
+struct DiskEntry {
+    last_used: SystemTime,
+    bytes: u64,
+    path: PathBuf,
+}
+
+impl DiskUsage {
+    /// Makes room for a piece of so many bytes in a cache that has at most `max_bytes`. Returns whether
+    /// there is room.
+    pub(super) fn reserve(&self, layout: &Path, max_bytes: u64, bytes: u64) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.paused_until.is_some_and(|until| Instant::now() < until) || bytes > max_bytes {
+            return false;
+        }
+        let free_bytes = known.bytes.map(|bytes| max_bytes.saturating_sub(bytes));
+        if known.added > max_bytes / SLACK_DIVISOR || free_bytes.is_none_or(|free_bytes| free_bytes < bytes) {
+            let Ok(left) = remove_oldest(layout, max_bytes.saturating_sub(bytes), max_bytes / SLACK_DIVISOR) else {
+                return false;
+            };
+            (known.bytes, known.added) = (Some(left), 0);
+        }
+        known.added = known.added.saturating_add(bytes);
+        known.bytes = known.bytes.map(|known| known.saturating_add(bytes));
+        true
+    }
+
+    /// Notes that a piece could not be written. A full disk gets back some of the pieces.
+    pub(super) fn record_failure(&self, layout: &Path, error: &io::Error) {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.paused_until = Some(Instant::now() + PAUSE_AFTER_FAILURE);
+        known.bytes = None;
+        if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+            let bytes = stats(layout).map_or(0, |stats| stats.bytes);
+            let _ = remove_oldest(layout, bytes - bytes / SLACK_DIVISOR, 0); // the pause goes on anyway
+        }
+    }
+}
+
+/// Removes pieces until at most `max_bytes` bytes are left, and `headroom` bytes beyond that if any is
+/// removed. Returns the bytes that are left.
+fn remove_oldest(layout: &Path, max_bytes: u64, headroom: u64) -> io::Result<u64> {
+    let mut entries = Vec::new();
+    for_each_entry(layout, |entry| entries.push(entry))?;
+    let mut bytes: u64 = entries.iter().map(|entry| entry.bytes).sum();
+    if bytes <= max_bytes {
+        return Ok(bytes);
+    }
+    entries.sort_unstable_by_key(|entry| entry.last_used);
+    for entry in entries {
+        if bytes <= max_bytes.saturating_sub(headroom) {
+            break;
+        }
+        if fs::remove_file(&entry.path).is_ok() {
+            bytes = bytes.saturating_sub(entry.bytes);
+        }
+    }
+    remove_empty_folders(layout);
+    Ok(bytes)
+}
+
+/// Returns what there is.
+pub(super) fn stats(layout: &Path) -> io::Result<CacheStats> {
+    let mut stats = CacheStats::default();
+    stats.objects = for_each_entry(layout, |entry| {
+        stats.entries += 1;
+        stats.bytes += entry.bytes;
+        stats.oldest_use = Some(stats.oldest_use.map_or(entry.last_used, |last_used| last_used.min(entry.last_used)));
+    })?;
+    Ok(stats)
+}
+
+/// Removes all pieces. Returns what there was.
+pub(super) fn clear(layout: &Path) -> io::Result<CacheStats> {
+    let found = stats(layout)?;
+    match fs::remove_dir_all(layout) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(found),
+    }
+}
+
+/// Calls a function with each piece, and removes what was left behind. Returns the number of
+/// objects that have pieces.
+fn for_each_entry(layout: &Path, mut visit: impl FnMut(DiskEntry)) -> io::Result<u64> {
+    let mut objects = 0;
+    for group in dir_entries(layout)? {
+        for object in dir_entries(&group.path())? {
+            let mut has_entries = false;
+            for file in dir_entries(&object.path())? {
+                // others remove pieces at the same time
+                let Ok(metadata) = file.metadata() else { continue };
+                let last_used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                let name = file.file_name();
+                if name.to_str().is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+                    has_entries = true;
+                    visit(DiskEntry { last_used, bytes: metadata.len(), path: file.path() });
+                } else if last_used.elapsed().is_ok_and(|age| age > STALE_AFTER) {
+                    let _ = fs::remove_file(file.path());
+                }
+            }
+            objects += u64::from(has_entries);
+        }
+    }
+    Ok(objects)
+}
+
+/// Removes the folders of objects that have no piece left.
+fn remove_empty_folders(layout: &Path) {
+    for group in dir_entries(layout).into_iter().flatten() {
+        for object in dir_entries(&group.path()).into_iter().flatten() {
+            let _ = fs::remove_dir(object.path()); // fails for all others
+        }
+    }
+}
+
+/// Returns the entries of a folder; none if it does not exist, or is no folder.
+fn dir_entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
+    match fs::read_dir(folder) {
+        Ok(dir_entries) => Ok(dir_entries.flatten().collect()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
+}

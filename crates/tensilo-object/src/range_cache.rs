@@ -1,0 +1,406 @@
+//! The bytes of objects in memory: small structures of files, and what was prefetched or read
+//! ahead.
+//!
+//! [`RangeCache`] are the bytes of all open objects of a store, bounded in bytes. A piece is claimed
+//! before it is requested, so that no two threads ask for the same bytes; the least recently used
+//! pieces make room. Small structures are read in aligned lines, because what is read next is
+//! mostly near by. A [`SequentialReads`] finds reads that follow one another, as those of verification,
+//! salvage and exports do, and says what to read ahead of them.
+
+use crate::request::ObjectVersion;
+use bytes::Bytes;
+use object_store::path::Path;
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Pieces of objects, of which the least recently used make room for others.
+///
+/// A piece is *coming* from its claim until its bytes are there, so that no two threads ask for the
+/// same bytes.
+#[derive(Debug)]
+pub(crate) struct RangeCache {
+    max_bytes: u64,
+    cached: Mutex<LruState>,
+    /// A piece has come, or will not.
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct LruState {
+    /// The numbers of objects, by their keys and what they are pinned to. An object that is opened
+    /// twice has one.
+    object_ids: HashMap<(Path, ObjectVersion), u64>,
+    /// The pieces of each object, by their offsets. They do not overlap.
+    objects: HashMap<u64, BTreeMap<u64, Entry>>,
+    /// The pieces that have come, the least recently used first.
+    by_use: BTreeMap<u64, (u64, u64)>,
+    /// The bytes of all pieces, with those that are coming.
+    bytes: u64,
+    clock: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    end: u64,
+    /// `None` while it is coming.
+    bytes: Option<Bytes>,
+    used: u64,
+}
+
+/// A part of a range.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Segment {
+    /// The bytes from this offset are kept.
+    Cached(u64, Bytes),
+    /// The bytes are coming.
+    InFlight(Range<u64>),
+    /// The bytes are neither.
+    Missing(Range<u64>),
+}
+
+impl RangeCache {
+    pub(crate) fn new(max_bytes: u64) -> Self {
+        Self { max_bytes, cached: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Returns the parts of a range of an object, in order.
+    pub(crate) fn segments(&self, object: u64, range: &Range<u64>) -> Vec<Segment> {
+        self.lock().segments(object, range)
+    }
+
+    /// Returns the parts of ranges of an object, each with the number of its range, in order.
+    pub(crate) fn segments_of(&self, object: u64, ranges: &[Range<u64>]) -> Vec<(usize, Segment)> {
+        let mut cached = self.lock();
+        let numbered = ranges.iter().enumerate();
+        numbered
+            .flat_map(|(number, range)| {
+                cached.segments(object, range).into_iter().map(move |segment| (number, segment))
+            })
+            .collect()
+    }
+
+    /// Claims the parts of a range that are missing, each of at most `max_request_bytes` bytes: the caller
+    /// asks for them, and calls [`RangeCache::finish`] for each. Claims less if there is no room.
+    pub(crate) fn claim(&self, object: u64, range: &Range<u64>, max_request_bytes: u64) -> Vec<Range<u64>> {
+        let mut cached = self.lock();
+        let mut claimed = Vec::new();
+        for segment in cached.segments(object, range) {
+            let Segment::Missing(missing) = segment else { continue };
+            for segment in split(&missing, max_request_bytes) {
+                if !cached.make_room(length(&segment), self.max_bytes) {
+                    return claimed;
+                }
+                cached.insert(object, &segment, None);
+                claimed.push(segment);
+            }
+        }
+        claimed
+    }
+
+    /// Ends a claim: with the bytes, or with `None` if they will not come.
+    pub(crate) fn finish(&self, object: u64, claimed: &Range<u64>, bytes: Option<Bytes>) {
+        let mut cached = self.lock();
+        let is_claimed = cached
+            .objects
+            .get(&object)
+            .is_some_and(|entries| entries.get(&claimed.start).is_some_and(|entry| entry.bytes.is_none()));
+        if is_claimed {
+            cached.remove(object, claimed.start);
+            if let Some(bytes) = bytes {
+                cached.insert(object, claimed, Some(bytes));
+            }
+        }
+        drop(cached);
+        self.changed.notify_all();
+    }
+
+    /// Forgets the bytes of an object.
+    pub(crate) fn invalidate(&self, object: u64) {
+        let mut cached = self.lock();
+        let entries = cached.objects.get(&object).into_iter().flatten();
+        let starts: Vec<u64> = entries.filter(|(_, entry)| entry.bytes.is_some()).map(|(&start, _)| start).collect();
+        starts.into_iter().for_each(|start| cached.remove(object, start));
+    }
+
+    /// Waits for bytes that are coming. Returns `None` if they have not come.
+    pub(crate) fn wait(&self, object: u64, range: &Range<u64>) -> Option<Bytes> {
+        let mut cached = self.lock();
+        loop {
+            match <[Segment; 1]>::try_from(cached.segments(object, range)) {
+                Ok([Segment::Cached(_, bytes)]) => return Some(bytes),
+                Ok([Segment::InFlight(_)]) => {}
+                _ => return None,
+            }
+            cached = self.changed.wait(cached).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Returns the number of an object.
+    pub(crate) fn object_id(&self, key: &Path, pinned: &ObjectVersion) -> u64 {
+        let mut cached = self.lock();
+        let next = cached.object_ids.len() as u64; // exact: usize has at most 64 bits
+        *cached.object_ids.entry((key.clone(), pinned.clone())).or_insert(next)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LruState> {
+        // a thread that panicked has left whole entries
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LruState {
+    fn segments(&mut self, object: u64, range: &Range<u64>) -> Vec<Segment> {
+        let mut segments = Vec::new();
+        let mut at = range.start;
+        let mut used = Vec::new();
+        if let Some(entries) = self.objects.get(&object) {
+            let before = entries.range(..=range.start).next_back();
+            let from = before.map_or(range.start, |(start, _)| *start);
+            for (&start, entry) in entries.range(from..range.end.max(from)) {
+                let segment = start.max(at)..entry.end.min(range.end);
+                if segment.is_empty() {
+                    continue;
+                }
+                if at < segment.start {
+                    segments.push(Segment::Missing(at..segment.start));
+                }
+                at = segment.end;
+                segments.push(match &entry.bytes {
+                    Some(bytes) => {
+                        used.push(start);
+                        let of = |offset: u64| usize::try_from(offset - start).unwrap_or(bytes.len()).min(bytes.len());
+                        Segment::Cached(segment.start, bytes.slice(of(segment.start)..of(segment.end)))
+                    }
+                    None => Segment::InFlight(segment),
+                });
+            }
+        }
+        if at < range.end {
+            segments.push(Segment::Missing(at..range.end));
+        }
+        used.into_iter().for_each(|start| self.touch(object, start));
+        segments
+    }
+
+    /// Makes a piece the most recently used one.
+    fn touch(&mut self, object: u64, start: u64) {
+        let Some(entry) = self.objects.get_mut(&object).and_then(|entries| entries.get_mut(&start)) else { return };
+        self.by_use.remove(&entry.used);
+        self.clock += 1;
+        entry.used = self.clock;
+        self.by_use.insert(self.clock, (object, start));
+    }
+
+    /// Forgets pieces until there is room for so many bytes. Returns whether there is.
+    fn make_room(&mut self, bytes: u64, max_bytes: u64) -> bool {
+        while self.bytes.saturating_add(bytes) > max_bytes {
+            let Some((_, (object, start))) = self.by_use.pop_first() else { return false };
+            self.remove(object, start);
+        }
+        true
+    }
+
+    fn insert(&mut self, object: u64, range: &Range<u64>, bytes: Option<Bytes>) {
+        self.clock += 1;
+        self.bytes += length(range);
+        if bytes.is_some() {
+            self.by_use.insert(self.clock, (object, range.start));
+        }
+        let entry = Entry { end: range.end, bytes, used: self.clock };
+        self.objects.entry(object).or_default().insert(range.start, entry);
+    }
+
+    fn remove(&mut self, object: u64, start: u64) {
+        let Some(entries) = self.objects.get_mut(&object) else { return };
+        let Some(entry) = entries.remove(&start) else { return };
+        if entries.is_empty() {
+            self.objects.remove(&object);
+        }
+        self.bytes = self.bytes.saturating_sub(length(&(start..entry.end)));
+        self.by_use.remove(&entry.used);
+    }
+}
+
+fn length(range: &Range<u64>) -> u64 {
+    range.end.saturating_sub(range.start)
+}
+
+/// Divides a range into parts of at most `max_request_bytes` bytes, which is at least 1.
+pub(crate) fn split(range: &Range<u64>, max_request_bytes: u64) -> impl Iterator<Item = Range<u64>> + use<> {
+    let end = range.end;
+    let step = usize::try_from(max_request_bytes).unwrap_or(usize::MAX).max(1);
+    (range.start..end).step_by(step).map(move |start| start..start.saturating_add(max_request_bytes).min(end))
+}
+
+/// Small structures are read in aligned lines of this length, and kept: what is read next is mostly
+/// near by.
+pub(crate) const LINE_BYTES: u64 = 64 << 10;
+
+/// Returns the lines that a range is in, of an object of this length.
+pub(crate) fn align_to_lines(range: &Range<u64>, byte_count: u64) -> Range<u64> {
+    let end = range.end.checked_next_multiple_of(LINE_BYTES).unwrap_or(u64::MAX);
+    range.start / LINE_BYTES * LINE_BYTES..end.min(byte_count)
+}
+
+/// Reads that follow one another before more is read than they ask for.
+const MIN_SEQUENTIAL_READS: u32 = 3;
+/// A read follows another one if it begins at most so many bytes behind its end, or so many before:
+/// threads that share the work read a little out of order.
+const MAX_GAP_BYTES: u64 = 256 << 10;
+const MAX_BACKWARD_BYTES: u64 = 8 << 20;
+/// The bytes that are read ahead at first, and at most. They double each time.
+const MIN_LOOKAHEAD_BYTES: u64 = 1 << 20;
+const MAX_LOOKAHEAD_BYTES: u64 = 32 << 20;
+
+/// The reads of an object, as far as they follow one another.
+#[derive(Debug, Default)]
+pub(crate) struct SequentialReads(Mutex<SequentialState>);
+
+#[derive(Debug, Default)]
+struct SequentialState {
+    /// The reads, and the end of the last one.
+    reads: u32,
+    end: u64,
+    /// The bytes that are read ahead, and the end of what was asked for.
+    lookahead: u64,
+    requested_end: u64,
+}
+
+impl SequentialReads {
+    /// Notes a read of an object of so many bytes. Returns the bytes to ask for now, ahead of those
+    /// that follow. Nobody waits: a read that another one meets here counts for nothing.
+    pub(crate) fn next(&self, read: &Range<u64>, byte_count: u64) -> Option<Range<u64>> {
+        let mut state = self.0.try_lock().ok()?;
+        let follows = read.start <= state.end.saturating_add(MAX_GAP_BYTES)
+            && read.start.saturating_add(MAX_BACKWARD_BYTES) >= state.end;
+        if !follows || state.reads == 0 {
+            *state = SequentialState { reads: 1, end: read.end, ..SequentialState::default() };
+            return None;
+        }
+        state.reads = state.reads.saturating_add(1);
+        state.end = state.end.max(read.end);
+        if state.reads < MIN_SEQUENTIAL_READS
+            || state.requested_end >= state.end.saturating_add(state.lookahead / 2).min(byte_count)
+        {
+            return None;
+        }
+        state.lookahead = state.lookahead.saturating_mul(2).clamp(MIN_LOOKAHEAD_BYTES, MAX_LOOKAHEAD_BYTES);
+        let start = state.requested_end.max(state.end);
+        let end = state.end.saturating_add(state.lookahead).min(byte_count);
+        state.requested_end = end;
+        (start < end).then_some(start..end)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::single_range_in_vec_init, reason = "lists of ranges")]
+mod tests {
+    use super::*;
+
+    fn bytes(range: Range<u64>) -> Bytes {
+        range.map(|at| at as u8).collect()
+    }
+
+    fn insert(cache: &RangeCache, object: u64, range: Range<u64>) {
+        for claimed in cache.claim(object, &range, u64::MAX) {
+            cache.finish(object, &claimed, Some(bytes(claimed.clone())));
+        }
+    }
+
+    #[test]
+    fn a_range_has_segments_that_are_cached_in_flight_and_missing() {
+        let cache = RangeCache::new(100);
+        insert(&cache, 1, 10..20);
+        assert_eq!(cache.claim(1, &(15..30), 6), [20..26, 26..30]);
+        cache.finish(1, &(20..26), Some(bytes(20..26)));
+        let expected = [
+            Segment::Missing(5..10),
+            Segment::Cached(10, bytes(10..20)),
+            Segment::Cached(20, bytes(20..26)),
+            Segment::InFlight(26..30),
+            Segment::Missing(30..32),
+        ];
+        assert_eq!(cache.segments(1, &(5..32)), expected);
+        assert_eq!(cache.segments(1, &(12..14)), [Segment::Cached(12, bytes(12..14))]);
+        assert_eq!(cache.segments(1, &(27..28)), [Segment::InFlight(27..28)]);
+        assert_eq!(cache.segments(2, &(12..14)), [Segment::Missing(12..14)]);
+        assert_eq!(cache.segments(1, &(12..12)), []);
+    }
+
+    #[test]
+    fn the_least_recently_used_entry_is_evicted() {
+        let cache = RangeCache::new(30);
+        insert(&cache, 1, 0..10);
+        insert(&cache, 2, 0..10);
+        insert(&cache, 1, 10..20);
+        cache.segments(1, &(3..4));
+        insert(&cache, 3, 0..10);
+        assert_eq!(cache.segments(2, &(0..10)), [Segment::Missing(0..10)]);
+        assert_eq!(cache.segments(1, &(0..10)), [Segment::Cached(0, bytes(0..10))]);
+        assert_eq!(cache.claim(4, &(0..31), u64::MAX), [], "longer than all that is kept");
+    }
+
+    #[test]
+    fn bytes_in_flight_count_against_the_limit() {
+        let cache = RangeCache::new(20);
+        assert_eq!(cache.claim(1, &(0..15), u64::MAX), [0..15]);
+        assert_eq!(cache.claim(1, &(15..30), 5), [15..20]);
+        cache.finish(1, &(0..15), None);
+        assert_eq!(cache.segments(1, &(0..20)), [Segment::Missing(0..15), Segment::InFlight(15..20)]);
+        cache.finish(1, &(15..20), Some(bytes(15..20)));
+        assert_eq!(cache.segments(1, &(0..20)), [Segment::Missing(0..15), Segment::Cached(15, bytes(15..20))]);
+    }
+
+    #[test]
+    fn threads_wait_for_bytes_in_flight() {
+        let cache = RangeCache::new(20);
+        assert_eq!(cache.claim(1, &(0..15), u64::MAX), [0..15]);
+        assert_eq!(cache.claim(1, &(0..20), u64::MAX), [15..20]);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| cache.wait(1, &(3..5)));
+            let waits_in_vain = scope.spawn(|| cache.wait(1, &(15..20)));
+            cache.finish(1, &(0..15), Some(bytes(0..15)));
+            cache.finish(1, &(15..20), None);
+            assert_eq!(waits.join().unwrap(), Some(bytes(3..5)));
+            assert_eq!(waits_in_vain.join().unwrap(), None);
+        });
+    }
+
+    const MIB: u64 = 1 << 20;
+
+    #[test]
+    fn reads_that_follow_one_another_are_read_ahead_of() {
+        let sequence = SequentialReads::default();
+        let (mut requested_end, mut requests) = (0, 0);
+        for number in 0..1000 {
+            let read = number * 100_000..(number + 1) * 100_000;
+            if let Some(lookahead) = sequence.next(&read, 100_000_000) {
+                assert!(
+                    lookahead.start >= read.end && lookahead.start >= requested_end,
+                    "{lookahead:?} after {read:?}"
+                );
+                assert!(lookahead.end <= (read.end + MAX_LOOKAHEAD_BYTES).min(100_000_000));
+                requested_end = lookahead.end;
+                requests += 1;
+            }
+            assert!(number < 3 || requested_end >= (read.end + MIB / 2).min(100_000_000), "{number}: {requested_end}");
+        }
+        assert!(requests < 15, "{requests}");
+    }
+
+    #[test]
+    fn reads_anywhere_are_not() {
+        let sequence = SequentialReads::default();
+        for start in [5, 300, 7, 100, 900, 20, 500] {
+            assert_eq!(sequence.next(&(start * MIB..start * MIB + 1000), 1000 * MIB), None);
+        }
+    }
+
+    #[test]
+    fn threads_may_read_a_little_out_of_order() {
+        let sequence = SequentialReads::default();
+        let found: Vec<_> = [0, 2, 1, 3, 5, 4].map(|n| sequence.next(&(n * MIB..(n + 1) * MIB), 64 * MIB)).into();
+        assert!(found.iter().flatten().count() >= 1, "{found:?}");
+    }
+}
