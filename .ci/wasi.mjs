@@ -1,4 +1,4 @@
-// Runs a program that was compiled for wasm32-wasip1: the runner of cargo for this target.
+// Runs a wasm32-wasip1 program in Node.js: cargo's runner for this target.
 import { readFile } from "node:fs/promises";
 import { WASI } from "node:wasi";
 

@@ -1,13 +1,13 @@
-//! The cost of decoding one chunk of 64 KiB, and of checking it.
+//! The cost of decoding one chunk of 64 KiB, and of verifying it.
 //!
-//! `decode`: a cursor reads by turns from two chunks, so that each read loads a whole chunk (finds
-//! it, compares it with the index) and decodes it. The checksums of both were checked before. The
-//! chunks have no blocks; `read` measures those that have. `raw` decodes nothing: it is the cost of
-//! loading, whatever the size, and has no throughput. For the others, throughput counts decoded
-//! bytes; `memcpy` copies as many.
+//! `decode`: a cursor alternates between two chunks, so that each read opens a chunk (finds it, and
+//! compares it with the index) and decodes all of it. Both chunks were verified before. They have
+//! no blocks; `read` measures chunks with blocks. `raw` decodes nothing: it shows the cost of
+//! opening, which does not depend on the size, and has no throughput. Otherwise throughput counts
+//! decoded bytes; `memcpy` copies as many.
 //!
-//! `check`: `crc32fast` is the function that the reader calls, alone. `view, always` and
-//! `view, never` view a raw sample of 64 KiB with and without the checksum. A default reader checks
+//! `check`: `crc32fast` is only the function that the reader calls. `view, always` and `view,
+//! never` view a raw sample of 64 KiB with and without the checksum. By default, a reader verifies
 //! each chunk once.
 
 mod support;
@@ -29,8 +29,8 @@ fn memcpy(c: &mut Criterion, group: &str) {
     group.bench_function("memcpy", |b| b.iter(|| black_box(&mut to).copy_from_slice(black_box(&from))));
 }
 
-/// Reads by turns from the first two chunks of a file. The name of the row ends with the encoding
-/// that the writer chose for them.
+/// Reads alternately from the first two chunks of a file. The name of the row ends with the
+/// encoding that the writer chose for them.
 fn alternate(c: &mut Criterion, row: &str, bytes: &[u8]) {
     let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
     let column = reader.column("x").unwrap();
@@ -42,7 +42,7 @@ fn alternate(c: &mut Criterion, row: &str, bytes: &[u8]) {
     let mut group = c.benchmark_group("decode");
     if encoding != "raw" {
         let facts = column.facts();
-        // all chunks are about as long
+        // all chunks have about the same length
         group.throughput(Throughput::Bytes(facts.raw_bytes / facts.chunk_count));
     }
     group.bench_function(format!("{row}: {encoding}"), |b| {
@@ -52,7 +52,7 @@ fn alternate(c: &mut Criterion, row: &str, bytes: &[u8]) {
     });
 }
 
-/// Words in a random order, in samples of about 100 bytes.
+/// Returns words in random order, to be cut into samples of 128 bytes.
 fn text() -> Vec<u8> {
     const WORDS: [&str; 16] = [
         "the ", "tensor ", "of ", "a ", "sample ", "and ", "column ", "is ", "stored ", "in ", "chunk ", "read ",
@@ -71,7 +71,7 @@ fn decode(c: &mut Criterion) {
     alternate(c, "embeddings, raw", &raw);
     for profile in [Profile::BitshuffleZstd, Profile::Fast, Profile::Balanced, Profile::Small] {
         let options = without_blocks(profile);
-        // samples as large as a chunk: of a smaller one no more would be decoded than itself
+        // samples as large as a chunk: a read decodes only its sample
         let embeddings = file_with(&[CHUNK as u32 / 2], &embeddings(8 * ELEMENTS), &options);
         alternate(c, &format!("embeddings, {}", profile.name()), &embeddings);
         let mel = file_with(&[400, MEL_BANDS as u32], &mel(16 * 400 * MEL_BANDS), &options);
@@ -84,7 +84,7 @@ fn decode(c: &mut Criterion) {
     alternate(c, "text, bitshuffle-zstd", &bytes);
 }
 
-/// A read would decode only the blocks that it needs.
+/// Returns options for chunks without blocks: a read would decode only the blocks that it needs.
 fn without_blocks(profile: Profile) -> WriterOptions {
     WriterOptions::new().profile(profile).block_bytes(None)
 }
@@ -101,7 +101,7 @@ fn check(c: &mut Criterion) {
         let column = reader.column("x").unwrap();
         let mut turns = [0, 1].into_iter().cycle();
         if verification == Verification::Never {
-            group.throughput(Throughput::Elements(1)); // it does not look at the bytes
+            group.throughput(Throughput::Elements(1)); // does not read the bytes
         }
         group.bench_function(row, |b| b.iter(|| column.view(turns.next().unwrap()).unwrap().unwrap().bytes()[0]));
     }

@@ -1,8 +1,8 @@
-//! The cost of writing: 2 MiB of bf16 samples pushed by one call, encoded by one thread, written to
-//! a sink that drops them.
+//! The cost of writing 2 MiB of bf16 samples: one call, one encoding thread, and a sink that drops
+//! the bytes.
 //!
-//! Throughput counts decoded bytes; `memcpy` copies as many. By default a writer decodes each chunk
-//! and compares it with the input; rows `.., unchecked` do without this.
+//! Throughput counts decoded bytes; `memcpy` copies as many. By default, a writer decodes each
+//! chunk and compares it with the input. The rows `.., unchecked` skip this.
 
 mod support;
 

@@ -1,11 +1,11 @@
-//! The kernels of each family, each implementation that this machine can run, on a chunk of 64 KiB.
+//! All kernels that this machine can run, by family, on a chunk of 64 KiB.
 //!
-//! A chunk fits in the second-level cache together with its result. Compare each row with `memcpy`
-//! of its group, which moves the same bytes and does nothing to them. `bitshuffle 64 MiB` streams
-//! from memory, unless a shared cache has more than 128 MiB. Throughput counts each byte once: of
-//! the elements, of the symbols of `tiers`, or of the numbers of `float_multiples` and `dictionaries`.
+//! A chunk and its result fit in the second-level cache. Compare each row with `memcpy` of its
+//! group, which only moves the same bytes. `bitshuffle 64 MiB` streams from memory, except on
+//! machines with a shared cache of more than 128 MiB. Throughput counts each input byte once:
+//! elements; symbols in `tiers`; numbers in `float multiples` and `dictionaries`.
 
-#[allow(dead_code, unused_imports, reason = "the crate uses what the benchmarks do not, and tests are no benchmarks")]
+#[allow(dead_code, unused_imports, reason = "the benchmarks use only a part of the module")]
 #[path = "../src/kernel/mod.rs"]
 mod kernel;
 mod support;
@@ -33,7 +33,7 @@ fn random(bytes: usize) -> Vec<u8> {
     (0..bytes / 8).flat_map(|_| random.next().to_le_bytes()).collect()
 }
 
-/// Begins a group of rows that move `from.len()` bytes, with the row `memcpy`.
+/// Starts a group of rows that move `from.len()` bytes, with the row `memcpy`.
 fn group<'c>(c: &'c mut Criterion, name: &str, from: &[u8]) -> BenchmarkGroup<'c, WallTime> {
     let mut to = vec![0; from.len()];
     let mut group = c.benchmark_group(name);
@@ -120,7 +120,8 @@ const PREDICTIONS: [(&str, Prediction); 13] = [
     ("separable 4", Prediction { predictor: WITHOUT_STEPS, restart: 64 * 64 * 4, stride: 4 }),
 ];
 
-/// `undo` works in place, on the result of its last call: it takes the same time on any data.
+/// Measures predictors. `undo` works in place, on the result of its last call: its time does not
+/// depend on the data.
 fn predictions(c: &mut Criterion) {
     let from = random(CHUNK);
     let mut to = vec![0; CHUNK];
@@ -140,8 +141,8 @@ fn predictions(c: &mut Criterion) {
     }
 }
 
-/// Filters that writers may choose: for speed, and for size. Of 2-byte numbers, a restart after 8
-/// segments gives 32 rows. `undo_filter` works in place, as `undo` does.
+/// Measures the filters that writers choose for speed (8 taps) and for size (16 taps). With 2-byte
+/// numbers, restarts after 8 segments make 32 rows. `undo_filter` works in place, as `undo` does.
 fn filters(c: &mut Criterion) {
     let from = random(CHUNK);
     let mut to = vec![0; CHUNK];
@@ -164,13 +165,13 @@ fn filters(c: &mut Criterion) {
     }
 }
 
-/// Elements of a chunk of bf16, each of which has one symbol.
+/// The elements of a bf16 chunk. Each has one symbol.
 const COUNT: usize = CHUNK / 2;
 
-/// Bits of a code of the first tier.
+/// The bits of a code in the first tier.
 const CODE_BITS: usize = 3;
 
-/// Returns the symbol of each code and the code of each symbol, by frequency.
+/// Returns the symbol of each code and the code of each symbol, ranked by frequency.
 fn ranks(symbols: &[u8]) -> ([u8; 16], [u8; 256]) {
     let mut frequent: Vec<u8> = (0..=255).collect();
     frequent.sort_by_key(|symbol| std::cmp::Reverse(symbols.iter().filter(|other| *other == symbol).count()));
@@ -182,7 +183,7 @@ fn ranks(symbols: &[u8]) -> ([u8; 16], [u8; 256]) {
     (table, code_of)
 }
 
-/// Symbols are the top bytes of rotated embeddings, as in `exponent-tiers`.
+/// Measures tiers. Symbols are the top bytes of rotated embeddings, as in `exponent-tiers`.
 fn symbols(c: &mut Criterion) {
     let symbols: Vec<u8> = support::embeddings(COUNT).iter().map(|x| (x.to_bits().rotate_left(1) >> 8) as u8).collect();
     let (table, code_of) = ranks(&symbols);
@@ -210,8 +211,8 @@ fn symbols(c: &mut Criterion) {
     }
 }
 
-/// Returns zigzag-coded residuals, with longer tails than normal ones, as those of audio have. They
-/// have 4 bits on average.
+/// Returns zigzag-coded residuals of 4 bits on average. Like residuals of audio, they have heavier
+/// tails than a normal distribution.
 fn residuals() -> Vec<u8> {
     let mut random = Random::new();
     let mut next = || {
@@ -241,18 +242,18 @@ fn lengths_and_bits(c: &mut Criterion) {
         });
         group.bench_function(format!("{name}/extract"), |b| {
             b.iter(|| {
-                words[0] = 0; // the bits before the first are kept
+                words[0] = 0; // `extract` keeps the bits before the first
                 kernel.extract(Width::W2, black_box(&lengths), black_box(&elements), black_box(&mut words), 0)
             });
         });
     }
 }
 
-/// Usual quotients: of log-mel with details, of sound of 16 bits, and of cents.
+/// Measures typical float multiples: log-mel with details, 16-bit audio, and cents.
 fn float_multiples_of_numbers(c: &mut Criterion) {
     let numbers = random(CHUNK);
     let (mut lengths, mut out) = (vec![0; CHUNK], vec![0; 4 * CHUNK]);
-    let mut group = group(c, "quotients", &numbers);
+    let mut group = group(c, "float multiples", &numbers);
     for kernel in float_multiples::available() {
         for format in [FloatFormat::Bf16, FloatFormat::F16, FloatFormat::F32] {
             let row = |name: &str| format!("{}/{format:?}/{name}", kernel.name());
@@ -277,7 +278,7 @@ fn float_multiples_of_numbers(c: &mut Criterion) {
     }
 }
 
-/// Numbers of one byte, in full palettes.
+/// Measures one-byte numbers with full dictionaries.
 fn values_of_dictionaries(c: &mut Criterion) {
     let numbers = random(CHUNK);
     let mut out = vec![0; 4 * CHUNK];
@@ -297,12 +298,13 @@ fn values_of_dictionaries(c: &mut Criterion) {
     }
 }
 
-/// Bins of zigzag-coded residuals: of 2 values up to 8, and then 2 for each bit length.
+/// Returns bins for zigzag-coded residuals: four of 2 values, up to 8, then two for each bit
+/// length.
 fn bins_of_residuals() -> Vec<u8> {
     [1; 4].into_iter().chain((2..=13).flat_map(|bits| [bits; 2])).chain([15]).collect()
 }
 
-/// Returns the bin of each window, and the frequencies of all bins.
+/// Returns the bin of each window, and the frequency of each bin.
 fn bins_and_frequencies(bits: &[u8], windows: &[[u8; 2]]) -> (Vec<u8>, Vec<u8>) {
     let bins_of_values: Vec<u8> = (0..).zip(bits).flat_map(|(bin, &bits)| vec![bin; 1 << bits]).collect();
     let bins: Vec<u8> = windows.iter().map(|&window| bins_of_values[usize::from(u16::from_le_bytes(window))]).collect();
@@ -314,7 +316,7 @@ fn bins_and_frequencies(bits: &[u8], windows: &[[u8; 2]]) -> (Vec<u8>, Vec<u8>) 
     (bins, frequencies)
 }
 
-/// Costs of the groups that as many elements have.
+/// Measures the costs of all groups of a chunk.
 fn costs_of_groups(c: &mut Criterion) {
     let elements = residuals();
     let groups: Vec<GroupCounts> = (0..COUNT / bins::GROUP).map(|group| [(group % 3) as u16; bins::BINS]).collect();
@@ -329,7 +331,7 @@ fn costs_of_groups(c: &mut Criterion) {
     }
 }
 
-/// `decode` is of one block, and `decode two` of two that have half as many elements each.
+/// Measures bins. `decode` decodes one block, `decode two` two blocks with half the elements each.
 fn bins_of_blocks(c: &mut Criterion) {
     let elements = residuals();
     let (windows, _) = elements.as_chunks();

@@ -1,13 +1,12 @@
-//! The cost of opening a file of 10^3 and of 10^7 samples.
+//! The cost of opening files of 10^3 and of 10^7 samples, which must not depend on their number.
 //!
-//! Compare `10^3` with `10^7` in each group. The files have the same four columns and were written
-//! with the same options; only the number of samples differs. `large chunks` is the default chunk
-//! size. `small chunks` makes more than 10^5 chunks of the 10^7 samples, so that the index is
-//! large; opening does not read it. Everything is warm: in the page cache, or in memory. The time
-//! includes closing the file.
+//! Compare `10^3` with `10^7` in each group. The files differ only in the number of samples:
+//! columns and options are the same. `large chunks` have the default size. `small chunks` are more
+//! than 10^5 for 10^7 samples, so the index is large; opening does not read it. Everything is warm,
+//! in the page cache or in memory. The time includes closing the file.
 //!
 //! `open, view` also views one sample in the middle. This adds the work that opening leaves to the
-//! first touch: one index page, one chunk, and their checksums.
+//! first read: one index page, one chunk, and their checksums.
 
 mod support;
 
@@ -23,7 +22,7 @@ const COLUMNS: [&str; 4] = ["label", "speaker", "language", "weight"];
 const COUNTS: [(&str, u64); 2] = [("10^3", 1000), ("10^7", 10_000_000)];
 const CHUNK_BYTES: [(&str, usize); 2] = [("large chunks", 64 << 10), ("small chunks", 256)];
 
-/// Four columns of one byte for each sample.
+/// Returns a file of four columns, with one byte per sample each.
 fn file(sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
     let columns = COLUMNS.map(|name| ColumnSchema::tensor(name, DType::U8, Shape::scalar()));
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
@@ -39,7 +38,8 @@ fn file(sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
 }
 
 fn map(path: &Path) -> Reader {
-    // SAFETY: the file is this benchmark's own; nobody changes it before it is removed.
+    // SAFETY: the file is in a temporary folder of this process, which does not change it once it
+    // is written.
     unsafe { Reader::map(path) }.unwrap()
 }
 

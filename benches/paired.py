@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""Compares the benchmarks of two commits, run in turns on one machine.
+"""Compares the benchmarks of two commits, which take turns on one machine.
 
     benches/paired.py OLD NEW [--rounds 3] [--work DIR] [--filter REGEX] [--no-convert]
 
 OLD and NEW are commits, or anything that `git rev-parse` understands. Each is cloned below DIR (by
-default a new temporary folder) and built in release mode with its own `Cargo.lock`. If DIR is
-given again, nothing is built twice.
+default a new temporary folder) and built in release mode with its own `Cargo.lock`. A second run
+with the same DIR reuses the builds.
 
-A round runs OLD, NEW and OLD again, so that a slower minute of the machine affects both commits.
-The table has a row for each benchmark that both commits have, by its name:
+A round runs OLD, NEW and OLD again, so that a slow minute of the machine affects both commits.
+The table has a row for each benchmark with the same name in both commits:
 
 * `old`, `new`: the shortest sample of all rounds, which other processes affect least;
-* `ratio`: new / old of these, where old is the mean of both runs; `noise`: the ratio of the two
-  runs of OLD, the larger to the smaller;
-* `median`: new / old of the medians of a run, the median over the rounds; `noise` beside it: the
-  largest ratio of the two runs of OLD in one round.
+* `ratio`: new / old of these, where old is the mean of both runs; `noise`: the larger of the two
+  runs of OLD divided by the smaller;
+* `median`: the median over the rounds of new / old, each the median of a run; the `noise` next to
+  it: the largest ratio of the two runs of OLD in one round.
 
-A difference within the noise says nothing. `convert` is the program on a Parquet file of many
+Differences within the noise are meaningless. `convert` runs the program on a Parquet file of many
 copies of `tests/data/speech.parquet`.
 
 Needs Python 3, Rust and a C compiler. Nothing else should run on the machine.
@@ -35,22 +35,22 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# For each bench target, the benchmarks that are figures of the project.
+# The benchmarks to run, for each target: those whose results matter to the project.
 BENCHMARKS = {
     "open": r"(in memory|mapped|positional)/10\^|mapped, open, view/",
-    "read": r"^2 KiB of 64 MiB/(view|read_into)$|768 B/(raw|fast|balanced)/read_into"
+    "read": r"^2 KiB of 64 MiB/(view|read_slice)$|768 B/(raw|fast|balanced)/read_slice"
     r"|^gather (4|16|256) x 768 B/(raw|fast|balanced)/|^gather 256 ragged/raw|^range ",
     "verify": r"/(in memory|by position|in memory, decode)$",
     "encode": r"/(embeddings|mel), (fast|balanced)$",
     "decode": r"^decode/",
 }
 CONVERT_COPIES = 1024
-# Many short samples: the shortest is hardly interrupted.
+# Many short samples, so that the shortest one is hardly ever interrupted.
 SAMPLING = ["--sample-size", "100", "--measurement-time", "1.5", "--warm-up-time", "0.3", "--noplot"]
 
 
 def run(command, **options):
-    """Runs a command; prints its output and stops if it fails."""
+    """Runs a command and returns its output. If it fails, prints the output and exits."""
     result = subprocess.run(command, capture_output=True, text=True, **options)
     if result.returncode:
         sys.exit(f"{' '.join(map(str, command))}\n{result.stdout}{result.stderr}")
@@ -88,7 +88,7 @@ class Commit:
         return self.folder / "target/release/tensilo"
 
     def measure(self, only):
-        """Runs the benchmarks once; returns the shortest and the median time of each, in ns."""
+        """Runs the benchmarks once. Returns the shortest and the median time of each, in ns."""
         times = {}
         for target, names in BENCHMARKS.items():
             with tempfile.TemporaryDirectory() as home:
@@ -104,7 +104,7 @@ class Commit:
         return times
 
     def convert(self, parquet, profile):
-        """Converts a Parquet file; returns the time in nanoseconds."""
+        """Converts a Parquet file. Returns the time in nanoseconds."""
         with tempfile.TemporaryDirectory() as folder:
             out = pathlib.Path(folder) / "out.tsl"
             start = time.perf_counter()
@@ -113,7 +113,7 @@ class Commit:
 
 
 def parquet_file(program, folder):
-    """Makes the Parquet file that is converted: many copies of the one in the repository."""
+    """Makes the Parquet file to convert: many copies of the one in the repository."""
     path = folder / "copies.parquet"
     if not path.exists():
         copies = []
@@ -139,7 +139,7 @@ def noise(first, second):
 
 
 def table(rounds):
-    """Returns the Markdown table of all rounds, each (old, new, old again)."""
+    """Returns the Markdown table of all rounds. A round is (old, new, old again)."""
     lines = ["| benchmark | old | new | ratio | noise | median | noise |"]
     lines += ["|---|--:|--:|--:|--:|--:|--:|"]
     for name in rounds[0][0]:
@@ -162,8 +162,8 @@ def main():
     parser.add_argument("new")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--work", type=pathlib.Path)
-    parser.add_argument("--filter", help="run only benchmarks whose name matches, of every target")
-    parser.add_argument("--no-convert", action="store_true", help="leave out the conversions")
+    parser.add_argument("--filter", help="run the benchmarks of all targets whose name matches")
+    parser.add_argument("--no-convert", action="store_true", help="skip the conversions")
     options = parser.parse_args()
     work = (options.work or pathlib.Path(tempfile.mkdtemp(prefix="paired."))).resolve()
     work.mkdir(parents=True, exist_ok=True)

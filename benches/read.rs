@@ -1,23 +1,23 @@
-//! Samples by number, warm: each sample was read (and its checksum checked) before, and each file
-//! is in memory.
+//! Warm reads by index: every sample was read, and so verified, before, and the file is in memory.
 //!
-//! In each group `memcpy` copies the same bytes of the same samples, in the same random order, from
-//! the file's bytes to the same destination, without tensilo. The difference to another row is the
-//! cost of tensilo. Times are for one sample; in the groups `gather` and `range` for 256. Samples
-//! are picked uniformly, by a generator that takes about 1 ns in every row.
+//! In each group, `memcpy` copies the same samples in the same random order from the bytes of the
+//! file to the same destination, without tensilo. The difference to another row is the cost of
+//! tensilo. Times are for one sample; in the groups `gather` and `range`, for one call. Indices are
+//! uniform, from a generator that takes about 1 ns in every row.
 //!
 //! * `2 KiB`: a raw sample. `view` and `cursor.read` do not touch its bytes; `view, copy` does. The
-//!   file of 1 MiB fits the second-level cache. That of 64 MiB is in the shared cache or in memory,
-//!   depending on the machine.
+//!   1 MiB file fits in the second-level cache. The 64 MiB file is in the shared cache or in
+//!   memory, depending on the machine.
 //! * `embeddings` (768 B) and `mel` (25,920 B): raw, and encoded in chunks of 64 KiB (85 and 2
-//!   samples) or, in profile `small`, of 256 KiB. A random sample of embeddings in tiers is decoded
-//!   alone. Any other sample costs the decoding of its chunk. Samples read in order share one.
-//! * `gather`: 256 random samples by one call, or 4, or 16, copied to a slice in the order of the
-//!   request; or ragged samples of 0 to 2 KiB. With `--features rayon` also by all threads of the
-//!   machine.
-//! * `chats`: lists of texts. `view_list` looks at each text, `read_list` only finds the chat.
-//!   `gather` fills values, and offsets of chats and of texts.
-//! * `range`: 256 consecutive samples from a random one on, into a buffer that is reused; or 1,000
+//!   samples), or 512 KiB with the profile `small`. A random sample in tiers is decoded
+//!   individually; with other encodings, its block or chunk is. Sequential reads share what is
+//!   decoded.
+//! * `gather`: 256, 4 or 16 random samples in one call, copied to a slice in the order of the
+//!   request; also ragged samples of 0 to 2 KiB. With `--features rayon`, also on all threads of
+//!   the machine.
+//! * `chats`: lists of texts. `view_list` visits each text, `read_list` only finds the chat.
+//!   `gather` fills the values, and the offsets of chats and of texts.
+//! * `range`: 256 consecutive samples from a random start, into a reused buffer; or 1,000 samples
 //!   of a file that is read by position, from the page cache.
 
 mod support;
@@ -31,7 +31,7 @@ use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, Profile, R
 
 type Group<'a> = BenchmarkGroup<'a, WallTime>;
 
-/// The column of a file, everything touched.
+/// Returns the column of a file after reading all samples once.
 fn warm(reader: &Reader) -> Column {
     let column = reader.column("x").unwrap();
     let mut cursor = column.cursor();
@@ -41,12 +41,12 @@ fn warm(reader: &Reader) -> Column {
     column
 }
 
-/// The samples of a raw file, as slices of it.
+/// Returns the samples of a raw file, as slices of the file.
 fn slices(column: &Column) -> Vec<&[bf16]> {
     (0..column.sample_count()).map(|i| column.view(i).unwrap().unwrap().as_slice().unwrap()).collect()
 }
 
-/// Calls `read` with random sample numbers.
+/// Measures `read` with random indices.
 fn random<T>(group: &mut Group<'_>, row: &str, sample_count: u64, mut read: impl FnMut(u64) -> T) {
     let mut random = Random::new();
     group.bench_function(row, |b| b.iter(|| read(random.below(sample_count))));
@@ -75,7 +75,7 @@ fn view(c: &mut Criterion) {
     }
 }
 
-/// Random and sequential reads of one column, raw and encoded.
+/// Measures random and sequential reads of one column, with every profile.
 fn samples(c: &mut Criterion, name: &str, shape: &[u32], values: &[bf16]) {
     let elements = shape.iter().product::<u32>() as usize;
     let mut out = vec![bf16::ZERO; elements];
@@ -100,7 +100,7 @@ fn samples(c: &mut Criterion, name: &str, shape: &[u32], values: &[bf16]) {
     }
 }
 
-/// 16 MiB of them, nearly.
+/// The number of embeddings: nearly 16 MiB.
 const EMBEDDINGS: usize = 21_800;
 
 fn random_and_sequential(c: &mut Criterion) {
@@ -110,7 +110,7 @@ fn random_and_sequential(c: &mut Criterion) {
 
 const BATCH: usize = 256;
 
-/// Fills a request, a new one each time.
+/// Draws the indices of a request.
 fn request(random: &mut Random, count: u64) -> [u64; BATCH] {
     std::array::from_fn(|_| random.below(count))
 }
@@ -148,7 +148,7 @@ fn gather(c: &mut Criterion) {
     }
 }
 
-/// Few samples by one call: the cost of a request beside that of its samples.
+/// Measures few samples per call, where the overhead of a request shows.
 fn few(c: &mut Criterion) {
     let values = embeddings(384 * EMBEDDINGS);
     for profile in [Profile::Raw, Profile::Fast, Profile::Balanced] {
@@ -197,16 +197,17 @@ fn ragged(c: &mut Criterion) {
     });
 }
 
-/// The texts of a chat, and the bytes of each.
+/// The number of texts in a chat.
 const TEXTS: usize = 8;
+/// The bytes of a text.
 const TEXT_BYTES: usize = 200;
 const CHAT_BYTES: usize = TEXTS * TEXT_BYTES;
 
-/// 16 MiB of chats: lists of texts.
+/// Returns a file of 16 MB of chats: lists of texts.
 fn chats(profile: Profile) -> Vec<u8> {
     const CHATS: usize = 10_000;
     let mut random = Random::new();
-    // words of one to eight letters, some of them often
+    // words of one to eight letters, some more frequent than others
     let mut text = String::with_capacity(CHATS * CHAT_BYTES + 8);
     while text.len() < CHATS * CHAT_BYTES {
         let word = random.below(26) * random.below(26);
@@ -232,7 +233,7 @@ fn lists(c: &mut Criterion) {
         let column = reader.column("x").unwrap();
         let count = column.sample_count();
         let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
-        cursor.range_into(0..count, &mut buffer).unwrap(); // all is touched
+        cursor.range_into(0..count, &mut buffer).unwrap(); // everything is verified
         if profile == Profile::Raw {
             all = buffer.bytes().to_vec();
             let mut out = vec![0_u8; CHAT_BYTES];

@@ -1,10 +1,11 @@
-//! Verification of a warm file on one thread; `memcpy` copies its bytes. One file has 64 MiB of raw
-//! mel-like values in chunks of 64 KiB; the other has the same values in the default profile.
+//! The speed of verification of a warm file; `memcpy` copies the same bytes.
 //!
-//! * `in memory`, `mapped`, `by position`: every byte and its checksum, without decoding, as
-//!   `tensilo verify` does it.
-//! * `decode`: also decodes every chunk and checks its values (`--deep`).
-//! * `all threads`: by position, on all cores.
+//! One file has 64 MiB of raw mel-like values in chunks of 64 KiB, the other the same values with
+//! the default profile. One thread, except in the rows `all threads`.
+//!
+//! * `in memory`, `mapped`, `by position`: compares every byte with its checksum, without decoding,
+//!   as `tensilo verify` does.
+//! * `decode`: also decodes every chunk and checks its values, as `--deep` does.
 
 mod support;
 
@@ -30,7 +31,8 @@ fn verification(c: &mut Criterion) {
         let bytes = file(&[162, MEL_BANDS as u32], &values, profile);
         let path = folder.path().join("x.tsl");
         fs::write(&path, &bytes).unwrap();
-        // SAFETY: nobody else knows this file, and it is not written again.
+        // SAFETY: the file is in a temporary folder of this process, and is not written while the
+        // map exists.
         let mapped = unsafe { MappedFile::open(&path) }.unwrap();
         let positioned = PositionedFile::open(&path).unwrap();
         let mut copy = vec![0; bytes.len()];

@@ -1,4 +1,4 @@
-//! Converts a Parquet file to a tensilo file, lists its columns, and exports it again.
+//! Converts a Parquet file to a tensilo file, lists the columns, and exports them to Parquet again.
 //!
 //! `cargo run --example import --features parquet -- tests/data/speech.parquet`
 
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let output = folder.path().join("speech.tsl");
 
-    // Nothing is rounded unless a cast asks for it.
+    // By default nothing is rounded; a cast is explicit.
     let writer = WriterOptions::new().threads(2);
     let options = ConvertOptions::new().bf16(true).writer(writer);
 
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (schema, facts) = (column.schema(), column.facts());
         let ratio = facts.raw_bytes as f64 / facts.stored_bytes.max(1) as f64;
         println!("{}: {} {}, ratio {ratio:.2}", schema.name, schema.dtype, schema.shape);
-        // A list type does not state its length. This is what the conversion found.
+        // A list type does not fix its length. This is the shape that the conversion found.
         if let Some(found) = InferredShape::of(schema) {
             println!("  shape: {found}");
         }

@@ -12,20 +12,20 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{}: {} {}", column.schema().name, column.schema().dtype, column.schema().shape);
     }
 
-    // A view borrows from the file. It exists for raw chunks in memory or in a map.
+    // A view borrows from the file. Only raw chunks in memory or in a map have views.
     let curve = reader.column("curve")?;
     match curve.view(517)? {
         Some(sample) => println!("view of sample 517: {:?}", sample.as_slice::<f32>()?),
         None => println!("this chunk is encoded; use a cursor"),
     }
 
-    // A cursor reads samples of any encoding. It owns the memory for decoding: keep it.
+    // A cursor reads samples of any encoding. It owns the memory for decoding, so reuse it.
     let mut cursor = curve.cursor();
     let mut values = [0.0_f32; 8];
     cursor.read_slice(42, &mut values)?;
     println!("sample 42: {values:?}");
 
-    // A range decodes each chunk once. The buffer keeps its memory for the next call.
+    // A range decodes each chunk once. The next call reuses the memory of the buffer.
     let mut buffer = ColumnBuffer::new();
     cursor.range_into(100..200, &mut buffer)?;
     println!("samples 100 to 200: {} values", buffer.values::<f32>()?.len());
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     rows.gather_into(&[7, 3, 7], &mut batch)?;
     println!("a batch of {} columns and {} samples", batch.len(), batch[0].sample_count());
 
-    // Errors name the file, the column, the sample and the remedy.
+    // Errors name the file, the column and the sample, and say what to do.
     if let Err(error) = cursor.read(1_000_000) {
         println!("as expected: {error}");
     }

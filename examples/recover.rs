@@ -13,8 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut file = example_file()?;
     file[2_000] ^= 1; // one bit of a chunk
     let end = file.len() - 100;
-    file.truncate(end); // the trailer is lost, so the file cannot be opened
-    let file: Arc<[u8]> = file.into(); // readers own their bytes, or share them
+    file.truncate(end); // without its trailer, the file cannot be opened
+    let file: Arc<[u8]> = file.into(); // readers own or share their bytes
     println!("open: {}", Reader::from_bytes(file.clone()).err().ok_or("a truncated file must not open")?);
 
     // Verify lists every damaged region. It works on files that cannot be opened.
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let lost = salvaged.losses.of(&["label"])?;
     println!("{} of {} samples are lost: {:?}", lost.count(), salvaged.reader.sample_count(), lost.ranges());
 
-    // A training job decides what a batch reads instead. The choice is the same in every process.
+    // A training job decides what a batch reads instead. Every process makes the same choice.
     let requested = [0, 350, 351, 999];
     let mut samples = Vec::new();
     lost.resolve(&requested, OnLoss::Substitute, &mut samples)?;
@@ -37,12 +37,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     salvaged.reader.column("label")?.cursor().gather_slice(&samples, &mut labels)?;
     println!("labels: {labels:?}");
 
-    // Intact chunks are copied to a new file as they are stored. Lost samples become nulls.
+    // Intact chunks are copied to a new file without recoding. Lost samples become nulls.
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("whole.tsl");
     salvaged.write_to(AtomicFile::create(&path, false)?, &WriterOptions::new(), RewriteOptions::new())?;
     let reader = Reader::open(&path)?;
-    println!("the new file has {} damages", reader.verify(VerifyOptions::new().decode(true))?.damages.len());
+    println!("damage in the new file: {}", reader.verify(VerifyOptions::new().decode(true))?.damages.len());
     Ok(())
 }
 

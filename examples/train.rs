@@ -1,5 +1,8 @@
 //! Gathers shuffled batches on several threads, as a training loop does.
 //!
+//! Only the core is used: loader threads take batches of the epoch's order in turn, and a bounded
+//! channel delivers them. The crate `tensilo-data` has a complete loader.
+//!
 //! `cargo run --release --example train`
 
 use half::bf16;
@@ -21,16 +24,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = folder.path().join("train.tsl");
     write(&path)?;
 
-    // A reader is a handle: cloning it is cheap, and clones share the open file. It has no lock and
-    // no file position.
+    // A reader is a handle: clones are cheap and share the open file. It has no lock and no file
+    // position.
     let reader = Reader::open(&path)?;
     for epoch in 0..2 {
         let start = Instant::now();
         let order: Arc<[u64]> = shuffled(reader.sample_count(), epoch).into();
         let next = Arc::new(AtomicUsize::new(0));
-        let (sender, batches) = sync_channel(2 * LOADERS); // bounds the memory
+        let (sender, batches) = sync_channel(2 * LOADERS); // bounds memory use
         for _ in 0..LOADERS {
-            // The loaders own what they use, so they may outlive this function.
+            // The loaders own their handles, so they may outlive this function.
             let (reader, order, next, sender) = (reader.clone(), order.clone(), next.clone(), sender.clone());
             thread::spawn(move || {
                 if let Err(error) = load(&reader, &order, &next, &sender) {
@@ -38,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
             });
         }
-        drop(sender); // so that the loop below ends after the last batch
+        drop(sender); // ends the loop below after the last batch
 
         let (mut samples, mut sum) = (0, 0.0);
         for batch in batches {
@@ -53,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Gathers batches until none is left. Each loader has a cursor, which keeps its memory.
+/// Gathers batches until none is left. Each loader has its own cursor, which reuses its memory.
 fn load(
     reader: &Reader,
     order: &[u64],
@@ -73,7 +76,7 @@ fn load(
     }
 }
 
-/// The samples in an order that depends on the epoch only (Fisher and Yates).
+/// Returns all samples in an order that depends only on the epoch (Fisher-Yates shuffle).
 fn shuffled(count: u64, epoch: u64) -> Vec<u64> {
     let mut order: Vec<u64> = (0..count).collect();
     let mut state = epoch;

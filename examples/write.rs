@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("train.tsl");
 
-    // The schema is fixed for the life of the file: names, types, shapes, nullability, casts.
+    // The schema never changes: names, types, shapes, nullability, casts.
     let frames_of_80 = Shape::new([Extent::Varying, Extent::Fixed(80)]);
     let schema = Schema::new([
         // Pushed as f32, stored as bf16. The file records the largest rounding error.
@@ -17,11 +17,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ColumnSchema::utf8("caption").nullable(),
     ]);
 
-    // The file appears at `path` with its first commit. Until then it has no name on Linux.
+    // The file appears at `path` with its first commit. On Linux it has no name before.
     let options = WriterOptions::new().profile(Profile::Balanced).threads(2);
     let mut writer = Writer::create(&path, schema, &options)?;
 
-    // One sample at a time: one value for each column, in the order of the schema.
+    // One sample at a time: one value per column, in the order of the schema.
     for i in 0..100_u16 {
         let embedding = [f32::from(i) / 100.0; 16];
         let frames = u32::from(i % 5);
@@ -30,10 +30,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let caption = if i % 10 == 0 { Value::NULL } else { Value::text(&caption) };
         writer.push(&[Value::tensor(&embedding), Value::ragged(&mel, &[frames]), caption])?;
     }
-    // Everything so far is durable and readable when `commit` returns.
+    // When `commit` returns, everything so far is durable and readable.
     writer.commit()?;
 
-    // Batches are faster, and give the same bytes.
+    // Batches are faster and produce the same bytes.
     let embeddings = [0.5_f32; 50 * 16];
     let frames = [2_u32; 50];
     let mels = [0.25_f32; 50 * 2 * 80];
@@ -46,9 +46,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     ])?;
     let summary = writer.finish()?;
     println!("{} samples, content id {}", summary.sample_count, summary.content_id);
-    drop(summary); // it owns the file, which stays locked until then
+    drop(summary); // it owns the file, and keeps it locked
 
-    // Appending continues after the last commit. If it fails, the file is as it was.
+    // Appending continues after the last commit. If it fails, the file is unchanged.
     let mut writer = Writer::append(&path, &WriterOptions::new())?;
     writer.push(&[Value::tensor(&[1.0_f32; 16]), Value::ragged::<f32>(&[], &[0]), Value::text("appended")])?;
     writer.finish()?;

@@ -1,24 +1,24 @@
-"""Archives of test vectors and of fuzz inputs: tar files (ustar) that depend on names and bytes only.
+"""Archives of test vectors and fuzz inputs: tar files (ustar) that depend only on names and bytes.
 
-Entries are sorted by name. Times and owners are 0 and empty, modes 0644, so that the same files give the same archive.
+Entries are sorted by name, with time 0, empty owners and mode 0644, so that the same files give the same archive.
 """
 import io
 import tarfile
 
 
 def pack(files):
-    """The archive of these files, given their bytes by name."""
+    """Returns the archive of these files, given as bytes by name."""
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode='w', format=tarfile.USTAR_FORMAT) as archive:
         for name in sorted(files):
-            entry = tarfile.TarInfo(name)  # its defaults are those above
+            entry = tarfile.TarInfo(name)  # the defaults of TarInfo are the values above
             entry.size = len(files[name])
             archive.addfile(entry, io.BytesIO(files[name]))
     return out.getvalue()
 
 
 def entries(stream):
-    """Name, bytes and attributes of each entry, in the order of the archive."""
+    """Yields name, bytes and attributes of each entry, in the order of the archive."""
     with tarfile.open(fileobj=stream, mode='r:') as archive:
         for entry in archive:
             data = archive.extractfile(entry).read() if entry.isfile() else b''
@@ -26,7 +26,7 @@ def entries(stream):
 
 
 def read(path):
-    """The files of an archive: their bytes by name."""
+    """Returns the files of an archive as bytes by name."""
     with open(path, 'rb') as stream:
         return {name: data for name, data, _ in entries(stream)}
 
@@ -38,9 +38,9 @@ def unpack(path, folder):
 
 
 def first_difference(path, files):
-    """The first entry of an archive that is not as `pack` makes it of these files, or `None`.
+    """Returns the first entry of an archive that differs from the archive `pack` makes of these files, or `None`.
 
-    Entries are compared, not archives: versions of Python fill unused fields of a header differently.
+    Entries are compared, not archives: versions of Python fill unused header fields differently.
     """
     if not path.is_file():
         return 'the archive is missing'
@@ -56,6 +56,6 @@ def first_difference(path, files):
 
 
 def write(path, files):
-    """Writes an archive, unless it has these files."""
+    """Writes an archive, unless it already has these files."""
     if first_difference(path, files) is not None:
         path.write_bytes(pack(files))

@@ -1,7 +1,7 @@
 """Checks `reader.py` with all vectors.
 
-It must find each valid vector intact and read the content of its JSON, and refuse each invalid one for the rule that the
-vector breaks. Exits with 1 if it does not. Another verifier passes if it does the same.
+The reader must accept each valid vector and read the content of its JSON, and must refuse each invalid vector for the
+rule that it breaks. Exits with 1 otherwise. Any other verifier passes if it does the same.
 """
 import json
 import pathlib

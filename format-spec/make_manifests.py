@@ -1,8 +1,8 @@
-"""Makes the test vectors of MANIFEST.md from that text.
+"""Makes the test vectors of MANIFEST.md.
 
     make_manifests.py            writes vectors/manifests.tar
-    make_manifests.py --check    exits with 1 unless the archive has what this script makes,
-                                 and `manifest.py` accepts and refuses what it should
+    make_manifests.py --check    exits with 1 unless the archive is this script's output,
+                                 and `manifest.py` accepts the valid datasets and refuses the others
 """
 import argparse
 import hashlib
@@ -18,17 +18,17 @@ import reader
 
 VECTORS = pathlib.Path(__file__).resolve().parent / 'vectors'
 VALID = archive.read(VECTORS / 'valid.tar')
-DIGITS = slice(-35, -3)  # of the digest in a sealed text
+DIGITS = slice(-35, -3)  # the digits of the digest in a sealed text
 
 
 def data_of(name):
-    """The bytes of a file of `vectors/valid.tar`."""
+    """Returns the bytes of a file of `vectors/valid.tar`."""
     text = VALID['valid/%s.hex' % name].decode('utf-8')
     return bytes.fromhex(' '.join(line.split('#')[0] for line in text.splitlines()))
 
 
 def seal(body):
-    """A sealed text of an object, with a line for each member of a list."""
+    """Returns the sealed text of an object, with a line for each member of a list."""
     lines = []
     for name, value in body.items():
         if isinstance(value, list):
@@ -45,7 +45,7 @@ def seal_text(text):
 
 
 def file(name, path='data/0000000001/00000.tsl', layout=0):
-    """What a manifest says of a file that has the bytes of a vector."""
+    """Returns the manifest entry of a file that has the bytes of a vector."""
     data = data_of(name)
     found = reader.read(data)
     end = len(data) - found['tail_bytes']
@@ -82,7 +82,7 @@ def page(listed, page_format='tensilo dataset page 1', **changed):
 
 
 def folder(*versions, **data):
-    """The files of a dataset: its versions as objects or as texts, and the vectors that are its files."""
+    """Returns the files of a dataset: its versions, given as objects or texts, and vectors as its data files."""
     names = data or {'data/0000000001/00000.tsl': 'worked'}
     files = {name: data_of(vector) for name, vector in names.items()}
     for number, text in enumerate(versions, 1):
@@ -110,14 +110,14 @@ def valid():
                      dataset_id=first['dataset_id'])
     parent = {'version': 2, 'digest': seal(second)[DIGITS].decode()}
     added = [file('worked', 'data/0000000003/%05d.tsl' % i, 2) for i in range(2)]
-    # the column that is dropped and the one that is added have had the same name
+    # the dropped column and the added one have the same name
     columns = [column('later', 2)]
     third = version(3, [group(WORKED, added[0]), group(second_file, added[1])], columns, [{'x': 0}, {'x': 0}, {'x': 2}], parent,
                     column_ids=3, dataset_id=first['dataset_id'])
     names = [WORKED['path'], second_file['path'], *(one['path'] for one in added)]
     yield 'three-versions', folder(first, second, third, **{name: 'worked' for name in names})
 
-    # names that are no versions are ignored, and the parent may have been removed
+    # names that are not versions are ignored, and the parent may have been removed
     files = folder(first, second, **{WORKED['path']: 'worked', second_file['path']: 'worked'})
     del files['manifest/0000000001.json']
     names = ('00000000003.json', '0000000000.json', '.0000000003.json', '3.json', '0000000003.json~')
@@ -138,7 +138,7 @@ def valid():
     yield 'two-commits', folder(version(1, [group(whole, samples=two_commits['sample_count'])], columns, [names]),
                                 **{whole['path']: 'two-commits'})
 
-    # the first commit of it: what was appended is not of the dataset
+    # the first commit of the file: appended samples do not belong to the dataset
     data = data_of('two-commits')
     previous = int.from_bytes(data[whole['bytes'] - 16:][:8], 'little')
     earlier = reader.read(data[:previous + 64])
@@ -263,7 +263,7 @@ def invalid():
 
 
 def damaged(data):
-    """A file whose last footer has a wrong byte."""
+    """Returns the file with a wrong byte in its last footer."""
     footer = int.from_bytes(data[-32:][:8], 'little')
     return data[:footer + 70] + bytes([data[footer + 70] ^ 1]) + data[footer + 71:]
 
@@ -273,7 +273,7 @@ def reseal(data):
 
 
 def tree():
-    """All files of the vectors. A data file is a line: the vector of `vectors/valid.tar` that it is."""
+    """Returns all files of the vectors. A data file is one line: the name of its vector in `vectors/valid.tar`."""
     found = {}
     for kind, vectors in ('valid', valid()), ('invalid', invalid()):
         for name, files in vectors:
@@ -291,7 +291,7 @@ def vector_with(data):
 
 
 def read(files):
-    """What `manifest.py` reads of a folder with these files."""
+    """Returns what `manifest.py` reads from a folder with these files."""
     with tempfile.TemporaryDirectory() as folder:
         for path, data in files.items():
             path = pathlib.Path(folder) / path

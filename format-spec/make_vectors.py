@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""Makes the test vectors of the tensilo file format from its documents, with no other code.
+"""Makes the test vectors of the tensilo file format from its documents, without code of any other implementation.
 
-    make_vectors.py           write vectors/valid.tar, vectors/invalid.tar and vectors/manifest.json
-    make_vectors.py --check   exit 1 unless the files on disk are exactly what this script makes,
-                              and EXAMPLES.md shows what is in them
+    make_vectors.py           writes vectors/valid.tar, vectors/invalid.tar and vectors/manifest.json
+    make_vectors.py --check   exits with 1 unless the files on disk are exactly what this script makes,
+                              and EXAMPLES.md shows their bytes
 
-vector_encoder.py puts files together, vector_faults.py has the invalid vectors, vector_nested.py all of nested columns,
-vector_blocks.py all of parts in blocks, vector_bins.py, vector_mappings.py, vector_options.py and vector_filters.py all of bins,
-vector_text.py the examples, this file the other valid ones.
+vector_encoder.py assembles files and vector_faults.py has the invalid vectors. The valid and invalid vectors of one topic
+share a file: vector_nested.py has nested columns, vector_blocks.py parts in blocks, and vector_bins.py,
+vector_mappings.py, vector_options.py and vector_filters.py have bins. vector_text.py has the examples of EXAMPLES.md.
+All other valid vectors are in this file.
 """
 import json
 import pathlib
@@ -27,7 +28,7 @@ from vector_faults import CONTENT, invalid_vectors, with_offset
 from vector_text import DOCUMENTS, example_vectors, wrong_examples, wrong_index
 
 
-FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the header_crc of a certain header is 0
+FORGED_ID = b'forged chunkC5(\x9D'  # chosen so that the header_crc of the forged header is 0
 
 
 def valid_vectors():
@@ -61,7 +62,7 @@ def valid_vectors():
         f.chunk(c, [None, bytes(range(1, 1 + f.columns[c]['inner'] * f.columns[c]['w']))])
     f.chunk(3, [((1, 2), bytes(range(8))), ((0, 3), b'')], planes_zstd(8, by_turns(2)))
     f.chunk(4, [b'\5', b'\6'])
-    yield 'unknown-dtypes', 'dtypes that are not assigned, of 1, 4 and 8 bytes, beside one that is', f.commit()
+    yield 'unknown-dtypes', 'dtypes that are not assigned, of 1, 4 and 8 bytes, next to one that is', f.commit()
 
     f = Tsl([col('x', 'complex64', [2]), col('y', 'complex64'), col('z', 'complex64', [None], nullable=True)])
     f.chunk(0, [el('f', 1, 2, 3, 4), el('f', 5, 6, 7, 8)], residual_tiers('delta', restart=4, stride=2))
@@ -163,7 +164,7 @@ def valid_vectors():
     f.table(1, b'at a multiple of 4096')
     yield 'alignment-4096', 'alignment 4096; the second chunk follows the first without padding', f.commit()
 
-    # FORGED_ID: file_id and previous; the 32 bytes of cast facts, and the zeros of the facts after them, are an intact header of a chunk at 4032
+    # FORGED_ID (file_id and previous), the 32 bytes of cast facts and the zeros of the facts after them form an intact chunk header at 4032
     forged = b'TSLC' + bytes(4) + FORGED_ID + le(4032, 8)
     assert zlib.crc32(forged + bytes(28)) == 0
     cast = ('f32', *struct.unpack('<dd', forged[:16]), *struct.unpack('<QQ', forged[16:]))
@@ -175,7 +176,7 @@ def valid_vectors():
         ('Z', ''), ('a', 'line\nbreak\0\x7f'), ('\u00e9', '\u65e5\u672c'), ('\uff5e', 'before'), ('\U0001F600', 'after')])
     f.chunk(0, [b'\1'])
     f.chunk(1, [b'\2'])
-    yield 'metadata', 'metadata and names that are not ASCII; keys in byte order (not in that of UTF-16)', f.commit()
+    yield 'metadata', 'metadata and names that are not ASCII; keys in byte order (not in UTF-16 order)', f.commit()
 
     f = Tsl([col('n' * 1024, 'u8', [1] * 16), col('\u20ac \x80\u0085 ', 'u8', [None] + [1] * 15, meta=[('k' * 1024, '')])])
     f.chunk(0, [b'\1'])
@@ -250,17 +251,17 @@ def valid_vectors():
 # ---- encodings 4, 5 and 7 -----------------------------------------------------------------------------------------------
 
 def skewed(n, symbols):
-    """n bytes below `symbols`, the small ones more frequent."""
+    """Returns n bytes below `symbols`, small ones more frequently."""
     return bytes(min(a >> 44, a >> 24 & 0xFFFFF, a & 0xFFFFF) * symbols >> 20 for a in mixed(n))
 
 
 def by_turns(*packings):
-    """Packs streams so in turn (see 5.10), but a stream that is not constant raw instead of constant."""
+    """Packs streams with these packings in turn (5.10); a stream that is not constant becomes raw instead of constant."""
     def pack(j, stream):
         packing = packings[j % len(packings)]
         if packing == 1:
             return (1, stream[:1]) if len(set(stream)) == 1 else (0, stream)
-        if packing == 2 and len(set(stream)) == 1:  # a block that is run-length encoded
+        if packing == 2 and len(set(stream)) == 1:  # a run-length encoded block
             return 2, frame(stream)[:-len(stream) - 3] + le(len(stream) << 3 | 3, 3) + stream[:1]
         return packing, frame(stream) if packing else stream
     return pack
@@ -348,7 +349,7 @@ def tier_vectors():
 # ---- output ----------------------------------------------------------------------------------------------------
 
 def pretty(dump):
-    """JSON with indent 1, but shapes and samples on one line each."""
+    """Returns JSON with an indent of 1, but each shape and each sample on one line."""
     compact, lists = dict(separators=(',', ':')), {}
     for i, c in enumerate(dump['columns']):
         lists['@shape%d@' % i] = json.dumps(c['shape'])
@@ -363,14 +364,14 @@ def pretty(dump):
 
 
 def level(f):
-    """The conformance level of a file: the lowest at which a program decodes all of its parts."""
+    """Returns the conformance level of a file: the lowest at which a program decodes all of its parts."""
     names = {ENCODINGS[code & 255] for r in f.regions if r.kind == 'chunk' for code in (*r.used, r.get('encoding'))
              if code & 255 < len(ENCODINGS)}
     return 'bins' if 'bins' in names else 'tiers' if names - {'raw', 'constant', 'zstd', 'bitshuffle-zstd'} else 'core'
 
 
 def everything():
-    """The text of every file, by its name below vectors/."""
+    """Returns the text of every file, by its name below vectors/."""
     files, manifest = {}, []
     for name, what, f in [*valid_vectors(), *tier_vectors(), *vector_nested.valid_vectors(), *vector_blocks.valid_vectors(),
                           *vector_bins.valid_vectors(), *vector_mappings.valid_vectors(), *vector_options.valid_vectors(),

@@ -1,4 +1,4 @@
-"""A second reader of the manifests of MANIFEST.md, which checks a dataset with `reader.py`.
+"""A second reader of manifests, written from MANIFEST.md, which checks the files of a dataset with `reader.py`.
 
     manifest.py DIR [VERSION]            the dataset as one line of JSON, after all checks
     manifest.py --verify DIR [VERSION]   "ok", or the first rule that is broken
@@ -56,7 +56,7 @@ def unseal(data, limit):
     need(len(data) <= limit, 'M-2.4', '%d bytes' % len(data))
     seal = SEAL.search(data)
     need(seal, 'M-2.1', 'the text does not end with a digest')
-    need(digest(data[:seal.start()]).encode() == seal.group(1), 'M-2.1', 'the digest is of another text')
+    need(digest(data[:seal.start()]).encode() == seal.group(1), 'M-2.1', 'the digest does not match the text')
     try:
         text = data.decode('utf-8')
         found = json.loads(text, object_pairs_hook=unique, parse_float=refuse_number, parse_int=whole_number,
@@ -74,18 +74,18 @@ def members(value, names, optional=()):
 
 
 def number(value, min_value=0, max_value=LARGEST):
-    need(isinstance(value, int) and not isinstance(value, bool), 'M-2.2', '%r is no number' % (value,))
+    need(isinstance(value, int) and not isinstance(value, bool), 'M-2.2', '%r is not a number' % (value,))
     need(min_value <= value <= max_value, 'M-2.3', '%d is out of range' % value)
     return value
 
 
 def of_type(kind, value):
-    need(isinstance(value, kind), 'M-2.2', '%r is no %s' % (value, kind.__name__))
+    need(isinstance(value, kind), 'M-2.2', '%r is not a %s' % (value, kind.__name__))
     return value
 
 
 def hexadecimal(value):
-    need(HEX.match(of_type(str, value)), 'M-2.2', '%r is no id' % value)
+    need(HEX.match(of_type(str, value)), 'M-2.2', '%r is not an id' % value)
     return value
 
 
@@ -237,17 +237,17 @@ def check_column(stored, column, path):
 
 
 def check_lineage(folder, value, groups):
-    """M-3.5, as far as the version before is there."""
+    """Checks M-3.5 if the version before still exists."""
     if value['parent'] is None:
         ids = ''.join(file['content_id'] for group in groups for file in group['files'])
         expected = hashlib.sha256(bytes.fromhex(ids)).hexdigest()[:32]
-        need(value['dataset_id'] == expected, 'M-3.5', 'the id is not that of the files')
+        need(value['dataset_id'] == expected, 'M-3.5', 'the id does not match the files')
         return
     path = folder / 'manifest' / ('%010d.json' % value['parent']['version'])
     if path.exists():
         data = path.read_bytes()
         need(data[-35:-3].decode() == value['parent']['digest'], 'M-3.5', 'the digest of the parent')
-        need(json.loads(data)['dataset_id'] == value['dataset_id'], 'M-3.5', 'the id is not that of the parent')
+        need(json.loads(data)['dataset_id'] == value['dataset_id'], 'M-3.5', 'the id differs from the id of the parent')
 
 
 def newest(folder):
@@ -257,7 +257,7 @@ def newest(folder):
 
 
 def read(folder, version=None):
-    """Checks a version of a dataset, and returns what it has."""
+    """Checks a version of a dataset, and returns its content."""
     folder = pathlib.Path(folder)
     version = version or newest(folder)
     need(version, 'M-1.2', 'the folder has no version')

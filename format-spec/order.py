@@ -1,4 +1,4 @@
-"""A second implementation of ORDER.md, with lists instead of arithmetic. Writes the vectors.
+"""A second implementation of ORDER.md, which uses lists instead of arithmetic. It writes the vectors.
 
     order.py            writes vectors/order.json
     order.py --check    exits with 1 unless vectors/order.json is what it would write
@@ -61,7 +61,7 @@ def permuted(k, samples):
 # 3. Modes
 
 def order(mode, n, seed, epoch):
-    """All samples of an epoch. `mode`: its name, and of windowed run and window."""
+    """Returns all samples of an epoch, in order. `mode` is its name, with run and window if it is windowed."""
     name, *sizes = mode
     if name == 'sequential':
         return list(range(n))
@@ -77,7 +77,7 @@ def order(mode, n, seed, epoch):
 # 4. Steps and ranks
 
 def division(last_batch, n, batch, world, start=0):
-    """The positions of each rank in each step of the rest of an epoch."""
+    """Returns the positions of each rank in each step from `start` to the end of the epoch."""
     left, steps = list(range(start, n)), []
     while left:
         now, left = left[:batch * world], left[batch * world:]
@@ -107,7 +107,7 @@ def shares(samples, weights):
 
 
 def mixture(seed, run, n, components, epoch):
-    """(component, sample of it) for each sample of the mixture. `components`: (samples, weight)."""
+    """Returns (component, its sample) for each sample of the mixture. `components`: (samples, weight)."""
     component_of = []
     for start in range(0, n, BLOCK):
         counts = shares(min(BLOCK, n - start), [weight for _, weight in components])
@@ -136,7 +136,7 @@ def state(mode, last_batch, dataset_id, version, view, n, seed, epoch, position,
 
 
 def broken_states():
-    """(what is wrong, bytes)"""
+    """Yields (fault, bytes) for each broken state."""
     right = state(('windowed', 4, 2), 'exact', bytes(16), 1, 0, 1000, 5, 2, 128, 7)
     faults = [('magic', 0, b'X'), ('version', 4, b'\2'), ('mode', 6, b'\3'), ('a run without its mode', 6, b'\1'), ('tail', 7, b'\3'),
               ('n', 40, struct.pack('<Q', (1 << 63) + 1)), ('n, and position', 40, struct.pack('<Q', 128)), ('run', 72, bytes(4)),
@@ -167,7 +167,7 @@ def hexes(numbers):
 
 
 def pairs(numbers):
-    """Results can pass 2^53, which JSON readers may round."""
+    """Formats numbers as texts: they can exceed 2^53, which JSON readers may round."""
     return [[str(a), str(b)] for a, b in numbers]
 
 
@@ -226,7 +226,7 @@ def vectors():
 
 
 def text():
-    """A line for each vector, so that changes can be read."""
+    """Returns the vectors as JSON, one line each, so that diffs are readable."""
     groups = []
     for name, members in vectors().items():
         lines = ',\n'.join('    ' + json.dumps(member, separators=(', ', ': ')) for member in members)

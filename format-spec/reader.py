@@ -16,7 +16,7 @@ def text(rule, data):
     check({f"{rule} a text is not UTF-8": data.decode("utf-8", "ignore").encode() == data})
     return data.decode()
 
-class Block(Fields):  # of the schema or a footer
+class Block(Fields):  # the fields of a schema block or a footer
     def count(self, rule, min_value=0, max_value=65536):
         number, = self.unpack("I")
         check({f"{rule} {number}": min_value <= number <= max_value})
@@ -26,7 +26,7 @@ class Block(Fields):  # of the schema or a footer
 # ---- 2. Regions --------------------------------------------------------------------------------------------
 FILE_HEADER, CHUNK, TABLE, INDEX, FOOTER, TRAILER = b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"
 MAX_CHUNK, VARYING = (1 << 32) - (1 << 16), 0xFFFFFFFF
-KINDS = {  # the limit of body_bytes, and the layout of the fields that depend on the kind: at 4, 32 and 48
+KINDS = {  # limit of body_bytes, and layout of the fields that depend on the kind, at 4, 32 and 48
     FILE_HEADER: (16 << 20, "<4s" "III" "II"),  # magic_tail, three words of flags, alignment, edition
     CHUNK: (MAX_CHUNK, "<I" "QI" "IHH"),  # column, first_sample, sample_count, raw_bytes, encoding, flags
     TABLE: (16 << 20, "<I" "IQ" "Q"),  # column, table, reserved, reserved
@@ -51,7 +51,7 @@ def intact_header(file, at, kinds):
     with suppress(Violation):
         return read_region(file, at, kinds, header_only=True)
 
-def read_next(file):  # walks to the region after file.previous
+def read_next(file):  # reads the region after file.previous
     data, e = file.data, file.previous.end
     s, c = align(e, 64), align(e + 64, file.alignment) - 64
     magic, other, file.at = data[s:s + 4], data[c:c + 4], s
@@ -61,10 +61,10 @@ def read_next(file):  # walks to the region after file.previous
         check({f"R-2.7 no region here, and no chunk or table at {c}": right})
         file.at = c
     elif c > s and not intact_header(file, s, KINDS) and intact_header(file, c, (CHUNK, TABLE)):
-        file.at = c  # after padding that is damaged
-    check({"R-2.8 the padding before this place": not any(data[e:file.at])})
+        file.at = c  # the padding before it is damaged
+    check({"R-2.8 the padding before this offset": not any(data[e:file.at])})
     region = read_region(file, file.at, KINDS)
-    check({f"R-2.7 the region must stand at {c}": file.at == c or region.kind not in (CHUNK, TABLE),
+    check({f"R-2.7 the region must be at {c}": file.at == c or region.kind not in (CHUNK, TABLE),
            f"R-2.9 {region.kind} after {file.previous.kind}": region.kind in FOLLOW[file.previous.kind],
            "R-2.10 previous": region.previous == file.previous.header_crc})
     return region
@@ -72,7 +72,7 @@ def read_next(file):  # walks to the region after file.previous
 DTYPES = ("- bf16 f16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool bytes utf8 f8_e4m3fn f8_e4m3fnuz f8_e5m2 f8_e5m2fnuz "
           "f8_e8m0fnu f6_e2m3 f6_e3m2 f4_e2m1 i4 u4 complex64").split()
 ELEMENT_BYTES = (0, 2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8) + 13 * (1,) + (8,)
-BITS = {"bool": 1, "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4, "i4": 4, "u4": 4}  # of a byte, if not all
+BITS = {"bool": 1, "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4, "i4": 4, "u4": 4}  # bits of its byte that an element uses, if not all
 NESTED = 1  # of incompat_flags
 
 def read_file_header(file):
@@ -90,7 +90,7 @@ def read_file_header(file):
 
 def read_metadata(fields):
     entries = [(fields.text(1, 1024), fields.text(0, 16 << 20)) for _ in range(fields.count("R-3.4 entries:"))]
-    check({"R-3.4 order of keys": [key for key, _ in entries] == sorted(dict(entries))})  # as of bytes
+    check({"R-3.4 order of keys": [key for key, _ in entries] == sorted(dict(entries))})  # code points sort like their UTF-8 bytes
     return dict(entries)
 
 def read_column(fields):
@@ -115,8 +115,8 @@ def read_column(fields):
     info = {"name": name, "dtype": DTYPES[dtype] if is_known else f"unknown {dtype}", "shape": [None if x == VARYING else x for x in extents],
             "nullable": bool(flags & 1), "cast": cast, **({"nullable_levels": may_be_null[1:]} if L else {}),
             "metadata": read_metadata(fields)}
-    # `chunks` has the index entry that each chunk of the walk must have: those before `listed` were found in a
-    # page, those of earlier commits are counted in `runs`. `stated` has the facts that a footer states.
+    # `chunks` has the index entry that each chunk of the walk must have: entries before `listed` were found in a
+    # page, and `runs` counts the entries of earlier commits. `stated` has the facts that a footer states.
     return Record(info=info, is_known=is_known, coded=4 if dtype == 26 else w, V=extents.count(VARYING), L=L, may_be_null=may_be_null, size=size,
                   samples=[], sums=Counter(), runs=[], encodings=Counter(), tables=[], bodies=[], chunks=[], listed=0,
                   errors=(), stated={"encodings": []}, unknown=[])
@@ -131,7 +131,7 @@ def read_chunk(file, region):
     column.sums.update(samples=n, chunk_count=1, raw_bytes=raw_bytes, stored_bytes=len(region.body))
     column.chunks.append((region.at, first_sample, len(region.body), n, region.body_crc, encoding, flags))
     if column.unknown:
-        return  # of all parts: any of them may have the encoding
+        return  # any part may have the unknown encoding
     parts = read_parts(column, region) if flags else (absent, absent, (region.body, raw_bytes, encoding, b""))
     validity, shape, values = parts
     right = shape[1] % 4 == 0 if L else shape[1] == 4 * n * (V if V < 2 else 1 + V)
@@ -143,7 +143,7 @@ def read_chunk(file, region):
     counts, lists, numbers = read_lists(column, n, numbers)
     items = counts[-1]
     check({"R-4.12 too many items without elements": not L or V or size or items <= 1 << 24})
-    ends, dims = numbers[:items] if V else range(1, items + 1), []  # the count of a fixed item is 1
+    ends, dims = numbers[:items] if V else range(1, items + 1), []  # a fixed item counts as 1
     check({"R-4.5 length of values": values[1] == (ends[-1] if items else 0) * size})
     present = read_validity(column, counts, validity)
     for ends_of_lists, is_present in zip(lists, present):
@@ -168,13 +168,13 @@ def read_chunk(file, region):
             ranges = zip(is_present, chain([0], ends_of_lists), ends_of_lists)
             entries = [entries[begin:end] if is_list else None for is_list, begin, end in ranges]
         column.samples += entries
-    unused = decoded.translate(None, bytes(range(1 << BITS.get(dtype, 8))))  # an element of all bits is any byte
+    unused = decoded.translate(None, bytes(range(1 << BITS.get(dtype, 8))))  # nothing remains if elements use all 8 bits
     check({"R-4.9 a bool is neither 0 nor 1": dtype != "bool" or not unused, "R-4.13 bits above an element": not unused})
     column.sums.update(null_count=present[0].count(0))
     column.encodings.update({part[2]: 0 for part in parts if part[1]})
     column.encodings[encoding] += 1
 
-def read_lists(column, n, numbers):  # entries of each level, `ends` of each level's lists, and the numbers after these
+def read_lists(column, n, numbers):  # entries of each level, `ends` of the lists of each level, and the remaining numbers
     counts, lists, V = [n], [], column.V
     for _ in range(column.L):
         ends, numbers = numbers[:counts[-1]], numbers[counts[-1]:]
@@ -184,9 +184,9 @@ def read_lists(column, n, numbers):  # entries of each level, `ends` of each lev
     check({"R-4.5 length of a shape": len(numbers) == counts[-1] * (V if V < 2 else 1 + V)})
     return counts, lists, numbers
 
-def read_validity(column, counts, validity):  # for each level, which of its entries are present
+def read_validity(column, counts, validity):  # for each level, which entries are present
     if not validity[1]:
-        return [range(1, n + 1) for n in counts]  # none is 0
+        return [range(1, n + 1) for n in counts]  # no entry is 0, so all are present
     sizes = [align(n, 8) // 8 for n in counts]
     check({"R-4.5 length of the validity": validity[1] == sum(sizes)})
     bitmaps, present = decode(*validity, 1, column.bodies), []
@@ -198,7 +198,7 @@ def read_validity(column, counts, validity):  # for each level, which of its ent
            "R-4.6 an entry that may not be null": all(may or 0 not in level for may, level in zip(column.may_be_null, present))})
     return present
 
-def read_parts(column, region):  # for each part its stored bytes, raw_bytes, encoding and what precedes it
+def read_parts(column, region):  # for each part its stored bytes, raw_bytes, encoding, and the bytes before it
     body, parts, end, reserved = region.body, [], 64, region.body[48:64]
     check({"R-4.4 the part table is cut off": len(body) >= 64})
     for stored_bytes, raw_bytes, encoding, reserved_of_part in struct.iter_unpack("<IIH6s", body[:48]):
@@ -235,7 +235,7 @@ def read_page(file, region):
     column.run_offset = region.at if last < index else column.run_offset
     file.content += region.body
 # ---- 7. Footer, trailer, commits ---------------------------------------------------------------------------
-def read_footer(file, region):  # what is stated of a column becomes part of it
+def read_footer(file, region):  # stores the stated facts in the columns
     fields = Block(region.body, "R-7.2")
     file.stated_id, = fields.unpack("16s")
     check({"R-7.1 schema": fields.take(*fields.unpack("I")) == file.schema})
@@ -255,7 +255,7 @@ def read_footer(file, region):  # what is stated of a column becomes part of it
     check({"R-7.2 length of the body": not fields.read()})
 
 def end_commit(file, region):
-    for column in file.columns:  # the chunks of the commit stand in the index, and are a run of their column
+    for column in file.columns:  # the index lists the chunks of the commit, which form a run of their column
         check({"R-6.2 a chunk is not in the index": column.listed == len(column.chunks)})
         chunks = column.chunks[sum(run[3] for run in column.runs):]
         counts = [chunk[3] for chunk in chunks]
@@ -264,7 +264,7 @@ def end_commit(file, region):
             column.runs.append((column.run_offset, chunks[0][1], sum(counts), len(counts), by, 0))
     read_footer(file, region)
     commit, *flags, sample_count = region.fields
-    pages = []  # where those of all runs of the file begin and end
+    pages = []  # start and end of the pages of each run of the file
     for column in file.columns:
         samples = chunks = 0
         for offset, first_sample, run_samples, run_chunks, by, _ in column.stated_runs:
@@ -312,13 +312,13 @@ def find_last_trailer(file):  # 7.3: the offset of the last valid trailer, and i
 # ---- 10. Reading and verifying -----------------------------------------------------------------------------
 READ = {CHUNK: read_chunk, TABLE: read_table, INDEX: read_page, FOOTER: end_commit, TRAILER: read_trailer}
 
-def walk(data, requested=(), to_the_end=False):  # up to the last valid trailer; without one, to a violation
+def walk(data, requested=(), to_the_end=False):  # up to the last valid trailer; without one, up to a violation
     file = Record(data=data, requested=requested, at=0, file_id=None, commits=0, sample_count=0, trailer=0,
                   content=bytes(16))
     try:
         read_file_header(file)
         last, footer = find_last_trailer(file)
-        if footer:  # what is not known is refused first
+        if footer:  # unknown features are refused first
             file.at = footer.at
             with suppress(Violation):
                 read_footer(file, footer)
@@ -339,8 +339,8 @@ def walk(data, requested=(), to_the_end=False):  # up to the last valid trailer;
         raise
     return file
 
-def read(data: bytes, requested=None, to_the_end=False) -> dict:  # with samples of all or the `requested` columns
-    file = walk(data, (), to_the_end)  # first without samples, lest those of an invalid file take memory
+def read(data: bytes, requested=None, to_the_end=False) -> dict:  # with the samples of all or of the `requested` columns
+    file = walk(data, (), to_the_end)  # first without samples: an invalid file must not make us allocate them
     file = file if requested == [] else walk(data, requested)
     for column in file.columns:
         names = {e: f"encoding-{e}" for e in column.unknown}
@@ -358,7 +358,7 @@ def verify(data: bytes):  # the first violation, or None
         return violation
 
 def main():
-    parser = argparse.ArgumentParser(description="Prints what a tensilo file holds, or verifies it.")
+    parser = argparse.ArgumentParser(description="Prints the contents of a tensilo file, or verifies it.")
     parser.add_argument("--verify", action="store_true")
     parser.add_argument("--no-samples", action="store_true")
     parser.add_argument("--columns", metavar="A,B", type=lambda names: names.split(","))

@@ -1,5 +1,5 @@
-"""Chapter 5, in SPEC.md, TIERS.md and BINS.md, for reader.py: from the stored bytes of a part to its decoded bytes.
-Written from the text alone, like reader.py, and with the words of chapter 1 that both need."""
+"""Chapter 5 of the format (SPEC.md, TIERS.md, BINS.md) for reader.py: decodes the stored bytes of a part.
+Like reader.py, it is written from the text alone. It also has the helpers from chapter 1 that both files need."""
 import io, struct, zlib
 from contextlib import suppress
 from functools import partial
@@ -11,7 +11,7 @@ def align(x, a):
 
 class Violation(Exception):
     def __init__(self, rule, message):
-        self.rule, self.message, self.offset = rule, message, None  # walk() knows the offset
+        self.rule, self.message, self.offset = rule, message, None  # walk() sets the offset
     def __str__(self):
         return f"{self.rule}: {self.message} (offset {self.offset})"
 
@@ -20,7 +20,7 @@ def check(conditions):  # {"rule, and what is wrong if the condition does not ho
         if not holds:
             raise Violation(*rule.split(" ", 1))
 
-class Fields(io.BytesIO):  # the fields of a block; one that reaches beyond the block breaks `rule`
+class Fields(io.BytesIO):  # reads the fields of a block; a field that reaches beyond it breaks `rule`
     def __init__(self, data, rule):
         super().__init__(data)
         self.rule = rule
@@ -36,14 +36,14 @@ RAW, CONSTANT, ZSTD, BITSHUFFLE_ZSTD, EXPONENT_TIERS, RESIDUAL_TIERS, BINS, PLAN
 BLOCKS = 1 << 8
 ENCODINGS = {**dict(enumerate(NAMES)), **{BLOCKS | i: f"{name} in blocks" for i, name in enumerate(NAMES) if i != CONSTANT}}
 TABLES = {ZSTD: (4, "R-5.13"), EXPONENT_TIERS: (48, "R-5.17"), RESIDUAL_TIERS: (48, "R-5.17"), BINS: (4, "R-5.18"),
-          PLANES_ZSTD: (24, "R-5.12")}  # their length, of bins that of table_bytes, and what is broken if they are cut off
-ALIGNMENTS = {RAW: (64, 1), EXPONENT_TIERS: (16, 16), RESIDUAL_TIERS: (16, 16), BINS: (16, 16)}  # of the block index, of blocks
+          PLANES_ZSTD: (24, "R-5.12")}  # length of the tables (for bins of table_bytes), and the rule that breaks if they are cut off
+ALIGNMENTS = {RAW: (64, 1), EXPONENT_TIERS: (16, 16), RESIDUAL_TIERS: (16, 16), BINS: (16, 16)}  # alignment of the block index, and of blocks
 
 def decode(stored, length, encoding, before, w, tables=()):  # `before`: the bytes of the body before the part
     check({f"R-5.1 unknown {encoding}": encoding in ENCODINGS, "R-5.2 empty": length or encoding == RAW and not stored,
            "R-5.4 one element": encoding != CONSTANT or len(stored) == w})
     if encoding == CONSTANT or not length:
-        return stored * (length // w)  # which is whole: the caller has checked `length` with R-4.5
+        return stored * (length // w)  # exact, because the caller has checked `length` with R-4.5
     kind, n = encoding & 255, length // w
     (table_bytes, rule), (of_index, of_blocks) = TABLES.get(kind, (0, "")), ALIGNMENTS.get(kind, (1, 1))
     if encoding & BLOCKS:
@@ -69,7 +69,7 @@ def decode(stored, length, encoding, before, w, tables=()):  # `before`: the byt
     is_long = any(n >> 16 for n, _ in blocks) and kind in (EXPONENT_TIERS, RESIDUAL_TIERS, BINS)
     check({"R-5.14 more than 65,535 elements": not is_long})
     return b"".join(decode_block(block, n) for n, block in blocks)
-# ---- 5.1 to 5.5: for each encoding, a function of its tables that returns one of a block and its elements ---
+# ---- 5.1 to 5.5: for each encoding, a function of its tables that returns a decoder of blocks --------------
 def raw_decoder(own_tables, w, tables):
     def decode_block(block, n):
         check({"R-5.3 stored length": len(block) == n * w})
@@ -88,7 +88,7 @@ def unframe(stored, length, zstd_dictionary=None):
     with suppress(zstandard.ZstdError):
         frame = zstandard.get_frame_parameters(stored)
         right = stored[:4] == b"\x28\xb5\x2f\xfd" and frame.content_size == length and frame.dict_id == 0
-        window = frame.window_size <= 8 << 20  # that of a single segment is its content size
+        window = frame.window_size <= 8 << 20  # the window of a single segment is its content size
         check({"R-5.5 magic, content size or dictionary id": right, "R-5.5 window": window})
         return zstandard.ZstdDecompressor(zstd_dictionary).decompress(stored, allow_extra_data=False)
     raise Violation("R-5.5", "not exactly one valid frame")
@@ -99,13 +99,13 @@ def find_zstd_dictionary(table, tables):  # `tables`: the bodies of the tables o
     body = tables[table]
     check({"R-5.13 magic or length": body[:4] == b"\x37\xa4\x30\xec" and 8 <= len(body) <= 1 << 20})
     zstd_dictionary = zstandard.ZstdCompressionDict(body)
-    with suppress(zstandard.ZstdError):  # of an empty frame, to see whether it is a dictionary
+    with suppress(zstandard.ZstdError):  # an empty frame shows whether the dictionary is valid
         zstandard.ZstdDecompressor(zstd_dictionary).decompress(bytes.fromhex("28b52ffd2000010000"))
         return zstd_dictionary
     raise Violation("R-5.13", "not a valid Zstandard dictionary")
 
 def unshuffle(shuffled, w):
-    m, result = len(shuffled) // w // 8, bytearray(shuffled)  # the last n mod 8 elements stay
+    m, result = len(shuffled) // w // 8, bytearray(shuffled)  # the last n mod 8 elements are stored unchanged
     ones = int.from_bytes(b"\1" * m, "little")
     for k in range(w):  # planes 8k to 8k + 7, as integers, have byte k of all elements
         planes = [int.from_bytes(shuffled[p * m:p * m + m], "little") for p in range(8 * k, 8 * k + 8)]
@@ -160,20 +160,20 @@ def one_byte_each(bits):  # for each bit, the lowest first, a byte that is 0 or 
     number = int.from_bytes(bits, "little")
     return f"{number:0{8 * len(bits)}b}".encode().translate(bytes(48) + b"\0\1" + bytes(206))[::-1] if bits else b""
 
-def read_codes(fields, width, count):  # those of one tier, a byte each
+def read_codes(fields, width, count):  # the codes of one tier, a byte each
     padding, words = fields.take(-fields.tell() % 8), fields.take(count // 64 * width * 8)
     check({"R-5.8 the bytes before a tier": not any(padding)})
     last = -(-(count % 64) // 8)  # the bytes of a word of the last group
     words = memoryview(words + b"".join(fields.take(last).ljust(8, b"\0") for _ in range(width) if last)).cast("Q")
     planes = [one_byte_each(words[j::width].tobytes()) for j in range(width)]
     number = sum(int.from_bytes(plane, "little") << j for j, plane in enumerate(planes))
-    return number.to_bytes(-(-count // 64) * 64, "little")  # with those that fill up the last group
+    return number.to_bytes(-(-count // 64) * 64, "little")  # including the padding of the last group
 
 def tier_decoder(own_tables, w, tables, has_extra_bits):
     fields, rule = Fields(own_tables, ""), "R-5.11" if has_extra_bits else "R-5.10"
     transform, *details = read_transform(fields)
     *widths, ranks = fields.unpack("3B29s")
-    escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols that a tier has
+    escapes = [(1 << width) - 1 for width in widths]  # also the number of symbols of a tier
     right = all(1 <= width <= max_width for width, max_width in zip(widths, (3, 3, 4)))
     check({f"{rule} transform": transform in ((NONE, DELTA, LORENZO) if has_extra_bits else (NONE, ROTATE)),
            "R-5.8 a width": right, "R-5.8 ranks": not any(ranks[sum(escapes):]),
@@ -187,10 +187,10 @@ def tier_decoder(own_tables, w, tables, has_extra_bits):
         tiers = [read_codes(fields, width, count) for width, count in zip(widths, [n, *counts])]
         symbols, extra_bits = fields.take(counts[2]), fields.read()
         check({"R-5.17 the block is too long": has_extra_bits or not extra_bits,
-               "R-5.8 codes that fill up a tier": not any(any(codes[count:]) for codes, count in zip(tiers, [n, *counts]))})
+               "R-5.8 padding codes of a tier": not any(any(codes[count:]) for codes, count in zip(tiers, [n, *counts]))})
         tiers = [codes[:count] for codes, count in zip(tiers, [n, *counts])]
         check({"R-5.9 counts": counts == [codes.count(escape) for codes, escape in zip(tiers, escapes)]})
-        for k in (2, 1, 0):  # what escaped from a tier is known when the tier is looked at
+        for k in (2, 1, 0):  # the symbols of the escapes of a tier are known before the tier itself
             escaped, of_code = iter(symbols), ranks[sum(escapes[:k]):]
             symbols = bytes(next(escaped) if code == escapes[k] else of_code[code] for code in tiers[k])
         if has_extra_bits:
@@ -247,7 +247,7 @@ def planes_decoder(own_tables, w, tables):
         return undo(transform, *details, y, w)
     return decode_block
 # ---- 5.12 Blocks -------------------------------------------------------------------------------------------
-def read_block_index(fields, block_count, n, stored, index_bytes, before, of_index, of_blocks):  # for each block its elements and its bytes
+def read_block_index(fields, block_count, n, stored, index_bytes, before, of_index, of_blocks):  # number of elements and bytes of each block
     entries = list(struct.iter_unpack("<III", fields.take(12 * block_count)))
     filling, blocks = fields.read(), []
     starts = [(0, 0)] + [(end, align(stored_end, of_blocks)) for end, stored_end, _ in entries[:-1]]
@@ -272,7 +272,7 @@ def bin_decoder(own_tables, w, tables):  # `own_tables` begins after table_bytes
     check({f"R-5.18 bin_count {bin_count}": 2 <= bin_count <= 64, f"R-5.18 class_count {class_count}": 1 <= class_count <= 4,
            f"R-5.18 mapping {mapping}": mapping <= 3})
     K = fields.take(bin_count)
-    V = [0, *accumulate(1 << k for k in K)]  # and where the last bin ends
+    V = [0, *accumulate(1 << k for k in K)]  # the last entry is where the last bin ends
     check({"R-5.18 K": max(K) <= 15, "R-5.18 V": not any(v % (1 << k) for v, k in zip(V, K))})
     classes = [read_frequencies(fields, K, V) for _ in range(class_count)]
     v, detail_bits, to_elements = (read_no_mapping, read_dictionaries, read_float_multiple, read_int_multiple)[mapping](fields, w)
@@ -281,14 +281,14 @@ def bin_decoder(own_tables, w, tables):  # `own_tables` begins after table_bytes
     upper_bits, *outlier_parameters = fields.unpack("BBB") if has_outliers else (0, 0, 0)
     check({"R-5.22 upper_bits 0": upper_bits or not has_outliers, "R-5.22 rice_unmarked or rice_marked": max(outlier_parameters) <= 15})
     restart_segments, zero, filters = read_filters(fields) if has_filters else (1, 0, [()])
-    window_bytes = min(v, 2)  # what depends on v, which is among the last fields
+    window_bytes = min(v, 2)  # checked here because v comes with the last fields
     bytes_above = v - s - window_bytes
     check({"R-5.18 the tables are too long": not fields.read(), f"R-5.18 low_bytes {s}": bytes_above >= 0,
            "R-5.18 the last bin": V[-1] == 1 << 8 * window_bytes,
            f"R-5.22 upper_bits {upper_bits}": upper_bits <= 8 * bytes_above,
            "R-5.22 number bytes or transform of filters": not has_filters or v == 2 and transform == NONE})
 
-    def decode_numbers(fields, n):  # their bytes; without a mapping, they are the elements
+    def decode_numbers(fields, n):  # the bytes of the numbers; without a mapping, numbers are the elements
         above = read_uppers(fields, n, outlier_parameters, upper_bits, bytes_above) if has_outliers else bytes(n * bytes_above)
         fields.rule = "R-5.23"
         filter_codes = read_class_codes(fields, -(-n // 128), len(filters))
@@ -329,7 +329,7 @@ def bin_decoder(own_tables, w, tables):  # `own_tables` begins after table_bytes
         return b"".join(filler if is_marked else elements.read(w) for is_marked in marks)
     return decode_block
 
-def read_frequencies(fields, K, V):  # of a class: what each of the 256 slots means
+def read_frequencies(fields, K, V):  # the meaning of each of the 256 slots of a class
     first, count = fields.unpack("BB")
     slots, frequencies = [], fields.take(count)
     for F, k, v in zip(frequencies, K[first:], V[first:]):
@@ -337,18 +337,18 @@ def read_frequencies(fields, K, V):  # of a class: what each of the 256 slots me
     check({"R-5.18 first and count": first + count <= len(K), "R-5.18 sum of frequencies": len(slots) == 256})
     return slots
 
-def read_class_codes(fields, count, class_count):  # or filter codes; one that is repeated if there is one class
+def read_class_codes(fields, count, class_count):  # or filter codes; with one class, a single code that is repeated
     if class_count == 1:
         return b"\0"
     c = 1 if class_count == 2 else 2 if class_count <= 4 else 4
     codes = bytes(byte >> bit & (1 << c) - 1 for byte in fields.take(-(-c * count // 8)) for bit in range(0, 8, c))
     right = max(codes, default=0) < class_count and not any(codes[count:])
-    check({f"{fields.rule} class or filter codes, or the bits that fill up": right})
+    check({f"{fields.rule} class or filter codes, or their padding bits": right})
     return codes[:count]
 
 def decode_windows(slots_of_groups, n, state, stream):
     windows, k = [], 0
-    with suppress(StopIteration):  # of next()
+    with suppress(StopIteration):  # raised by next()
         for slots in slots_of_groups:
             k = min(n - len(windows), 64)
             bins, raw, is_last = [slots[x & 255] for x in state[:k]], [], len(windows) + k == n
@@ -369,9 +369,9 @@ def decode_windows(slots_of_groups, n, state, stream):
         return windows
     raise Violation("R-5.19", "the stream is too short")
 
-def refill(state, stream):  # those of elements that the group does not have need none
+def refill(state, stream):  # states without an element in the group never need a byte
     state[:] = [x if x >= 256 else x << 8 | next(stream) for x in state]
-# ---- 5.14 Mappings: v, D, and a function from the bytes of numbers, the base and the details to those of elements --
+# ---- 5.14 Mappings: v, D, and a function of the bytes of numbers, base and details that returns the bytes of elements --
 def read_no_mapping(_, w):
     return w, 0, None
 
@@ -397,7 +397,7 @@ def read_step(fields, w):
     while byte & 128:
         byte, = fields.take(1)
         step, bits = step | (byte & 127) << bits, bits + 7
-        check({"R-5.20 a step that is too great": step >> 8 * w == 0, "R-5.20 a step with too many bytes": byte or bits == 7})
+        check({"R-5.20 a step that is too large": step >> 8 * w == 0, "R-5.20 a step with too many bytes": byte or bits == 7})
     return step
 
 def read_float_multiple(fields, w):
@@ -409,7 +409,7 @@ def read_float_multiple(fields, w):
            f"R-5.20 exponent {exponent}": abs(exponent) <= (1022 if is_f64 else 126), "R-5.20 reserved": reserved == reserved_2 == 0})
     P, layout = ((8, None), (11, "e"), (24, "f"), (53, "d"))[float_type - 1]
     calculating = "d" if is_f64 else "f"
-    half = 1 << (64 if is_f64 else 32) - D - 1  # of what `s` is modulo
+    half = 1 << (64 if is_f64 else 32) - D - 1  # half of the modulus of `s`
 
     def to_elements(numbers, base, details):
         s = [(base + k + half) % (2 * half) - half for k in memoryview(numbers).cast("_BH_I___Q"[v])]
@@ -419,7 +419,7 @@ def read_float_multiple(fields, w):
         with_top = memoryview(add_extra_bits(details, symbols, 2, "R-5.21")).cast("H")  # t, and the bit above it
         return b"".join(element((k << D) + (t - (1 << count) << D - count)) for k, t, count in zip(s, with_top, f))
 
-    def element(N):  # f64 has bits enough for f32 to be rounded right, although twice
+    def element(N):  # f64 has enough bits for f32 results to stay correct although they are rounded twice
         q = round_to(calculating, float(N))
         q = round_to(calculating, round_to(calculating, q / divisor) * 2.0 ** -exponent)
         if layout:
@@ -442,13 +442,13 @@ def round_to(layout, value):
         return struct.unpack("<" + layout, struct.pack("<" + layout, value))[0]
     return value * float("inf")
 # ---- 5.15 Gaps, outliers and filters ------------------------------------------------------------------------
-def to_number(bits):  # a byte each, the lowest first
+def to_number(bits):  # one byte per bit, the lowest first
     return sum(bit << j for j, bit in enumerate(bits))
 
 def read_marks(fields, n, parameters):  # for each element 1 if it is marked, and 0 otherwise
     start, fields.rule, marks = fields.tell(), "R-5.23", bytearray()
     bits = Fields(one_byte_each(fields.read()), fields.rule)
-    for stretch in range(n + 1):  # only the first may be empty, so these suffice
+    for stretch in range(n + 1):  # only the first stretch may be empty, so n + 1 suffice
         parameter, quotient = parameters[stretch % 2], 0
         while quotient < 16 and bits.take(1) == b"\1":
             quotient += 1

@@ -1,4 +1,4 @@
-"""Bins (BINS.md, 5.13), for make_vectors.py: a small encoder, and the vectors."""
+"""A small encoder of bins (BINS.md, 5.13) and the vectors of bins, for make_vectors.py."""
 from bisect import bisect
 from itertools import cycle
 
@@ -10,7 +10,7 @@ from vector_tiers import blocks, elements, in_form, transform_sections, transfor
 # ---- the encoder -----------------------------------------------------------------------------------------------------
 
 def scaled(counts):
-    """Frequencies that add up to 256: 1 to 255 of what occurs, and of one other bin if only one occurs."""
+    """Returns frequencies that add up to 256: 1 to 255 for each bin that occurs, and for one other bin if only one occurs."""
     frequencies = [max(1, 256 * count // sum(counts)) if count else 0 for count in counts]
     while frequencies.count(0) > len(counts) - 2:
         frequencies[frequencies.index(0)] = 1
@@ -28,13 +28,13 @@ def packed(codes, bits):
 
 
 def coded(groups, K, V, F, start, early, ends_in):
-    """The states and the stream of a block. `groups`: of windows; `F`: the frequencies of each group.
-    For faults `start` has states to begin with, the states `early` move a byte that they need not, and the stream ends
-    in the step `ends_in`, 'refill 1', 'refill 2' or 'low': the last one that takes several bytes lacks its last byte."""
+    """Returns the states and the stream of a block. `groups` has the windows, and `F` the frequencies, of each group.
+    For faults, `start` has initial states, the states `early` write a byte that they need not, and the stream ends in the step
+    `ends_in` ('refill 1', 'refill 2' or 'low'): the last such step that takes several bytes lacks its last byte."""
     states = [256] * len(groups[0] if groups else ())
     for i, state in start.items():
         states[i] = state
-    stream = []  # backwards
+    stream = []  # in reverse order
 
     def move(i, limit, step):
         if states[i] >= limit:
@@ -71,17 +71,17 @@ def coded(groups, K, V, F, start, early, ends_in):
 
 def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,), frequencies=None, filling=0,
          mapping=None, tables=None, rewrite=None, start=None, early=(), ends_in=None, has_index=None, **details):
-    """`K`: of each bin; else there is a bin for each bit length. `classes`, repeated as needed: of the groups of all
-    blocks. `frequencies`: *first* and a list for each class; else those of the data.
-    `mapping`: its code, the bytes of a number, its fields, and for each block its numbers and its first pieces; see
-    vector_mappings.py.
-    For faults, `tables` replaces or adds pieces of the tables, `rewrite` returns other pieces of the last block, and
-    `start`, `early` and `ends_in` are for its states and its stream: see `coded`."""
+    """Returns an encoding with bins. `K` is the K of each bin; by default there is a bin for each bit length. `classes` are
+    the classes of the groups of all blocks, repeated as needed. `frequencies` has *first* and a list for each class; by
+    default they follow from the data. `mapping` has its code, the bytes of a number, its fields, and the numbers and
+    first sections of each block; see vector_mappings.py.
+    For faults, `tables` replaces or adds fields of the tables, `rewrite` replaces sections of the last block, and
+    `start`, `early` and `ends_in` change its states and its stream; see `coded`."""
     def sections(data, w):
         code, v, fields, mapped = mapping or (0, w, {}, None)
         widths, code_bits = tuple(K or (0, *range(8 if v == 1 else 16))), class_bits(class_count)
         V, turns = [sum(1 << k for k in widths[:b]) for b in range(len(widths))], cycle(classes)
-        coded_blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # a block: of its mapping, low bytes, groups, codes, classes
+        coded_blocks, counts = [], [[0] * len(widths) for _ in range(class_count)]  # of each block: mapping, low bytes, groups, class codes, classes
         for b, (begin, end) in enumerate(zip((0, *ends), ends)):
             x, of_mapping = mapped[b] if mapping else (elements(data[begin * w:end * w], w), {})
             y = transformed(x, v, transform, **details)
@@ -129,7 +129,7 @@ def bins(ends, K=None, transform='none', low_bytes=0, class_count=1, classes=(0,
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
 
-WEIGHTS = (13, 12, 11, 10, 8, 8, 8, 8, 14, 15)  # for floats of two bytes: a bin for 3C00, 3D00, 3E00 and 3F00 each
+WEIGHTS = (13, 12, 11, 10, 8, 8, 8, 8, 14, 15)  # for two-byte floats: one bin each for 3C00, 3D00, 3E00 and 3F00
 LENGTHS = (1, 63, 64, 65, 128, 129, 200)
 PREDICTED = dict(restart=50, stride=10)
 
@@ -139,7 +139,7 @@ def ends_of(lengths):
 
 
 def little(n, limit, w=1):
-    """n elements below `most`, which are smaller in some groups than in others."""
+    """Returns n elements below `limit`, smaller in some groups than in others."""
     return b''.join(le(a % limit >> a % 5 + i // 64 % 3, w) for i, a in enumerate(mixed(n)))
 
 
@@ -198,16 +198,16 @@ def valid_vectors():
     f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], bins((4, 20, 40)))
     f.chunk(1, ['one', None, '', 'two', 'three'], bins((3, 11), (5, 5, 5, 3, 3, 3, 3, 7)), validity=zstd())
     f.chunk(2, [b'\0\1\1', b'\1\0\1'] * 2 + [b'\0\0\0'], bins((6, 15)))
-    yield 'bins-parts', 'blocks of bins behind validity and shape; zero bytes before the checksum; text, bools', f.commit()
+    yield 'bins-parts', 'blocks of bins after validity and shape; zero bytes before the checksum; text, bools', f.commit()
 
 
 FEW = el('H', 0x3F80, 0x3F00, 0x4000, 0xBF80, 0x3F80, 0)
 THREE = dict(ends=(6,), K=(14, 14, 15))
-MANY = el('H', *(a % (1 << a % 17) for a in mixed(150)))  # of 22 elements in its last group
+MANY = el('H', *(a % (1 << a % 17) for a in mixed(150)))  # its last group has 22 elements
 
 
 def fault(rule, name, what, here=(), data=FEW, dtype='u16', also=(), **enc):
-    """A vector with one chunk, in which the pieces `here` are marked."""
+    """Returns a vector with one chunk, in which the sections `here` are marked."""
     f = one([data], bins(**{**THREE, **enc}), col('x', dtype, [len(data) // DTYPES[dtype][1]]))
     r, = (r for r in f.regions if r.kind == 'chunk')
     r.tweak.update({'values: ' + section: r.body['values: ' + section] for section in ([here] if isinstance(here, str) else here)})
@@ -219,7 +219,7 @@ def table_cases():
         return fault(rule, name, what, here, also=also, tables=tables if value is None else {here: value, **(tables or {})}, **enc)
 
     two = dict(class_count=2, classes=(1,), frequencies=[(0, (128, 64, 64)), (0, (128, 64, 64))])
-    size = 4 + 16 + 4 + 3 + 2 * 5  # of the tables with these
+    size = 4 + 16 + 4 + 3 + 2 * 5  # length of the tables with these options
     shifted = ['R-5.14']  # the entries are not where the tables end
     yield table('short', 'table_bytes of one less than the tables have', 'table_bytes', size - 1, **two)
     yield table('short-cut', 'tables without their last byte, as table_bytes says', 'table_bytes', size - 1, tables={'frequencies 1': b'\x80\x40'}, **two)
@@ -316,7 +316,7 @@ def table_cases():
 
 
 def cut(block, section, size):
-    """The block up to the first `size` bytes of the section."""
+    """Returns the block up to the first `size` bytes of the section."""
     names = list(block)
     return {name: block[name][:size] if name == section else block[name] for name in names[:names.index(section) + 1]}
 
@@ -344,7 +344,7 @@ def block_cases():
     yield block('class', 'a code of 3 of three classes', 'classes', class_count=3, classes=(2, 0, 3))
     yield block('class-last', 'a code of 3 of three classes, in the last of three blocks', 'classes', class_count=3, classes=(0, 2, 3), ends=(64, 100, 150))
     for bits, count in ((1, 2), (2, 3)):
-        yield block('filling-%d' % bits, 'a bit that fills up the classes of a block, of %d bits each' % bits, 'classes',
+        yield block('filling-%d' % bits, 'a padding bit of the class codes of a block, of %d bits each' % bits, 'classes',
                     lambda found: {**found, 'classes': found['classes'][:-1] + bytes([found['classes'][-1] | 0x80])}, class_count=count, classes=(1, 0))
     yield block('state', 'state 0 is below 256: it has moved a byte that it need not', 'upper', early=(0,))
     yield block('state-last', 'the last state is below 256', 'upper', early=(63,), data=b'\1\0' * 150)

@@ -1,4 +1,4 @@
-"""The vectors of parts in blocks (SPEC.md, 5.12), for make_vectors.py; of bins only what a block index needs."""
+"""The vectors of parts in blocks (SPEC.md, 5.12), for make_vectors.py. Bins occur only where the block index needs them."""
 from vector_encoder import *
 
 NUMBERS = el('H', *(i * i % 251 + 1000 * (i % 3) for i in range(200)))
@@ -29,7 +29,7 @@ def residuals(ends=ENDS, transform='delta', **more):
 
 
 def pack(j, stream):
-    """Packs streams in turn, see 5.10."""
+    """Packs streams with alternating packings (5.10)."""
     if len(set(stream)) == 1:
         return 1, stream[:1]
     return (2, frame(stream)) if j % 2 else (0, stream)
@@ -46,7 +46,7 @@ def one(samples, enc, column=None, tweak=None, **parts):
 
 
 def of_dtypes(encoding):
-    """A chunk of 200 numbers of each width in blocks, and one that is not."""
+    """Returns a file with two chunks of 200 numbers of each width, one in blocks and one not."""
     f = Tsl([col('a', 'u8', [200]), col('b', 'bf16', [50, 4]), col('c', 'i32', [200]), col('d', 'f64', [200])])
     for c, column in enumerate(f.columns):
         data = (NUMBERS * 4)[:200 * column['w']]
@@ -60,7 +60,7 @@ def valid_vectors():
     f = Tsl([col('x', 'u16', [None, 2], nullable=True), col('t', 'utf8', [None], nullable=True)])
     f.chunk(0, [NUMBERS[:8], None, NUMBERS[8:40], b'', NUMBERS[40:80]], raw((4, 20, 40)))
     f.chunk(1, ['one', None, '', 'two', 'three'], raw((3, 11)), validity=zstd())
-    yield 'blocks-after-parts', 'blocks behind validity and shape, which the checksum of the block index covers; zero bytes before it', f.commit()
+    yield 'blocks-after-parts', 'blocks after validity and shape, which the checksum of the block index covers; zero bytes before it', f.commit()
     yield 'parts-in-blocks', 'validity and shape in blocks, of each encoding but bins; values in blocks too, and not', parts_in_blocks()
     yield 'bitshuffle-zstd-in-blocks', 'encoding bitshuffle-zstd, in blocks and not', of_dtypes(shuffled_frames)
     f = Tsl([col('t', 'utf8', [None])])
@@ -82,7 +82,7 @@ def valid_vectors():
     f.chunk(0, [NUMBERS], residuals((100, 200), restart=VARIES))
     f.chunk(1, [bytes(66), b'\1' * 66], residuals((64, 66, 132), 'none'))
     f.chunk(2, [le(1, 8) + le((1 << 64) - 1, 8) + le(1 << 63, 8)] * 2, residuals((1, 3, 6), 'none'))
-    yield 'residual-tiers-in-blocks-few', 'residual-tiers in blocks: lorenzo over blocks that are no whole rows, floats, no extra bits, 63 of one element', f.commit()
+    yield 'residual-tiers-in-blocks-few', 'residual-tiers in blocks: lorenzo over blocks that are not whole rows, floats, no extra bits, 63 of one element', f.commit()
     yield 'planes-zstd-in-blocks', 'encoding planes-zstd, in blocks and not: bit planes, tails, blocks of less than 8 elements', of_dtypes(planes)
     f = Tsl([col('x', 'i16', [20, 10]), col('y', 'u8', [66]), col('z', 'f64', [3])])
     f.chunk(0, [NUMBERS], planes(split=8, transform='lorenzo', restart=200, stride=10))
@@ -169,7 +169,7 @@ def block_index_cases():
                               ('planes-zstd', planes, 'reserved 3')):
         sections = enc(ends)[1](b''.join(samples), 2)
         size = sum(len(sections[name]) for name in list(sections)[:list(sections).index(before) + 1])
-        yield fault('index-in-tables-' + name, 'a block index that ends within the tables of %s, behind which its checksum is' % name, {
+        yield fault('index-in-tables-' + name, 'a block index that ends within the tables of %s, followed by its checksum' % name, {
             'index_bytes': size + 3}, enc=enc(ends))
     small = dict(transform='none', widths=(1, 1, 1), ranks=b'\0')
     for name, tiers in (('exponent', exponents), ('residual', residuals)):
@@ -251,8 +251,8 @@ def block_cases():
         **block, 'count_4': bytes(2), 'literals': b'', 'tier 3': b'', 'extra bits': b''}), {})
     yield of('R-5.9', 'count-2', 'count_2 of one more, and a code for it', recounted(e), {})
     yield of('R-5.9', 'count-2-of-residuals', 'count_2 of one more of residuals, and a code for it', recounted(r, 3), {}, ['R-5.17'])
-    yield of('R-5.8', 'filling-codes', 'a code that fills up a cut group', topped(e, 'tier 2'), {})
-    yield of('R-5.11', 'filling-bits', 'a bit that fills up the extra bits', topped(r, 'extra bits'), {})
+    yield of('R-5.8', 'filling-codes', 'a padding code of a cut group', topped(e, 'tier 2'), {})
+    yield of('R-5.11', 'filling-bits', 'a padding bit of the extra bits', topped(r, 'extra bits'), {})
     yield of('R-5.12', 'split', 'split 0', p, {'split': 0})
     yield of('R-5.12', 'planes-long', 'a byte after the tail of the last block', rewritten(p, lambda block: {**block, 'tail': b'\0'}), {})
     yield of('R-5.12', 'planes-cut', 'a block that ends within its last stream', rewritten(planes(split=8), lambda block: {
@@ -266,7 +266,7 @@ def block_cases():
 
 
 def rewritten(enc, rewrite, ends=ENDS, number=None):
-    """The encoding with the pieces of a block rewritten; without a number, of the last one."""
+    """Returns the encoding with the sections of one block rewritten: block `number`, by default the last one."""
     name, sections = enc
 
     def changed(data, w):
@@ -290,7 +290,7 @@ def longer(enc, section, by=1, block=None):
 def recounted(enc, number=None):
     def rewrite(block):
         count = int.from_bytes(block['count_2'], 'little')
-        assert count % 8 != 0  # the code fits in the bytes there are
+        assert count % 8 != 0  # one more code fits in the existing bytes
         return {**block, 'count_2': le(count + 1, 2)}
     return rewritten(enc, rewrite, number=number)
 

@@ -1,8 +1,8 @@
-"""A small encoder of the tensilo file format, made from the specification alone, for make_vectors.py.
+"""A small encoder of the tensilo file format, written from the specification alone, for make_vectors.py.
 
-A file is put together region by region. Any call that makes a region takes a dict (see `put`) which overwrites
-named fields of it. Everything derived from the region (checksums, index entries, facts) is then computed from the
-new bytes, so that a vector breaks the one rule it is named after and no checksum.
+A file is assembled region by region. Each call that adds a region takes a dict (see `put`) that overwrites named fields
+of the region. Checksums, index entries and facts are then computed from the new bytes, so that a vector breaks only the
+rule it is named after and no checksum.
 """
 import hashlib
 import re
@@ -16,14 +16,14 @@ DTYPES = {'bf16': (1, 2), 'f16': (2, 2), 'f32': (3, 4), 'f64': (4, 8), 'i8': (5,
           'bytes': (14, 1), 'utf8': (15, 1), 'f8_e4m3fn': (16, 1), 'f8_e4m3fnuz': (17, 1), 'f8_e5m2': (18, 1),
           'f8_e5m2fnuz': (19, 1), 'f8_e8m0fnu': (20, 1), 'f6_e2m3': (21, 1), 'f6_e3m2': (22, 1), 'f4_e2m1': (23, 1),
           'i4': (24, 1), 'u4': (25, 1), 'complex64': (26, 8)}
-UNKNOWN = {'unknown 27': (27, 1), 'unknown 37': (37, 4), 'unknown 255': (255, 8)}  # not assigned
+UNKNOWN = {'unknown 27': (27, 1), 'unknown 37': (37, 4), 'unknown 255': (255, 8)}  # dtypes that are not assigned
 ENCODINGS = ['raw', 'constant', 'zstd', 'bitshuffle-zstd', 'exponent-tiers', 'residual-tiers', 'bins', 'planes-zstd']
 IDS = {**{name: k for k, name in enumerate(ENCODINGS)}, **{name + ' in blocks': 256 | k for k, name in enumerate(ENCODINGS)}}
 VARIES = 0xFFFFFFFF
 NOT_A_NUMBER = re.compile(r'(magic|tail|previous|values|validity|shape|crc|content_id|name|(key|value) \d+|extents|error|body|padding|rounding|'
                           r'(block_)?crc \d+|elements|frame|block \d+: (?!count|stored_bytes|packing).*|filling|reserved.*|K|frequencies \d+|classes|coefficients \d+)$')
 FILE_ID = bytes(range(0x10, 0x1C))
-KINDS = {  # magic; then the fields at 4, at 32 and at 48 of the header (name, size)
+KINDS = {  # magic; then the header fields at 4, 32 and 48 as (name, size)
     'file header': (b'\x89TSL', [('magic_tail', 4)],
                [('incompat_flags', 4), ('ro_compat_flags', 4), ('compat_flags', 4)], [('alignment', 4), ('edition', 4)]),
     'chunk': (b'TSLC', [('column', 4)], [('first_sample', 8), ('sample_count', 4)],
@@ -45,7 +45,7 @@ def le(n, size):
 
 
 def put(sections=None, **more):
-    """A tweak: overwrites fields of a region; '+name' adds a field at the end of the body, None removes one."""
+    """Returns a tweak, which overwrites fields of a region: '+name' adds a field at the end of the body, None removes one."""
     return {**(sections or {}), **more}
 
 
@@ -85,7 +85,7 @@ class Region:
         return int.from_bytes(self.header[name], 'little')
 
     def seal(self):
-        """Sets the checksums of a block index and its blocks (5.12), but those that are tweaked."""
+        """Sets the checksums of a block index and its blocks (5.12), except tweaked ones."""
         crcs = [name for name in self.body if re.search(r'(block_crc \d+|index_crc)$', name)]
         for name in crcs:
             names = list(self.body)
@@ -99,7 +99,7 @@ class Region:
 
 
 def content_id(content, footer):
-    """The hash of the commit before and the index pages, then of the footer without its first field."""
+    """Returns the hash of the content id before and the index pages (`content`), and of the footer without its first field."""
     return hashlib.sha256(content + b''.join(list(footer.values())[1:])).digest()[:16]
 
 
@@ -116,7 +116,7 @@ def bitshuffle(data, w):
 
 
 def frame(data):
-    """A Zstandard frame of one raw block, single segment: needs no compressor."""
+    """Returns a single-segment Zstandard frame of one raw block, which needs no compressor."""
     size = b'\x20' + le(len(data), 1) if len(data) < 256 else b'\x60' + le(len(data) - 256, 2)
     return b'\x28\xB5\x2F\xFD' + size + le(len(data) << 3 | 1, 3) + data
 
@@ -141,7 +141,7 @@ RAW, CONSTANT = ('raw', lambda data, w: {'': data}), ('constant', lambda data, w
 
 
 def encode(encoding, data, w):
-    """The id of the encoding, and pieces of the stored bytes by name."""
+    """Returns the id of the encoding, and the sections of the stored bytes by name."""
     name, sections = encoding if data else RAW
     return IDS[name], sections(data, w)
 
@@ -153,8 +153,10 @@ def el(fmt, *values):
 # ---- a file ----------------------------------------------------------------------------------------------------
 
 def col(name, dtype, shape=(), nullable=False, cast=None, meta=(), lists=()):
-    """cast: (source dtype or 'decimal', absolute error, relative error, to infinite, to subnormal)
-    lists: for each level, whether its entries may be null"""
+    """Returns a column.
+
+    `cast` is (source dtype or 'decimal', absolute error, relative error, to infinite, to subnormal). `lists` says for each
+    level whether its entries may be null."""
     inner = 1
     for extent in shape:
         inner *= 1 if extent is None else extent
@@ -164,12 +166,12 @@ def col(name, dtype, shape=(), nullable=False, cast=None, meta=(), lists=()):
 
 
 def number_of(dtype):
-    """The number of a dtype, and its element bytes."""
+    """Returns the number of a dtype, and its element bytes."""
     return DTYPES.get(dtype) or UNKNOWN[dtype]
 
 
 def levels_of(samples, count):
-    """The entries of each level, and the ends of the lists of each level but the last."""
+    """Returns the entries of each level, and the ends of the lists of each level but the last."""
     entries, ends = [samples], []
     for _ in range(count):
         below = [entry for a_list in entries[-1] for entry in a_list or ()]
@@ -242,8 +244,9 @@ class Tsl:
         return self.regions[-1]
 
     def chunk(self, column, samples, enc=RAW, validity=RAW, shape=RAW, tweak=None, shift=0):
-        """samples: items, or in nested columns lists of them; None for a null
-        items: element bytes, in ragged columns ((extents), bytes) or a text"""
+        """Adds a chunk. Samples are items, or lists of items in nested columns, or None for a null.
+
+        Items are element bytes, or in ragged columns ((extents), bytes) or a text."""
         c, n = self.columns[column], len(samples)
 
         def item(s, levels):
@@ -372,7 +375,7 @@ class Tsl:
         self.trailer(finished, trailer, shift)
         return self
 
-    # -- what is written to disk
+    # -- output: the bytes, hex and content of the file
 
     def bytes(self):
         out = bytearray()
@@ -419,7 +422,7 @@ class Tsl:
         return '\n'.join(lines) + '\n'
 
     def dump(self, reads=None):
-        """The contents; of `reads` only, if some columns cannot be read."""
+        """Returns the content, with samples of only the columns `reads` if some cannot be read."""
         columns = []
         for c, (facts, encodings), samples in zip(self.columns, self.facts, self.samples):
             cast = c['cast'] and {
@@ -438,7 +441,7 @@ class Tsl:
 
 ONE = b'\x80\x3F'  # 1.0 as bf16
 PAIR = [ONE + b'\x00\x40', b'\x00\xBF\x00\x00']  # [1, 2] and [-0.5, 0]
-# Frames made by libzstd 1.5.7 (level 19), so that compressed blocks are met and no compressor is needed here.
+# Frames made by libzstd 1.5.7 (level 19): they contain compressed blocks, and no compressor is needed here.
 POEM = ('Roses are red, violets are blue, ' * 3 + 'tensors are ragged, and some of them too. ' * 4
         + 'Roses and tensors, violets and rows.').encode()
 POEM_FRAME = bytes.fromhex(  # with a content checksum
@@ -450,7 +453,7 @@ THIRDS_FRAMES = {  # the bit-shuffle of 67 elements floor(i / 3) of w bytes
     4: '28b52ffd600c00450100c0388ee3c00ffc00f0ff000000ffffff00ffff001516000000062050ef3341051da4698332bcc810',
     8: '28b52ffd6018016d0100e0388ee3c00ffc00f0ff000000ffffff00ffff0015160000000000000006002b9da0066ab8ce0019e086ad1b02'}
 MAGIC = b'\x28\xB5\x2F\xFD'
-ZSTD_DICTIONARY = bytes.fromhex(  # trained by libzstd 1.5.7
+ZSTD_DICTIONARY = bytes.fromhex(  # a dictionary trained by libzstd 1.5.7
     '37a430ecf2d59a512310c09224e933300333300333c03a418ddce727d2acffcd924d2cca844ce81a9873630c230040b050a1c1856d0000'
     '000480c69aa016add8057a983284180000000000000000000000000000000000008416a432132143000000000000000000000000010000'
     '000400000008000000207461626c65207261676765642076696f6c65747320726f73657320626c756520736f6d65207461626c6520776f'
@@ -477,13 +480,13 @@ def run_of(sizes, **commit):
 
 
 def mixed(n):
-    """n numbers of 64 bits that look random."""
+    """Returns n pseudo-random numbers of 64 bits."""
     numbers = [(i + 1) * 0x9E3779B97F4A7C15 % (1 << 64) for i in range(n)]
     return [(a ^ a >> 32) * 0xD6E8FEB86659FD93 % (1 << 64) for a in numbers]
 
 
 def floats(w, n):
-    """n bf16, f32 or f64: -0.0, infinities, NaNs with payloads and subnormals of both signs, then weights."""
+    """Returns n bf16, f32 or f64 (w bytes): -0.0, infinities, NaNs with payloads and subnormals of both signs, then weights."""
     inf, top = {2: 0x7F80, 4: 0x7F80 << 16, 8: 0x7FF0 << 48}[w], 1 << 8 * w - 1
     special = (top, 0, inf, inf | top, inf | 1, inf | top | 0x55, 1, top | 1, inf - 1, inf - 1 | top, 2 * top - 1)
     weights = [el('d' if w == 8 else 'f', (a % 2001 - 1000) / 4096)[-w:] for a in mixed(n)]
@@ -491,7 +494,7 @@ def floats(w, n):
 
 
 def of_many(*chunks):
-    """A column of each dtype named, ragged, with one chunk of one sample for each (dtype, elements, encoding)."""
+    """Returns a file with a ragged column for each dtype, and one chunk of one sample for each (dtype, elements, encoding)."""
     names = list(dict.fromkeys(dtype for dtype, _, _ in chunks))
     f = Tsl([col(name, name, [None]) for name in names])
     max_chunks = max(sum(dtype == name for dtype, _, _ in chunks) for name in names)

@@ -8,19 +8,19 @@ WRONG = 0xDEADBEEF
 
 
 def broken(column=BF16, samples=PAIR, file_header=None, chunk=None, enc=RAW, validity=RAW, shape=RAW, **commit):
-    """A file of one column and one chunk with the regions named here tweaked."""
+    """Returns a file of one column and one chunk, with tweaks for the named regions."""
     f = Tsl([column], tweak=file_header)
     f.chunk(0, samples, enc, validity, shape, tweak=chunk)
     return f.commit(**commit)
 
 
 def schema(tweak=None, *columns, **more):
-    """A file without samples."""
+    """Returns a file without samples, with a tweak for its schema."""
     return Tsl(list(columns or [BF16]), tweak=tweak, **more).commit()
 
 
 def chunks(*tweaks, columns=1, commit=True, **more):
-    """A file of chunks of two samples each, as many in each column as there are tweaks."""
+    """Returns a file with one chunk of two samples per tweak in each column."""
     f = Tsl([col(name, 'u8') for name in 'xyz'[:columns]])
     for i, tweak in enumerate(tweaks):
         for c in range(columns):
@@ -29,7 +29,7 @@ def chunks(*tweaks, columns=1, commit=True, **more):
 
 
 def twins(*foreign):
-    """Three chunks. These of them are from another file with the same schema, options and layout."""
+    """Returns a file of three chunks; the `foreign` ones come from another file with the same schema, options and layout."""
     f, other = chunks(None, None, None), Tsl([col('x', 'u8')])
     for i in range(3):
         other.chunk(0, [el('B', 2 * i + 101), el('B', 2 * i + 102)])
@@ -63,10 +63,10 @@ def regions_cases():
     yield 'R-2.3', 'file-id-of-chunk', 'a chunk of another file', broken(chunk=put(file_id=bytes(12)))
     yield 'R-2.3', 'file-id-of-page', 'an index page of another file', broken(page=put(file_id=b'\x11' * 12))
     yield 'R-2.3', 'file-id-of-trailer', 'a trailer of another file', broken(trailer=put(file_id=b'\x11' * 12))
-    yield 'R-2.4', 'offset-of-chunk', 'a chunk says it stands elsewhere', chunks(None, put(offset=128), page=put({
+    yield 'R-2.4', 'offset-of-chunk', 'a chunk states another offset', chunks(None, put(offset=128), page=put({
         'entry 1: offset': 256}))
-    yield 'R-2.4', 'offset-of-page', 'an index page says it stands elsewhere', broken(page=put(offset=192))
-    yield 'R-2.4', 'offset-of-file-header', 'the file header says it stands at 64', broken(file_header=put(offset=64))
+    yield 'R-2.4', 'offset-of-page', 'an index page states another offset', broken(page=put(offset=192))
+    yield 'R-2.4', 'offset-of-file-header', 'the file header states offset 64', broken(file_header=put(offset=64))
     for name in ('chunk', 'page', 'footer'):
         f = Tsl([BF16])
         f.chunk(0, PAIR, shift=8 * (name == 'chunk'))
@@ -101,15 +101,15 @@ def regions_cases():
     yield 'R-2.6', 'body-crc-of-table', 'body_crc of a table', f.commit()
     f = chunks(None, commit=False)
     f.chunk(0, [b'\3', b'\4'], shift=64)
-    yield 'R-2.7', 'chunk-misplaced', 'a chunk 64 bytes behind its place', f.commit()
-    yield 'R-2.7', 'trailer-misplaced', 'a trailer 64 bytes behind its place', broken(shift=64)
+    yield 'R-2.7', 'chunk-misplaced', 'a chunk 64 bytes after its expected offset', f.commit()
+    yield 'R-2.7', 'trailer-misplaced', 'a trailer 64 bytes after its expected offset', broken(shift=64)
     f = Tsl([BF16], A=4096)
     f.chunk(0, PAIR, shift=128 - 4032)
-    yield 'R-2.7', 'body-not-aligned', 'alignment is 4096, but a chunk stands at the next multiple of 64', f.commit()
+    yield 'R-2.7', 'body-not-aligned', 'alignment is 4096, but a chunk is at the next multiple of 64', f.commit()
     f = Tsl([BF16], A=4096)
     f.footer()
     f.trailer(shift=4096 - 64 - align(f.regions[-1].end, 64))
-    yield 'R-2.7', 'trailer-at-place-of-chunk', 'alignment is 4096, and a trailer stands where a chunk would', f
+    yield 'R-2.7', 'trailer-at-place-of-chunk', 'alignment is 4096, and a trailer is where a chunk would be', f
     yield 'R-2.7', 'tail-zero', '64 zero bytes after the last trailer', with_tail(worked().commit(), bytes(64))
     yield 'R-2.7', 'tail-byte', 'one byte after the last trailer', with_tail(worked().commit(), b'\1')
     f = worked().commit()
@@ -178,9 +178,9 @@ def regions_cases():
     yield 'R-2.10', 'table', 'previous of a table is not the header_crc of the region before', f.commit()
     yield 'R-2.10', 'trailer-of-first', 'previous of the first of two trailers is not the header_crc of its footer', broken(
         trailer=put(previous=WRONG), finished=False).commit()
-    yield 'R-2.10', 'chunk-of-twin', 'the second of three chunks is that of another file of the same schema and options', twins(1), {'also': ['R-6.2']}
-    yield 'R-2.10', 'first-chunk-of-twin', 'so is the first: the file header before it is the same in both files', twins(0), {'also': ['R-6.2']}
-    yield 'R-2.10', 'last-chunk-of-twin', 'so is the last', twins(2), {'also': ['R-6.2']}
+    yield 'R-2.10', 'chunk-of-twin', 'the second of three chunks is from another file with the same schema and options', twins(1), {'also': ['R-6.2']}
+    yield 'R-2.10', 'first-chunk-of-twin', 'the first of three chunks is from another file; the file header before it is the same in both', twins(0), {'also': ['R-6.2']}
+    yield 'R-2.10', 'last-chunk-of-twin', 'the last of three chunks is from another file', twins(2), {'also': ['R-6.2']}
     f, other = worked().commit(), Tsl([BF16])
     other.chunk(0, [ONE * 2] * 2)
     other.commit()
@@ -268,7 +268,7 @@ def chunk_cases():
     yield 'R-4.2', 'first-not-0', 'the first chunk begins at 1', broken(chunk=put(first_sample=1))
     f = chunks(put(first_sample=2), put(first_sample=0), commit=False)
     f.pending[0].reverse()
-    yield 'R-4.2', 'order', 'the later samples stand first in the file; the index is in order of samples', f.commit()
+    yield 'R-4.2', 'order', 'the later samples are first in the file; the index is in order of samples', f.commit()
     yield 'R-4.3', 'parts-for-nothing', 'parts is set, but the column is fixed and no sample is null', broken(
         col('x', 'u8', nullable=True), [None, b'\2'], chunk=put({
             'validity.stored_bytes': 0, 'validity.raw_bytes': 0, 'validity': None, 'validity padding': None, 'raw_bytes': 2}),
@@ -284,8 +284,8 @@ def chunk_cases():
             ('reserved-of-entry', 'the reserved bytes of an entry', {'shape.reserved': 1}),
             ('reserved-of-table', 'the reserved bytes of the part table', {'part table reserved': 1 << 120}),
             ('padding', 'padding between the parts', {'shape padding': b'\1' + bytes(51)}),
-            ('encoding', 'the encoding of the chunk header is not that of the values', {'encoding': 2}),
-            ('blocks', 'the encoding of the chunk header is in blocks, and that of the values is not', {'encoding': 256}),
+            ('encoding', 'the encoding of the chunk header differs from the encoding of the values', {'encoding': 2}),
+            ('blocks', 'the encoding of the chunk header is in blocks, and the encoding of the values is not', {'encoding': 256}),
             ('raw-bytes', 'raw_bytes of the chunk header is not the sum', {'raw_bytes': 16})):
         yield 'R-4.4', name, what, broken(RAGGED, [b'ab', b'', b'c'], chunk=put(tweak))
     yield 'R-4.4', 'padding-of-validity', 'padding between validity and values', broken(
@@ -314,9 +314,9 @@ def chunk_cases():
                                                                  footer={'column 0: null_count': 0})
     yield 'R-4.6', 'no-null-fixed', 'a validity without a null in a fixed column', broken(
         col('x', 'u8', nullable=True), [None, b'\2'], chunk=put(validity=b'\3'), footer={'column 0: null_count': 0})
-    yield 'R-4.6', 'bits-after', 'a bit after those of the samples', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\6'))
+    yield 'R-4.6', 'bits-after', 'a bit after the bits of the samples', broken(RAGGED, [None, b'ab'], chunk=put(validity=b'\6'))
     yield 'R-4.7', 'descends', 'ends descends', broken(RAGGED, [b'abc', b'd', b'ef'], chunk=put(shape=el('I', 4, 3, 6)))
-    yield 'R-4.7', 'beyond-values', 'ends of sample 1 is beyond the values, and that of the last sample is not', broken(
+    yield 'R-4.7', 'beyond-values', 'ends of sample 1 is beyond the values, and ends of the last sample is not', broken(
         RAGGED, [b'', b'', b'abc'], chunk=put(shape=el('I', 0, 100, 3)))
     yield 'R-4.7', 'product', 'ends does not agree with the extents', broken(TWO_D, [((2, 1), b'ab'), ((1, 2), b'cd')], chunk=put(
         shape=el('I', 2, 4, 2, 1, 1, 3)))
@@ -338,7 +338,7 @@ def chunk_cases():
     yield 'R-4.9', 'utf8-too-high', 'a text with a code point over U+10FFFF', text(b'\xF4\x90\x80\x80')
     yield 'R-4.9', 'utf8-boundary', 'a boundary of samples within a code point', text(b'\xE2\x82', b'\xAC')
     for dtype, first in (('f6_e2m3', b'\x40'), ('f6_e3m2', b'\x80'), ('f4_e2m1', b'\x10'), ('i4', b'\xFF'), ('u4', b'\x80')):
-        yield 'R-4.13', dtype, 'a bit above those of an element of %s' % dtype, broken(col('x', dtype, [2]), [b'\0\1', b'\7' + first])
+        yield 'R-4.13', dtype, 'a bit above the bits of an element of %s' % dtype, broken(col('x', dtype, [2]), [b'\0\1', b'\7' + first])
     yield 'R-4.13', 'constant', 'an i4 of 0xF8, encoded as a constant', broken(col('x', 'i4'), [b'\xF8'] * 3, enc=CONSTANT)
     f = broken(col('x', 'u8', [(1 << 25) + 1]), [b'\0', b'\0'], enc=CONSTANT, chunk=put(raw_bytes=(1 << 26) + 2))
     yield 'R-4.10', 'two-large-samples', 'two samples of more than 32 MiB in a chunk', f
@@ -357,7 +357,7 @@ def chunk_cases():
 
 
 def encoding_cases():
-    # what is not known is hidden from whoever opens the file: the footer lists another encoding
+    # the footer lists another encoding, so that opening the file does not show the unknown one
     for name, what, encoding in (('unknown', 'encoding 8', 8), ('unknown-127', 'encoding 127', 127), ('private', 'encoding 255, a private one', 255),
                                  ('unknown-in-blocks', 'encoding 8 in blocks', 256 | 8), ('reserved-bit', 'bit 9 of the encoding', 512),
                                  ('reserved-bit-15', 'bit 15 of the encoding', 1 << 15), ('reserved-bit-in-blocks', 'bit 9 of the encoding, and blocks', 512 | 256)):
@@ -415,7 +415,7 @@ def encoding_cases():
         col('x', 'u16'), [b'\1\0', b'\2\0'], enc=shuffled(frame(b'\1\0\2')), chunk=put(raw_bytes=3))
 
 
-CONTENT = 181  # bytes of content of ZSTD_DICTIONARY, which its three offsets of 4 bytes precede
+CONTENT = 181  # length of the content of ZSTD_DICTIONARY, which follows three offsets of 4 bytes
 
 
 def with_offset(k, value):
@@ -465,20 +465,20 @@ def zstd_dictionary_cases():
 
 
 def named(enc, data, dtype, name):
-    """The piece of that name, of the tables or of the only block."""
+    """Returns the full name of a section of the tables or of the only block."""
     sections = enc[1](data, DTYPES[dtype][1])
     return 'values: ' + (name if name in sections else 'block 0: ' + name)
 
 
 def tiers(enc, data, tweak, dtype='u8', **more):
-    """A file of one chunk of one sample with the named pieces of its values tweaked."""
+    """Returns a file of one chunk of one sample, with the named sections of its values tweaked."""
     column = col('x', dtype, [len(data) // DTYPES[dtype][1]])
     tweak = {k: v.ljust(29, b'\0') if k == 'ranks' and v else v for k, v in tweak.items()}
     return broken(column, [data], enc=enc, chunk={'+values: more' if k == '+' else named(enc, data, dtype, k): v for k, v in tweak.items()}, **more)
 
 
 def shortened(enc, data, size, dtype='u8'):
-    """The tweak that leaves no more than the first `size` stored bytes."""
+    """Returns the tweak that leaves only the first `size` stored bytes."""
     sections = enc[1](data, DTYPES[dtype][1])
     return {**{k.replace('block 0: ', ''): None for k in sections}, 'transform': b''.join(sections.values())[:size]}
 
@@ -496,7 +496,7 @@ def tier_cases():
             ('float', 'a flag of earlier versions: floats', delta, {'reserved 0': 1}),
             ('reserved-1', 'the first reserved field', delta, {'reserved 0': 0x80}),
             ('reserved', 'a weight without prediction', planes, {'weights': 0x100}),
-            ('reserved-of-tiers', 'so of exponent-tiers', e, {'weights': 1}),
+            ('reserved-of-tiers', 'a weight without prediction, in exponent-tiers', e, {'weights': 1}),
             ('weights-of-delta', 'weights with delta', delta, {'weights': 0x0405}),
             ('separable', 'separable in planes-zstd', planes_zstd(
                 8, lambda j, s: (0, s), 'separable', restart=9, stride=2, weights=(5, 4)), {}),
@@ -527,11 +527,11 @@ def tier_cases():
         yield 'R-5.8', 'width-%d-0' % k, 'width_%d is 0, of a tier without codes' % k, tiers(e, sixes, {'width_%d' % k: 0})
         yield 'R-5.8', 'width-%d-255' % k, 'width_%d is 255, of a tier without codes' % k, tiers(r, sixes, {'width_%d' % k: 255})
     for k, codes in ((1, 0b11100), (2, 0b011), (3, 0b01)):
-        yield 'R-5.8', 'filling-of-tier-%d' % k, 'a code after those of tier %d' % k, tiers(e, few, {'tier %d' % k: codes | 1 << (5, 3, 2)[k - 1]})
-        yield 'R-5.8', 'last-filling-of-tier-%d' % k, 'the last of the codes that fill up tier %d' % k, tiers(e, few, {'tier %d' % k: codes | 0x80})
-    yield 'R-5.8', 'filling-of-second-group', 'a code that fills up the second group, its highest bit only', tiers(
+        yield 'R-5.8', 'filling-of-tier-%d' % k, 'a code after the codes of tier %d' % k, tiers(e, few, {'tier %d' % k: codes | 1 << (5, 3, 2)[k - 1]})
+        yield 'R-5.8', 'last-filling-of-tier-%d' % k, 'the last padding code of tier %d' % k, tiers(e, few, {'tier %d' % k: codes | 0x80})
+    yield 'R-5.8', 'filling-of-second-group', 'a padding code of the second group, its highest bit only', tiers(
         exponent_tiers(widths=(3, 1, 1)), sixes * 14, {'tier 1': bytes(24 + 2) + b'\x40'})
-    yield 'R-5.8', 'filling-of-residuals', 'a code after those of tier 1 in residual-tiers', tiers(r, sixes, {'tier 1': 32})
+    yield 'R-5.8', 'filling-of-residuals', 'a code after the codes of tier 1 in residual-tiers', tiers(r, sixes, {'tier 1': 32})
     yield 'R-5.8', 'rank-not-reached', 'rank 3 where the widths are 1, 1, 1', tiers(e, few, {'ranks': b'\7\5\x09\x08'})
     yield 'R-5.8', 'rank-not-reached-28', 'the last rank where the widths are 3, 3, 3', tiers(exponent_tiers(widths=(3, 3, 3)), sixes, {
         'ranks': b'\6' + bytes(27) + b'\6'})
@@ -563,9 +563,9 @@ def tier_cases():
     for enc, data, dtype in ((e, few, 'u8'), (r, some, 'u16')):
         name = '-of-' + enc[0]
         yield 'R-5.17', 'byte-left' + name, 'a byte after the last', tiers(enc, data, {'+': b'\0'}, dtype)
-        yield 'R-5.17', 'no-block' + name, 'stored bytes that end behind the tables', tiers(enc, data, shortened(enc, data, 48, dtype), dtype)
+        yield 'R-5.17', 'no-block' + name, 'stored bytes that end after the tables', tiers(enc, data, shortened(enc, data, 48, dtype), dtype)
         yield 'R-5.17', 'cut-in-counts' + name, 'stored bytes that end within the counts', tiers(enc, data, shortened(enc, data, 55, dtype), dtype)
-        yield 'R-5.17', 'no-tiers' + name, 'stored bytes that end behind the counts', tiers(enc, data, shortened(enc, data, 56, dtype), dtype)
+        yield 'R-5.17', 'no-tiers' + name, 'stored bytes that end after the counts', tiers(enc, data, shortened(enc, data, 56, dtype), dtype)
     yield 'R-5.12', 'byte-left', 'a byte after the last', tiers(byte_planes, twelve, {'+': b'\0'}, 'u16')
     for name, what, transform in (('delta', 'delta in exponent-tiers', 2), ('lorenzo', 'lorenzo in exponent-tiers', 3)):
         yield 'R-5.10', name, what, tiers(e, few, {'transform': transform, 'restart': 1, 'stride': 1})
@@ -593,7 +593,7 @@ def tier_cases():
 
     for name, what, enc, tweak in (
             ('split-0', 'split 0', byte_planes, {'split': 0}), ('split-2', 'split 2', planes, {'split': 2}),
-            ('reserved', 'the reserved bytes behind split', planes, {'reserved 3': 1 << 48}),
+            ('reserved', 'the reserved bytes after split', planes, {'reserved 3': 1 << 48}),
             ('reserved-of-stream', 'the reserved bytes of the first stream', byte_planes, {'reserved of stream 0': 1}),
             ('reserved-of-last-stream', 'the reserved bytes of the last stream', planes, {'reserved of stream 15': 1 << 16}),
             ('packing-3', 'packing 3', byte_planes, {'packing 1': 3}), ('packing-255', 'packing 255', planes, {'packing 9': 255}),
@@ -608,10 +608,10 @@ def tier_cases():
             ('tail-cut', 'a tail of a byte too few', planes, {'tail': bytes(7)}),
             ('tail-long', 'a tail of an element too many', planes, {'tail': bytes(10)}),
             ('tail-of-byte-planes', 'byte planes with a tail', byte_planes, {'tail': twelve[16:]}),
-            ('stored-bytes-less', 'the stored bytes of a stream are those of another length', byte_planes, {'stored_bytes 0': 11})):
+            ('stored-bytes-less', 'the stored bytes of a stream are of another length', byte_planes, {'stored_bytes 0': 11})):
         yield 'R-5.12', name, what, tiers(enc, twelve, tweak, 'u16')
     frames = planes_zstd(8, lambda j, s: (2, frame(s)))
-    yield 'R-5.12', 'cut-in-split', 'stored bytes that end behind split', tiers(planes, twelve, shortened(planes, twelve, 17, 'u16'), 'u16')
+    yield 'R-5.12', 'cut-in-split', 'stored bytes that end after split', tiers(planes, twelve, shortened(planes, twelve, 17, 'u16'), 'u16')
     yield 'R-5.12', 'cut-in-streams', 'stored bytes that end within the list of streams', tiers(
         planes, twelve, shortened(planes, twelve, 100, 'u16'), 'u16')
     yield 'R-5.12', 'cut-in-stream', 'stored bytes that end within the last stream', tiers(byte_planes, twelve, {'stream 1': bytes(11)}, 'u16')
@@ -644,7 +644,7 @@ def index_cases():
     yield 'R-6.1', 'entries-127', 'entry_count 127 with one entry', broken(page=put(entry_count=127))
     yield 'R-6.1', 'body-bytes', 'entry_count is less than the entries', chunks(None, None, page=put(entry_count=1))
     yield 'R-6.1', 'body-bytes-odd', 'body_bytes is not a multiple of 32', broken(page={'+half an entry': bytes(16)})
-    yield 'R-6.1', 'first-sample', 'first_sample is not that of the first entry', broken(page=put(first_sample=1))
+    yield 'R-6.1', 'first-sample', 'first_sample differs from the first entry', broken(page=put(first_sample=1))
     for name, value in (('offset', 128), ('first_sample', 3), ('stored_bytes', 3), ('sample_count', 1), ('body_crc', WRONG),
                         ('encoding', 1), ('chunk_flags', 1)):
         yield 'R-6.2', 'entry-' + name.replace('_', '-'), '%s of the second entry' % name, chunks(None, None, page={
@@ -661,7 +661,7 @@ def index_cases():
     yield 'R-6.2', 'order-of-chunks', 'entries that do not ascend', f.commit()
     f = chunks(None, columns=2, commit=False)
     f.pages(1)
-    yield 'R-6.2', 'order-of-columns', 'the pages of column 1 before those of column 0', f.commit()
+    yield 'R-6.2', 'order-of-columns', 'the pages of column 1 before the pages of column 0', f.commit()
     yield 'R-6.2', 'first-chunk', 'first_chunk of the first page is 1', broken(page=put(first_chunk=1))
     f = chunks(None, finished=False)
     f.chunk(0, [b'\3', b'\4'])
@@ -723,7 +723,7 @@ def footer_cases():
             (256, 8), (2, 8), ((1 << 64) - 2, 8), (1, 8), (0, 4), (0, 4))), 'sample_count': 0}), {'also': ['R-7.4']}
     for name, tweak in (('raw_bytes', 9), ('stored_bytes', 9), ('null_count', 1)):
         yield 'R-7.4', name.replace('_', '-'), name + ' of a column', broken(footer={c + name: tweak})
-    yield 'R-7.4', 'chunk-count', 'chunk_count and that of the run are 2, and there is 1', broken(footer={
+    yield 'R-7.4', 'chunk-count', 'chunk_count of the column and of its run is 2, and there is 1 chunk', broken(footer={
         c + 'chunk_count': 2, c + 'run 0: chunk_count': 2, c + 'run 0: samples_per_chunk': 1})
     yield 'R-7.4', 'encoding-chunks', 'the number of chunks of an encoding', broken(footer={c + 'encoding 0: chunks': 2})
     for name, what, ids in (('encoding-missing', 'an encoding that is used is not listed', ()),
@@ -809,7 +809,7 @@ def footer_cases():
 
 
 def hashed(f, content):
-    """Commits with a content id that is computed from `content(right input)` instead of the right input."""
+    """Commits with a content id that is computed from `content(correct input)` instead of the correct input."""
     for c in range(len(f.columns)):
         f.pages(c)
     f.content = content(f.content)

@@ -1,18 +1,18 @@
-"""The option *filters* of blocks of bins (BINS.md, 5.15), for make_vectors.py: an encoder of filters, and the vectors."""
+"""An encoder of *filters* in blocks of bins (BINS.md, 5.15) and the vectors of filters, for make_vectors.py."""
 
 from vector_bins import class_bits, cut, ends_of, packed
 from vector_encoder import *
 from vector_mappings import BINS, fault, few_of_int_multiple, few_of_dictionary, few_of_float_multiple
 from vector_options import THREE, gapped, halves, int_multiples, dictionaries, patterns, plain, float_multiples, with_options
 
-LINE = (8192, -4096)  # through the last two numbers
+LINE = (8192, -4096)  # the line through the last two numbers
 CURVE = (6000, -3000)
 
 
 # ---- the encoder -----------------------------------------------------------------------------------------------------
 
 def residuals(k, v, coefficients, codes, segments, zero):
-    """y of the numbers k of a block. `codes`: of its segments; those that no filter has stand for 0."""
+    """Returns y for the numbers k of a block. `codes` has its filter codes; codes without a filter stand for filter 0."""
     def signed(m):
         m %= 65536
         return m - 65536 if m >= 32768 else m
@@ -29,8 +29,8 @@ def residuals(k, v, coefficients, codes, segments, zero):
 
 
 def filters(*coefficients, codes=(0,), segments=1, zero=32768):
-    """For `with_options`. `coefficients`: of each filter. `codes`: of segments, repeated as needed,
-    and from another one on in each block."""
+    """Returns the option for `with_options`. `coefficients` has a sequence for each filter. `codes` has the codes of
+    segments, repeated as needed; each block begins one code later."""
     fields = {'taps': le(len(coefficients[0]), 1), 'filter_count': le(len(coefficients), 1), 'restart_segments': le(segments, 2),
               'zero': le(zero, 2)}
     fields.update({'coefficients %d' % f: el('h', *F) for f, F in enumerate(coefficients)})
@@ -53,12 +53,12 @@ assert b''.join(filters(CURVE)[0].values()) == bytes.fromhex('02 01 01 00 00 80 
 
 ENDS = ends_of((1, 127, 128, 129, 300))
 STRETCHES = [[100, 30, 25, 1, 4, 90, 131], [0, 40], [0, 3, 127], [128, 1],
-             [129, 2, 1, 1]]  # 260, 0, 127, 128 and 130 that are not marked
+             [129, 2, 1, 1]]  # 260, 0, 127, 128 and 130 unmarked elements
 OF_STRETCHES = sum(sum(lengths[::2]) for lengths in STRETCHES)
 
 
 def some(taps, count, seed=0):
-    """Filters: the first predicts that nothing changes, or a line; others are similar, and end with other coefficients."""
+    """Returns filters: the first predicts no change or a line; the others are similar, with different last coefficients."""
     found = []
     for f in range(count):
         F = [4096] if taps == 1 else [*LINE, *[0] * (taps - 2)]
@@ -68,7 +68,7 @@ def some(taps, count, seed=0):
 
 
 def sound(n, loudness, zero=0):
-    """n numbers of 16 bits: a tone, and what looks random, around `zero`."""
+    """Returns n numbers of 16 bits: a tone with pseudo-random noise, around `zero`."""
     a, b, found = loudness << 8, 0, []
     for noise in mixed(n):
         b += a * 3 >> 5
@@ -78,7 +78,7 @@ def sound(n, loudness, zero=0):
 
 
 def extremes(n, low, high, rare=0):
-    """n numbers that are `low` or `high`: in stretches, and at random after those. If `rare`, each of so many is any other."""
+    """Returns n numbers that are `low` or `high`, first in stretches, then at random. Every `rare`-th number, if set, is arbitrary."""
     turns = [i // 20 % 2 if i < 100 else a >> 40 & 1 for i, a in enumerate(mixed(n))]
     return [a % 65536 if rare and i % rare == 0 else (low, high)[turn] for i, (a, turn) in enumerate(zip(mixed(n), turns))]
 
@@ -97,7 +97,7 @@ def plain_vectors():
             ('u16', 900, 1, 1, 1, 32768), ('i16', 9000, 2, 2, 2, 0), ('bf16', 60, 7, 3, 65535, 0x3F80), ('i16', 300, 8, 4, 1, 0),
             ('u16', 30000, 9, 5, 2, 32767), ('f16', 5, 15, 16, 65535, 65535), ('i16', 2000, 16, 16, 1, 0x8001))))
     yield 'bins-filters-long', (
-        'blocks of 5 and 17 segments: prediction that goes on over segments with other filters, and restarts after 3 of '
+        'blocks of 5 and 17 segments: prediction that continues across segments with other filters, and restarts after 3 of '
         'them, 16, 257, 512 or 513; taps 1 and 16 filters, taps 16 and 1, 16 and 3'), of_many(
         plain('i16', (640, 1280), sound(1280, 500), filters=filters(*some(1, 16), codes=range(15, -1, -1), segments=3, zero=0)),
         plain('u16', (600,), sound(600, 8000, 32768), filters=filters(*some(16, 1), segments=65535)),
@@ -203,7 +203,7 @@ def mixed_vectors():
     _, data, enc = float_multiples('f32', (100, 300), [n - 32768 for n in sound(300, 50, 32768)], 2, exponent=15, bases=[-32768] * 2,
                              filters=filters(LINE))
     f.chunk(1, [data[at:at + 240] for at in range(0, 1200, 240)], enc)
-    yield 'bins-filters-parts', 'filters behind validity and shape; zero bytes before the checksum; fixed samples', f.commit()
+    yield 'bins-filters-parts', 'filters after validity and shape; zero bytes before the checksum; fixed samples', f.commit()
 
 
 def valid_vectors():
@@ -212,19 +212,19 @@ def valid_vectors():
 
 
 FIELDS = ('taps', 'filter_count', 'restart_segments', 'zero', 'coefficients 0')
-NOTHING = dict(coefficients=((0, 0),), zero=0)  # predicts 0, whatever the bytes of a number are
+NOTHING = dict(coefficients=((0, 0),), zero=0)  # predicts 0, whatever the width of a number
 FEW = (32000, 32010, 32021, 32030, 32042, 50000)
 NUMBERS = dict(x=(1, 2, 3, 4, 5, 6), **NOTHING)
 
 
 def few(coefficients=(LINE,), codes=(0,), segments=1, zero=32768, of=plain, dtype='u16', ends=(6,), x=FEW, K=None, **more):
-    """A chunk for `of_many` of six elements."""
+    """Returns a chunk of six elements, for `of_many`."""
     return of(dtype, ends, list(x), filters=filters(*coefficients, codes=codes, segments=segments, zero=zero),
               K=K or BINS.get(DTYPES[dtype][1], THREE), **more)
 
 
 def many(codes, filter_count, n=300, **more):
-    """One of some segments."""
+    """Returns a chunk of a few segments, for `of_many`."""
     return few(some(2, filter_count), codes, ends=(n,), x=sound(n, 90, 32768), **more)
 
 
@@ -270,7 +270,7 @@ def table_cases():
     yield of('taps-fewer', 'a field taps of one less than there are coefficients', 'taps', {'taps': 1}, coefficients=[(4096, 0)])
     yield of('count-more', 'filter_count of one more than there are', 'filter_count', {'filter_count': 2})
     yield of('count-fewer', 'filter_count of one less than there are', 'filter_count', {'filter_count': 3}, coefficients=some(2, 4))
-    size = 4 + 16 + 4 + 3 + 2 + 3 + 6 + 4  # of the tables of `few`
+    size = 4 + 16 + 4 + 3 + 2 + 3 + 6 + 4  # length of the tables of `few`
     yield of('short-table-bytes', 'table_bytes of one less than there are', 'table_bytes', {'table_bytes': size - 1})
     yield of('one-missing', 'gaps and filters, and the fields of gaps', 'mapping', dict.fromkeys(FIELDS, b''), chunk=gapped_few)
     yield of('low-bytes', 'one low byte of numbers of two bytes, with filters', 'low_bytes', low_bytes=1)
@@ -332,16 +332,16 @@ def block_cases():
     yield of('code-last', 'a filter code of 14 of 13 filters, of the last of three segments', many((12, 0, 14), 13))
     yield of('code-block', 'a filter code of 3 of three filters, in the second of two blocks', few(some(2, 3), (0, 3), ends=(3, 6)),
              block=1)
-    yield of('code-gaps', 'a filter code of 3 of three filters, behind gap marks', gapped_few(coefficients=some(2, 3), codes=(3,)))
+    yield of('code-gaps', 'a filter code of 3 of three filters, after gap marks', gapped_few(coefficients=some(2, 3), codes=(3,)))
     yield of('code-mapped', 'a filter code of 3 of three filters, of int multiples', few_mapped(few_of_int_multiple, some(2, 3), codes=(3,)))
     for bits, count, n in ((1, 2, 6), (2, 3, 6), (2, 4, 300), (4, 5, 6), (4, 16, 300)):
-        yield of('filling-%d-%d' % (count, n), 'a bit that fills up the filter codes, of %d bits each' % bits,
+        yield of('filling-%d-%d' % (count, n), 'a padding bit of the filter codes, of %d bits each' % bits,
                  many((0, 1), count, n, rewrite=topped('filter codes')))
-    yield of('filling-lowest', 'the lowest bit that fills up two filter codes of one bit each', many(
+    yield of('filling-lowest', 'the lowest padding bit after two filter codes of one bit each', many(
         (1, 0), 2, 200, rewrite=lambda found: {**found, 'filter codes': b'\5'}))
-    yield of('filling-block', 'a bit that fills up the filter codes of the second of two blocks', few(
+    yield of('filling-block', 'a padding bit of the filter codes of the second of two blocks', few(
         some(2, 2), ends=(3, 6), rewrite=topped('filter codes')), block=1)
-    yield of('filling-gaps', 'a bit that fills up the filter codes, which would be the code of a segment that counts gaps', gapped_few(
+    yield of('filling-gaps', 'a padding bit of the filter codes, which would be the code of a segment that counts gaps', gapped_few(
         ((100, 90, 20, 1),), sound(120, 90, 32768), coefficients=some(2, 2), rewrite=lambda found: {**found, 'filter codes': b'\2'}))
     yield of('cut', 'a block that ends within its filter codes', many((0, 9, 3), 16, rewrite=lambda found: cut(
         found, 'filter codes', 1)))
@@ -357,7 +357,7 @@ def block_cases():
         some(2, 2), rewrite=lambda found: cut(found, 'filter codes', 9)), rule='R-5.19')
     yield of('all-long', 'a byte 0 after gap marks that mark all elements: filter codes of no segment', gapped_few(
         ((0, 300),), (), coefficients=some(2, 16), rewrite=lambda found: {**found, 'stream': b'\0'}), 'stream', 'R-5.19')
-    yield of('class', 'a code of 3 of three classes, behind filter codes', few(
+    yield of('class', 'a code of 3 of three classes, after filter codes', few(
         some(2, 2), class_count=3, classes=(3,)), 'classes', 'R-5.19')
     yield of('number', 'a number of 3 in a dictionary of three values, of filters', few_mapped(
         few_of_dictionary, numbers=(0, 1, 2, 3, 0, 1)), 'lower', 'R-5.21')
@@ -370,7 +370,7 @@ def block_cases():
 
 
 def order_cases():
-    """Two faults each: the rule is that of the first in the order of 10.5."""
+    """Vectors with two faults each: the rule is the first one in the order of 10.5."""
     def of(rule, name, what, here, tables=None, chunk=few, **more):
         return fault(rule, 'order-filters-' + name, what, here, chunk(tables=tables, **more))
 
@@ -403,14 +403,14 @@ def order_cases():
     yield block('R-5.21', 'positions', 'a position beyond, and a filter code of 3 of three filters', [
         'positions', 'filter codes'], few_mapped(
         few_of_int_multiple, some(2, 3), codes=(3,), patches={0: 9}, rewrite=topped(positions=le(6, 2))))
-    yield block('R-5.23', 'details', 'a bit that fills up filter codes, and one that fills up details', [
+    yield block('R-5.23', 'details', 'a padding bit of filter codes, and one of details', [
         'filter codes', 'details'], few_mapped(
         few_of_float_multiple, some(2, 2), D=2, rewrite=topped('filter codes', 'details')))
     yield block('R-5.23', 'classes-of-block', 'a filter code of 3 of three filters, and a class code of 3 of three classes',
                 ['filter codes', 'classes'], few(some(2, 3), (3,), class_count=3, classes=(3,)))
-    yield block('R-5.23', 'states', 'a bit that fills up filter codes, and a state of 0', ['filter codes', 'upper'], few(
+    yield block('R-5.23', 'states', 'a padding bit of filter codes, and a state of 0', ['filter codes', 'upper'], few(
         some(2, 2), rewrite=topped('filter codes', upper=bytes(6))))
-    yield block('R-5.23', 'number', 'a bit that fills up filter codes, and a number of 3 in a dictionary of three values',
+    yield block('R-5.23', 'number', 'a padding bit of filter codes, and a number of 3 in a dictionary of three values',
                 ['filter codes', 'lower'], few_mapped(few_of_dictionary, some(2, 3), numbers=(0, 1, 2, 3, 0, 1),
                                                            rewrite=topped('filter codes')))
 

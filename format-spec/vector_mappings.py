@@ -1,4 +1,4 @@
-"""Mappings of blocks of bins (BINS.md, 5.14), for make_vectors.py: an encoder of mappings, and the vectors."""
+"""An encoder of mappings in blocks of bins (BINS.md, 5.14) and the vectors of mappings, for make_vectors.py."""
 from fractions import Fraction
 
 from vector_bins import bins, cut
@@ -6,7 +6,7 @@ from vector_blocks import one
 from vector_encoder import *
 from vector_tiers import elements, extra_bits
 
-FLOATS = {'bf16': (1, 8, 8), 'f16': (2, 11, 5), 'f32': (3, 24, 8), 'f64': (4, 53, 11)}  # float_type, P, bits of an exponent
+FLOATS = {'bf16': (1, 8, 8), 'f16': (2, 11, 5), 'f32': (3, 24, 8), 'f64': (4, 53, 11)}  # float_type, P, exponent bits
 
 
 # ---- the encoder -----------------------------------------------------------------------------------------------------
@@ -16,7 +16,7 @@ def leb128(n):
 
 
 def steps(values, w, is_float):
-    """The bytes of the second differences of a dictionary."""
+    """Returns the coded second differences of the values of a dictionary."""
     top, mask, found, last, before = 1 << 8 * w - 1, (1 << 8 * w) - 1, b'', 0, 0
     for value in values:
         m = value ^ (top - 1) if is_float and value & top else value
@@ -27,8 +27,8 @@ def steps(values, w, is_float):
 
 
 def mapped_blocks(ends, numbers, v, patches, w, details=None, bases=None):
-    """For `bins`: the numbers and the first pieces of each block. `patches`: an element for each index. `details`: an
-    integer for each element, whose extra bits are stored. `bases`: that of each block, if they have one."""
+    """Yields the numbers and first sections of each block, for `bins`. `patches` maps indices to elements. `details` has an
+    integer for each element, whose extra bits are stored. `bases` has the base of each block, if they have one."""
     for b, (begin, end) in enumerate(zip((0, *ends), ends)):
         here = [i for i in sorted(patches) if begin <= i < end]
         sections = {'patch_count': le(len(here), 2)}
@@ -50,8 +50,8 @@ def packed_bits(bits):
 
 
 def dictionaries(dtype, ends, values, numbers=None, v=1, is_float=False, patches=None, encode=bins, **more):
-    """A chunk for `of_many`. `values`: a list for each dictionary. `numbers`: of the chunk; else some that look random.
-    `encode`: `bins`, or what extends it: see vector_options.py."""
+    """Returns a chunk for `of_many`. `values` has a list for each dictionary. `numbers` are the numbers of the chunk,
+    pseudo-random by default. `encode` is `bins` or an extension of it; see vector_options.py."""
     w, patches, data = DTYPES[dtype][1], patches or {}, b''
     fields = {'number_bytes': le(v, 1), 'dictionary_flags': le(is_float, 1), 'dictionary_count': le(len(values), 1), 'reserved 4': bytes(1)}
     for p, dictionary in enumerate(values):
@@ -65,18 +65,18 @@ def dictionaries(dtype, ends, values, numbers=None, v=1, is_float=False, patches
 
 
 def nearest(q, precision, exponent_bits):
-    """The bits of the float nearest to the fraction q, which is not negative, ties to even; infinity if it is too large."""
+    """Returns the bits of the float nearest to the non-negative fraction q, ties to even; infinity if q is too large."""
     bias, exponent = (1 << exponent_bits - 1) - 1, 0
     if q:
         exponent = q.numerator.bit_length() - q.denominator.bit_length()
         exponent -= Fraction(2) ** exponent > q
     exponent = max(exponent, 1 - bias) if q else 1 - bias
-    significand = round(q / Fraction(2) ** (exponent - precision + 1))  # of fractions: ties to even
+    significand = round(q / Fraction(2) ** (exponent - precision + 1))  # rounds fractions to nearest, ties to even
     return min(significand + (exponent + bias - 1 << precision - 1), 2 * bias + 1 << precision - 1)
 
 
 def value_of(bits, precision, exponent_bits):
-    """The value of the bits of a float; None for infinity."""
+    """Returns the value of the bits of a float, or None for infinity."""
     exponent, fraction = divmod(bits, 1 << precision - 1)
     if exponent == (1 << exponent_bits) - 1:
         return None
@@ -85,7 +85,7 @@ def value_of(bits, precision, exponent_bits):
 
 
 def float_multiple(N, float_name, divisor, exponent):
-    """The element N / (divisor * 2^exponent), rounded four times."""
+    """Returns the element N / (divisor * 2^exponent), rounded four times."""
     kind, q = FLOATS['f64' if float_name == 'f64' else 'f32'][1:], Fraction(abs(N))
     for step in (1, Fraction(1, divisor or 1), Fraction(2) ** -exponent):
         if q is not None:
@@ -96,20 +96,20 @@ def float_multiple(N, float_name, divisor, exponent):
 
 
 def exponent_section(exponent):
-    """The name of the piece says what the number is, which the hex file would show without sign."""
+    """Names a section so that the hex file shows the number with its sign."""
     return 'exponent = %d, of all elements' % exponent
 
 
 def counted(ends, numbers, bases, modulus):
-    """The base of each block, and the numbers, counted from them modulo `modulus`. Without `bases`, the least is the base."""
+    """Returns the base of each block, and the numbers counted from it modulo `modulus`. The default base is the minimum."""
     blocks = [numbers[begin:end] for begin, end in zip((0, *ends), ends)]
     bases = list(bases or map(min, blocks))
     return bases, [(n - base) % modulus for base, block in zip(bases, blocks) for n in block]
 
 
 def float_multiples(dtype, ends, numbers, v, D=0, divisor=1, exponent=0, float_type=None, patches=None, bases=None, tables=None, encode=bins, **more):
-    """A chunk for `of_many`. `numbers`: N of each element, whose lowest bits are dropped if they are not stored. `bases`: of
-    each block; else the least s."""
+    """Returns a chunk for `of_many`. `numbers` has N of each element; lowest bits that are not stored are dropped. `bases`
+    has the base of each block, by default the minimum s."""
     w, patches, data = DTYPES[dtype][1], patches or {}, b''
     name = float_type or dtype
     code, precision, _ = FLOATS[name]
@@ -120,14 +120,14 @@ def float_multiples(dtype, ends, numbers, v, D=0, divisor=1, exponent=0, float_t
     for i, (number, N) in enumerate(zip(s, numbers)):
         d = min(D, max(0, precision - (number if number >= 0 else -1 - number).bit_length()))
         t = (N & (1 << D) - 1) >> D - d
-        details.append(1 << d | t)  # of d extra bits
+        details.append(1 << d | t)  # d extra bits, and the bit above them
         data += le(patches[i] if i in patches else float_multiple((number << D) + (t << D - d), name, divisor, exponent), w)
     blocks = list(mapped_blocks(ends, k, v, patches, w, details if D else None, bases))
     return dtype, data, encode(ends, mapping=(2, v, fields, blocks), tables=tables, **more)
 
 
 def int_multiples(dtype, ends, numbers, v, factor=1, bases=None, patches=None, tables=None, encode=bins, **more):
-    """A chunk for `of_many`. `numbers`: k of each element. `bases`: of each block; else 0."""
+    """Returns a chunk for `of_many`. `numbers` has k of each element, and `bases` the base of each block, by default 0."""
     w, patches, bases, data = DTYPES[dtype][1], patches or {}, bases or [0] * len(ends), b''
     fields = {'number_bytes': le(v, 1), 'reserved 4': bytes(3), 'factor': le(factor, 8)}
     of_elements = [base for base, begin, end in zip(bases, (0, *ends), ends) for _ in range(end - begin)]
@@ -152,7 +152,7 @@ assert counted((4,), [32, 3, -33, 320], None, 1 << 28) == ([-33], [65, 36, 0, 35
 # ---- the vectors -----------------------------------------------------------------------------------------------------
 
 def some(n, bits, min_bits=0):
-    """n integers of both signs below 2^bits; small ones are as frequent as large ones."""
+    """Returns n integers of both signs below 2^bits; small ones are as frequent as large ones."""
     return [(a >> 9) % (1 << min_bits + a % (bits + 1 - min_bits)) * (1 - 2 * (a >> 63)) for a in mixed(n)]
 
 
@@ -161,7 +161,7 @@ def any_order(n, w):
 
 
 def patterns(fmt, *values):
-    """The elements as unsigned integers."""
+    """Returns the elements as unsigned integers."""
     return elements(el(fmt, *values), struct.calcsize(fmt))
 
 
@@ -300,11 +300,11 @@ def valid_vectors():
     yield from int_multiple_vectors()
 
 
-BINS = {1: (6, 6, 7)}  # else of 16 bits
+BINS = {1: (6, 6, 7)}  # otherwise the width is 16 bits
 
 
 def fault(rule, name, what, here, chunk, also=()):
-    """A vector with one chunk, in which the pieces `here` are marked."""
+    """Returns a vector with one chunk, in which the sections `here` are marked."""
     dtype, data, enc = chunk
     f = one([data], enc, col('x', dtype, [len(data) // DTYPES[dtype][1]]))
     r, = (r for r in f.regions if r.kind == 'chunk')
@@ -325,7 +325,7 @@ def few_of_float_multiple(dtype='bf16', numbers=(16, 3, -5, 0, 100, -1), ends=(6
 
 
 def table_cases():
-    """The rules of bins for numbers, and the end of the tables."""
+    """Vectors of the rules of bins for numbers, and of the end of the tables."""
     def dictionary(name, what, here, tables=None, also=(), **more):
         return fault('R-5.18', 'dictionary-' + name, what, here, few_of_dictionary(tables=tables, **more), also)
 
@@ -398,7 +398,7 @@ def field_cases():
     yield dictionary('reserved', 'the reserved byte of a dictionary', 'reserved 4', {'reserved 4': 1})
 
     def stepped(name, what, first, dtype='u16', also=()):
-        """The first step has these bytes; the others are 1."""
+        """Replaces the first step by these bytes; the others are 1."""
         section = 'dictionary 0: steps of values'
         return dictionary('step-' + name, what, section, {section: first + b'\1\1'}, also, dtype=dtype, values=([0, 0, 0],))
     yield stepped('0', 'a step of 0 in two bytes', b'\x80\0')
@@ -468,7 +468,7 @@ def block_cases():
         return lambda found: {name: sections.get(name, section) for name, section in found.items()}
 
     def within(of, section, size, **more):
-        name = section.split()[0]  # that of `base` has its value too
+        name = section.split()[0]  # the name of `base` includes its value
         return of('cut-' + name.replace('_', '-'), 'a block that ends within its ' + name, section,
                   lambda found: cut(found, section, size), **more)
 
@@ -511,7 +511,7 @@ def block_cases():
     rounded = dict(numbers=(1000, 49, -516, 5120, 7, 0), v=2, D=4)  # 2, 4, 2, 0, 4 and 4 bits of details
 
     def detailed(name, what, change, **more):
-        """`change`: of the details, whose length is right."""
+        """Applies `change` to the details, and sets detail_bytes to their new length."""
         def rewrite(found):
             details = change(found['details'])
             return {**found, 'detail_bytes': le(len(details), 4), 'details': details}
@@ -536,10 +536,10 @@ def block_cases():
     yield detailed('none', 'details of no bytes', lambda details: b'')
     yield detailed('superfluous', 'a byte of details where no element has a bit of them', lambda details: b'\0',
                    numbers=(4096, 8000, 5120, -4128, -9000, 9999))
-    yield detailed('of-patches', 'details without those of the patches', lambda details: b'', patches={
+    yield detailed('of-patches', 'details without the bits of the patches', lambda details: b'', patches={
         i: 0x7FC0 for i in range(6)})
     for bit in (2, 7):
-        yield float_multiple('filling-%d' % bit, 'bit %d of the last byte fills up 10 bits of details, and is one' % bit, 'details', lambda found: {
+        yield float_multiple('filling-%d' % bit, 'bit %d of the last byte pads 10 bits of details, and is one' % bit, 'details', lambda found: {
             **found, 'details': found['details'][:-1] + bytes([found['details'][-1] | 1 << bit])}, **{
                 **rounded, 'numbers': (1000, 49, 7, 5120, 5136, 5152)})
     yield float_multiple('positions-equal', 'positions of a float multiple that are equal', 'positions', replaced(positions=el('H', 2, 2)),

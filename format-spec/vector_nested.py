@@ -106,8 +106,8 @@ def invalid_vectors():
     f = nested(NUMBERS)
     f.chunk(0, [None, [el('H', 7)]], tweak=put(validity=b'\3\1'))
     yield 'R-4.6', 'nested-no-null', 'a validity of lists and items, none of them null', f.commit(footer={'column 0: null_count': 0})
-    yield 'R-4.6', 'bits-after-lists', 'a bit after those of the lists', broken(NUMBERS, [None, [el('H', 7)]], chunk=put(validity=b'\6\1'))
-    yield 'R-4.6', 'bits-after-items', 'a bit after those of the items', broken(NUMBERS, [None, [el('H', 7)]], chunk=put(validity=b'\2\3'))
+    yield 'R-4.6', 'bits-after-lists', 'a bit after the bits of the lists', broken(NUMBERS, [None, [el('H', 7)]], chunk=put(validity=b'\6\1'))
+    yield 'R-4.6', 'bits-after-items', 'a bit after the bits of the items', broken(NUMBERS, [None, [el('H', 7)]], chunk=put(validity=b'\2\3'))
     yield 'R-4.7', 'lists-descend', 'ends of lists descends', broken(NUMBERS, [[el('H', 7)], [], [el('H', 8)]], chunk=put(shape=el('I', 1, 0, 2)))
     yield 'R-4.7', 'deep-lists-descend', 'ends of lists of level 2 descends', broken(
         DEEP, [[[b'a'], [], [b'b']]], chunk=put(shape=el('I', 3, 1, 0, 2, 1, 2)))

@@ -1,4 +1,4 @@
-"""Options of blocks of bins (BINS.md, 5.15), for make_vectors.py: an encoder of gaps and outliers, and the vectors."""
+"""An encoder of gaps and outliers in blocks of bins (BINS.md, 5.15) and their vectors, for make_vectors.py."""
 from functools import partial
 from itertools import groupby
 
@@ -13,12 +13,12 @@ PREDICTION = ('restart', 'stride', 'weights')
 # ---- the encoder -----------------------------------------------------------------------------------------------------
 
 def sequence(text):
-    """The bytes of bits that are written as in the text."""
+    """Returns the bytes of bits that are written as in the text."""
     return packed_bits([bit == '1' for bit in text.replace(' ', '')])
 
 
 def marks(stretches, parameters):
-    """`stretches`: the lengths, of elements that are not marked and of marked ones by turns. `parameters`: of both."""
+    """Returns marks. `stretches` has the lengths of unmarked and marked stretches in turn, `parameters` the parameter of each kind."""
     text = ''
     for t, length in enumerate(stretches):
         value, parameter = length - (t > 0), parameters[t % 2]
@@ -34,9 +34,10 @@ def stretches_of(marked):
 
 def with_options(ends, mapping=None, gaps=None, outliers=None, filters=None, transform='none', low_bytes=0, tables=None,
                  **more):
-    """As `bins`. `gaps`: filler, both parameters, and the stretches of each block. `ends` do not count gaps.
-    `outliers`: upper_bits, both parameters, and the indices of elements which are marked though their uppers are 0.
-    `filters`: their fields, and what makes y and filter codes of the numbers of a block; see vector_filters.py."""
+    """Returns an encoding like `bins`, with options. `ends` do not count gaps. `gaps` has the filler, both parameters, and
+    the stretches of each block. `outliers` has upper_bits, both parameters, and the indices of elements that are marked
+    although their uppers are 0. `filters` has the fields of the option, and a function from the numbers of a block to y
+    and filter codes; see vector_filters.py."""
     details = {name: more.pop(name) for name in PREDICTION if name in more}
 
     def sections(data, w):
@@ -74,7 +75,7 @@ def with_options(ends, mapping=None, gaps=None, outliers=None, filters=None, tra
 
 
 def plain(dtype, ends, x=None, **more):
-    """A chunk for `of_many`, of bytes or integers; else of some that look random."""
+    """Returns a chunk of bytes or integers for `of_many`, pseudo-random by default."""
     w = DTYPES[dtype][1]
     data = little(ends[-1], 200, w) if x is None else x if isinstance(x, bytes) else b''.join(le(n, w) for n in x)
     return dtype, data, with_options(ends, **more)
@@ -84,7 +85,7 @@ dictionaries, float_multiples, int_multiples = (partial(of, encode=with_options)
 
 
 def gapped(stretches, filler, parameters, of, dtype, *rest, **more):
-    """A chunk for `of_many` with gaps. `of`: what makes one of the other elements."""
+    """Returns a chunk with gaps for `of_many`. `of` makes the chunk of the other elements."""
     ends, w, at, data = ends_of([sum(lengths[::2]) for lengths in stretches]), DTYPES[dtype][1], 0, b''
     _, others, enc = of(dtype, ends, *rest, gaps=(filler, *parameters, stretches), **more)
     for lengths in stretches:
@@ -107,7 +108,7 @@ assert sequence('0001 0100 0110 010') == bytes.fromhex('2826')
 
 # ---- the vectors -----------------------------------------------------------------------------------------------------
 
-SPEECH = [[4, 3, 20, 9, 41], [0, 5, 30, 1, 1, 30], [7, 60]]  # 103 elements that are not marked, in blocks of 65, 31 and 7
+SPEECH = [[4, 3, 20, 9, 41], [0, 5, 30, 1, 1, 30], [7, 60]]  # 103 unmarked elements, in blocks of 65, 31 and 7
 EDGES = [[5], [0, 5], [1], [0, 1], [0, 1, 1], [1, 1], [64], [0, 64, 64], [65, 1], [3, 2, 70, 1, 1]]
 PITCHES = [220 + i % 40 * (1 - 2 * (i % 80 > 39)) for i in range(103)]
 PREDICTED = dict(restart=50, stride=10)
@@ -116,7 +117,7 @@ TIMES = [sum(PAUSES[:i + 1]) for i in range(150)]
 
 
 def halves(values):
-    """bf16, cut."""
+    """Returns f32 values as bf16, truncated."""
     return [n >> 16 for n in patterns('f', *values)]
 
 
@@ -139,7 +140,7 @@ def gap_vectors():
             ([[0, 512, 2, 513, 1, 600], [512, 1]], (0, 5)), ([[5, 1024, 3, 1025]], (15, 6)), ([[3, 2, 1, 65], [0, 40]], (5, 15)),
             ([[0, 2049, 9, 1]], (12, 11)), ([[9, 9, 9, 9]], (15, 15)), ([[2, 3]], (12, 13)))))
     yield 'bins-gaps-transforms', (
-        'gaps with each transform, which goes on beyond them and restarts with each block; class codes; low bytes'), of_many(
+        'gaps with each transform, which continues across them and restarts with each block; class codes; low bytes'), of_many(
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), transform='delta', restart=VARIES, stride=1),
         gapped(SPEECH, 0, (3, 2), plain, 'bf16', halves(PITCHES), class_count=3, classes=(2, 0)),
         gapped(SPEECH, 9, (3, 2), plain, 'u8', transform='lorenzo', class_count=2, classes=(1, 0), **PREDICTED),
@@ -149,7 +150,7 @@ def gap_vectors():
         gapped(SPEECH, 1, (3, 2), plain, 'f32', patterns('f', *PITCHES), transform='delta', low_bytes=2, restart=30, stride=1),
         gapped(SPEECH, 1, (3, 2), plain, 'i64', low_bytes=3, transform='lorenzo', restart=VARIES, stride=10))
     bases = [-3, 0, 1 << 62, 5]
-    some = [[2, 3, 30, 1, 5], [0, 9], [1], [0, 4, 64]]  # 37, 0, 1 and 64 elements that are not marked
+    some = [[2, 3, 30, 1, 5], [0, 9], [1], [0, 4, 64]]  # 37, 0, 1 and 64 unmarked elements
     yield 'bins-gaps-dictionaries', (
         'gaps with dictionaries, which take turns without the gaps; positions of patches that do not count gaps; blocks without numbers; '
         'all transforms'), of_many(
@@ -210,7 +211,7 @@ def outlier_vectors():
 
 
 def mixed_vectors():
-    stretches = [[3, 9, 60, 2, 8], [0, 12], [2, 1, 77, 5]]  # 71, 0 and 79 elements that are not marked
+    stretches = [[3, 9, 60, 2, 8], [0, 12], [2, 1, 77, 5]]  # 71, 0 and 79 unmarked elements
     steps, slow = dict(transform='delta', restart=VARIES, stride=1), [n // 9 for n in TIMES]
     yield 'bins-options', (
         'gaps and outliers, without a mapping and with int multiples and float multiples; blocks without elements, whose outliers have marks'), of_many(
@@ -228,7 +229,7 @@ def mixed_vectors():
         (1, 4), gaps=(7, 1, 1, [[1, 1], [0, 2, 3, 1]]), outliers=(3, 1, 0)))
     f.chunk(0, [rows[1] * 2, None], with_options((0,), gaps=(7, 1, 1, [[0, 4]])), validity=zstd())
     f.chunk(1, [el('f', 0, 1.5, 0, 0)] + [bytes(16)] * 6, with_options((1,), gaps=(0, 0, 2, [[0, 1, 1, 26]]), low_bytes=2))
-    yield 'bins-options-parts', 'options behind validity and shape; zero bytes before the checksum; blocks that are whole samples and not', f.commit()
+    yield 'bins-options-parts', 'options after validity and shape; zero bytes before the checksum; blocks that are whole samples and not', f.commit()
 
 
 def valid_vectors():
@@ -262,7 +263,7 @@ FEW = {'gaps': few_of_gaps, 'outliers': few_of_outliers}
 
 
 def table_cases():
-    """The end of the tables, and `mapping`."""
+    """Vectors of the end of the tables, and of `mapping`."""
     def of(option, name, what, here, tables=None, also=(), **more):
         return fault('R-5.18', '%s-%s' % (option, name), what, here, FEW[option](tables=tables, **more), also)
 
@@ -314,7 +315,7 @@ def field_cases():
 
 def block_cases():
     def marked(name, what, text=None, rule='R-5.23', rewrite=None, *, option, here, of, **more):
-        """`text`: the bits of the marks; else they are right, or `rewrite` has other pieces."""
+        """Returns a fault of marks: `text` has their bits; by default they are correct, or `rewrite` replaces sections."""
         section = option + ' marks'
         change = rewrite or text and (lambda found: {**found, section: sequence(text)})
         there = 'block %d: ' % (len(more.get('stretches', '1')) - 1)
@@ -349,9 +350,9 @@ def block_cases():
     yield gaps('16-bits-last', 'the last value, of 1, in 16 bits', '0 00 10 10 00 110 ' + '1' * 16 + ' 1000 0000 0000 0000')
     yield gaps('16-bits-12', 'a value in 16 bits with a parameter of 12, which none needs', '1' * 16 + '0' * 16 + '10 0 0010 0000 0000 110 0 1000 0000 0000',
                parameters=(12, 0))
-    yield gaps('filling', 'a bit that fills up the gap marks', rewrite=topped('gap marks'))
-    yield gaps('filling-second', 'a bit that fills up the gap marks of the second block', rewrite=topped('gap marks'), stretches=((3, 2), (2, 3, 2)))
-    yield gaps('filling-all', 'a bit that fills up the gap marks of a block; all of its elements are marked', rewrite=topped('gap marks'), stretches=((0, 9),))
+    yield gaps('filling', 'a padding bit of the gap marks', rewrite=topped('gap marks'))
+    yield gaps('filling-second', 'a padding bit of the gap marks of the second block', rewrite=topped('gap marks'), stretches=((3, 2), (2, 3, 2)))
+    yield gaps('filling-all', 'a padding bit of the gap marks of a block; all of its elements are marked', rewrite=topped('gap marks'), stretches=((0, 9),))
     yield gaps('no-states', 'a block that ends after its gap marks', rule='R-5.19', rewrite=cut_at('gap marks', 2))
     yield gaps('all-long', 'a byte after the gap marks, which mark all elements', here='stream', rule='R-5.19', stretches=((0, 9),),
                rewrite=lambda found: {**found, 'stream': b'\0'})
@@ -371,22 +372,22 @@ def block_cases():
     yield outliers('none-all', 'gaps that mark all elements, and no outlier marks', rewrite=cut_at('outlier marks', 0), of=few_of_both, here='gap marks',
                    stretches=((0, 4),))
     yield outliers('all-beyond', 'gaps that mark all elements, and an outlier mark', '0 1', of=few_of_both, stretches=((0, 4),))
-    yield outliers('all-filling', 'gaps that mark all elements, and a bit that fills up the outlier marks', of=few_of_both, stretches=((0, 4),),
+    yield outliers('all-filling', 'gaps that mark all elements, and a padding bit of the outlier marks', of=few_of_both, stretches=((0, 4),),
                    rewrite=topped('outlier marks'))
     yield outliers('beyond', 'a last stretch of one element more than there are', '0 1 0 10 0 10')
     yield outliers('beyond-gaps', 'a stretch that counts the elements in gaps', '10 1 0 110 1 0', of=few_of_both)
     yield outliers('16-bits', 'a value of 1 in 16 bits', '1' * 16 + '1000 0000 0000 0000 0 10 0 0')
-    yield outliers('filling', 'a bit that fills up the outlier marks', rewrite=topped('outlier marks'))
+    yield outliers('filling', 'a padding bit of the outlier marks', rewrite=topped('outlier marks'))
     yield outliers('cut-uppers', 'a block that ends within its uppers', here='uppers', rewrite=cut_at('uppers', 1))
     yield outliers('no-uppers', 'a block that ends after its outlier marks', rewrite=cut_at('uppers', 0))
-    yield outliers('filling-uppers', 'a bit that fills up the uppers', here='uppers', rewrite=topped('uppers'))
-    yield outliers('filling-upper', 'a bit that fills up an upper of one bit, which would be its second', here='uppers', upper_bits=1,
+    yield outliers('filling-uppers', 'a padding bit of the uppers', here='uppers', rewrite=topped('uppers'))
+    yield outliers('filling-upper', 'a padding bit of an upper of one bit, which would be its second', here='uppers', upper_bits=1,
                    x=(1, 2, 65536 + 3, 4, 5, 6), rewrite=lambda found: {**found, 'uppers': b'\3'})
     yield outliers('no-states', 'a block that ends after its uppers', here='uppers', rule='R-5.19', rewrite=cut_at('uppers', 2))
 
 
 def order_cases():
-    """Two faults each: the rule is that of the first in the order of 10.5."""
+    """Vectors with two faults each: the rule is the first one in the order of 10.5."""
     def gaps(rule, name, what, here, tables=None, of=few_of_gaps, **more):
         return fault(rule, 'order-' + name, what, here, of(tables=tables, **more))
 
@@ -412,14 +413,14 @@ def order_cases():
     def topped(*names, **sections):
         return lambda found: {**{name: section[:-1] + bytes([section[-1] | 128]) if name in names else section for name, section in found.items()}, **sections}
 
-    yield block('R-5.23', 'gaps-positions', 'a bit that fills up gap marks, and a position beyond', ['gap marks', 'positions'],
+    yield block('R-5.23', 'gaps-positions', 'a padding bit of gap marks, and a position beyond', ['gap marks', 'positions'],
                 topped('gap marks', positions=le(9, 2)), gapped_dictionary, patches={0: 9})
     detailed = partial(few_of_float_multiple, 'f64', range(6), v=4, D=2, outliers=(7, 1, 0, 2), encode=with_options)
-    yield block('R-5.21', 'positions-outliers', 'a position beyond, and a bit that fills up outlier marks', ['positions', 'outlier marks'],
+    yield block('R-5.21', 'positions-outliers', 'a position beyond, and a padding bit of outlier marks', ['positions', 'outlier marks'],
                 topped('outlier marks', positions=le(9, 2)), detailed, patches={0: 9})
-    yield block('R-5.23', 'uppers-details', 'a bit that fills up uppers, and one that fills up details', ['uppers', 'details'],
+    yield block('R-5.23', 'uppers-details', 'a padding bit of uppers, and one of details', ['uppers', 'details'],
                 topped('uppers', 'details'), detailed)
-    yield block('R-5.23', 'uppers-states', 'a bit that fills up uppers, and a state of 0', ['uppers', 'upper'],
+    yield block('R-5.23', 'uppers-states', 'a padding bit of uppers, and a state of 0', ['uppers', 'upper'],
                 topped('uppers', upper=bytes(6)), few_of_outliers)
 
 

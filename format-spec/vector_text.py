@@ -1,15 +1,14 @@
-"""The examples of EXAMPLES.md: the files they show, and the check that the text shows their bytes. Also the check of the
-index of rules in SPEC.md.
+"""The files that EXAMPLES.md shows, the check that its hex is their bytes, and the check of the index of rules in SPEC.md.
 
-In the text a comment such as `<!-- bytes 192 to 366 of vectors/valid/example-x.hex -->` precedes an example. In code
-blocks after it, a line is an offset from the first of these bytes, at most 16 bytes in hex, and words.
+In the text, a comment such as `<!-- bytes 192 to 366 of vectors/valid/example-x.hex -->` precedes an example. Each line
+of the code blocks after it has an offset from the first of these bytes, at most 16 bytes in hex, and an explanation.
 """
 import re
 
 from vector_bins import bins
 from vector_encoder import *
 
-DOCUMENTS = 'SPEC.md', 'TIERS.md', 'BINS.md', 'EXAMPLES.md'  # of the format, which share the numbers of sections and rules
+DOCUMENTS = 'SPEC.md', 'TIERS.md', 'BINS.md', 'EXAMPLES.md'  # the documents that share the numbers of sections and rules
 MARK = re.compile(r'<!-- bytes (\d+) to (\d+) of vectors/(\S*) -->')
 LINE = re.compile(r' *(\d+)  ((?:[0-9A-F]{2} ){0,15}[0-9A-F]{2})(?:  .*)?$')
 
@@ -21,7 +20,7 @@ def one_chunk(column, samples, encoding=RAW):
 
 
 def example_vectors():
-    """(name, what, file)"""
+    """Yields (name, description, file) for each example."""
     values = [0x3F80] * 66
     values[3], values[5], values[64], values[65] = 0x4000, 0xBF00, 0x0000, 0x4040
     yield 'example-exponent-tiers', 'the example of 12.1', one_chunk(
@@ -57,7 +56,7 @@ def bytes_of(hex_file):
 
 
 def index_of_rules(documents):
-    """The rows of the index of chapter 16: which rules are in which section. Documents: the texts by name."""
+    """Returns the rows of the index of chapter 16, which says where rules are, given the texts of the documents by name."""
     sections = {}
     for name, text in documents.items():
         section, where = '', '' if name == 'SPEC.md' else ' (`%s`)' % name
@@ -84,7 +83,7 @@ def wrong_index(documents):
 
 
 def wrong_examples(text, files):
-    """What is wrong with the hex of EXAMPLES.md, given the vectors by name."""
+    """Returns the problems of the hex in EXAMPLES.md, given the vectors by name."""
     shown, problems, marks = {}, [], 0
     for number, line in enumerate(text.splitlines() + ['<!-- bytes 0 to 0 of vectors/ -->'], 1):
         mark, row = MARK.match(line), LINE.match(line)
@@ -96,6 +95,6 @@ def wrong_examples(text, files):
         elif row and marks:
             for at, byte in enumerate(bytes.fromhex(row[2]), int(row[1])):
                 if at in shown or expected[at:at + 1] != bytes([byte]):
-                    problems.append('EXAMPLES.md:%d: byte %d is not that of the vector, or is shown twice' % (number, at))
+                    problems.append('EXAMPLES.md:%d: byte %d differs from the vector, or is shown twice' % (number, at))
                 shown[at] = byte
     return problems + ['EXAMPLES.md: there are no examples'] * (marks < 9)

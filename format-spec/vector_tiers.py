@@ -1,10 +1,11 @@
-"""Blocks, tiers and planes (TIERS.md; SPEC.md, 5.12) for vector_encoder.py, element by element and bit by bit as the text defines it.
+"""Encoders of blocks, tiers and planes (SPEC.md, 5.12; TIERS.md) for vector_encoder.py.
 
-An encoding is a pair: its name, which ends with "in blocks" if it is, and a function of the decoded bytes and the element bytes
-that gives the stored bytes as named pieces, in order.
+They follow the text element by element and bit by bit. An encoding is a pair: its name, which ends with "in blocks" if
+it is in blocks, and a function of the decoded bytes and the element bytes, which returns the stored bytes as named
+sections, in order.
 """
 
-# Of the block index, and of blocks, by the name of the encoding.
+# The alignment of the block index and of blocks, by the name of the encoding.
 ALIGNMENTS = {'raw': (64, 1), 'exponent-tiers': (16, 16), 'residual-tiers': (16, 16), 'bins': (16, 16)}
 TRANSFORMS = ['none', 'rotate', 'delta', 'lorenzo', 'separable']
 
@@ -18,7 +19,7 @@ def elements(data, w):
 
 
 def transformed(x, w, transform, restart=0, stride=0, weights=(0, 0)):
-    """The coded integers y of the elements x."""
+    """Returns the coded integers y of the elements x."""
     bits = 8 * w
     top, mask = 1 << bits - 1, (1 << bits) - 1
     if transform == 'none':
@@ -32,7 +33,7 @@ def transformed(x, w, transform, restart=0, stride=0, weights=(0, 0)):
         return (weight * (n - (n & top) * 2) + 4) // 8
 
     def missed(i):
-        """What the prediction down misses in element i, which has a row above."""
+        """Returns the error of the prediction down the column in element i, which has a row above."""
         above = x[i - stride]
         step = above - x[i - 2 * stride] if i % restart >= 2 * stride else 0
         return x[i] - above - eighths(step, weights[1])
@@ -59,12 +60,12 @@ def transform_sections(transform, restart=0, stride=0, weights=(0, 0)):
 
 
 def words_of(bits):
-    """Words of 64 bits, the first bit lowest."""
+    """Packs bits into words of 64 bits, the first bit lowest."""
     return b''.join(le(sum(b << t for t, b in enumerate(bits[at:at + 64])), 8) for at in range(0, len(bits), 64))
 
 
 def tier_of(codes, width):
-    """The words of the last group have only the bytes that have codes."""
+    """Returns the words of a tier; words of the last group have only the bytes that contain codes."""
     found = b''
     for at in range(0, len(codes), 64):
         group = codes[at:at + 64]
@@ -73,7 +74,7 @@ def tier_of(codes, width):
 
 
 def tier_stream(symbols, widths, ranks, low_bytes):
-    """The fields that a block of this many low bytes begins with, and its tiers and literals."""
+    """Returns the first fields of a block with `low_bytes` bytes before its tiers, and its tiers and literals."""
     escapes, tiers = [(1 << width) - 1 for width in widths], [[], [], [], []]
     for symbol in symbols:
         rank = ranks.index(symbol) if symbol in ranks else sum(escapes)
@@ -94,12 +95,12 @@ def tier_stream(symbols, widths, ranks, low_bytes):
 
 
 def extra_bits(y):
-    """In the order of the text: by group, then by position of the bit, then by element."""
+    """Returns the extra bits in the order of the text: by group, then by position of the bit, then by element."""
     return [n >> k & 1 for at in range(0, len(y), 64) for k in range(64) for n in y[at:at + 64] if n >> k > 1]
 
 
 def tiers(name, transform, widths, ranks, ends=None, has_index=None, filling=0, **details):
-    """`ranks`: the symbols that have codes, in all blocks; else the most frequent ones."""
+    """Returns an encoding with tiers. `ranks` are the symbols that have codes, by default the most frequent ones of all blocks."""
     is_exponents = name == 'exponent-tiers'
 
     def sections(data, w):
@@ -134,14 +135,15 @@ def residual_tiers(transform='none', widths=(1, 1, 1), ranks=None, **more):
 
 
 def in_form(name, ends, has_index=None):
-    """The name with "in blocks", if there are several. `block index`: whether there is a block index, whatever the number of blocks."""
+    """Returns the name with "in blocks" if there are several blocks. `has_index` overrides the choice for any number of blocks."""
     return name + ' in blocks' * (has_index if has_index is not None else ends is not None and len(ends) > 1)
 
 
 def blocks(name, ends, block, tables=None, filling=0, has_index=None):
-    """An encoding of blocks. `ends`: those of the blocks, or None: all elements are one. `block`: a function of the bytes of a
-    block and the element bytes that gives its pieces by name. The checksums are computed when the chunk is put together: see
-    `seal` in vector_encoder.py. `filling`: more zero bytes of a block index than alignment takes."""
+    """Returns an encoding of blocks. `ends` has the ends of the blocks; None means one block. `block` is a function of the
+    bytes of a block and the element bytes, which returns its sections by name. `filling` adds zero bytes to the block
+    index beyond what alignment needs. The checksums are computed when the chunk is assembled: see `seal` in
+    vector_encoder.py."""
     def sections(data, w):
         all_ends, own_tables, entries, found, stored_end = ends or (len(data) // w,), dict(tables or {}), {}, {}, 0
         of_index, of_blocks = ALIGNMENTS.get(name, (1, 1))
@@ -166,7 +168,7 @@ def blocks(name, ends, block, tables=None, filling=0, has_index=None):
 
 
 def planes_zstd(split, pack, transform='none', ends=None, has_index=None, **details):
-    """`pack`: a function of the number of a stream and its bytes that gives its packing and its stored bytes."""
+    """Returns planes-zstd. `pack` is a function of the number of a stream and its bytes, which returns packing and stored bytes."""
     def block(data, w):
         y = transformed(elements(data, w), w, transform, **details)
         m = len(y) // 8

@@ -1,9 +1,13 @@
-//! Samples side by side: as they are pushed into a writer, and the lists of nested ones.
+//! Batches of samples: what a writer takes, and the lists of nested columns.
 //!
-//! A [`ColumnBatch`] borrows all that its caller has: values, extents, nulls, and for a nested
-//! column the lists of each level. It is checked as a whole before anything of it is stored. Lists
-//! come as lengths ([`ListBatch`]), or as they are read and collected ([`ListBuffer`]), with
-//! offsets.
+//! A [`ColumnBatch`] borrows everything from its caller: values, extents, nulls, and the lists of
+//! each level if the column is nested. [`ColumnBatch::check`] checks all of it before a writer
+//! stores the first byte, so a refused batch changes nothing and later code can rely on the
+//! lengths.
+//!
+//! Lists have two forms. Callers push lengths or offsets ([`ListBatch`]). Readers, and the writer
+//! itself for single samples, collect lists in a [`ListBuffer`], with Arrow's offsets and validity
+//! bitmap. A batch takes either.
 
 use crate::bytes::memory;
 use crate::bytes::pod::{self, Element};
@@ -18,7 +22,7 @@ use crate::{Error, Result, limits};
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnBatch<'a> {
     pub(crate) dtype: DType,
-    /// Items: samples, or members of lists.
+    /// The number of items: samples, or members of the innermost lists.
     pub(crate) item_count: usize,
     pub(crate) extents: &'a [u32],
     pub(crate) values: &'a [u8],
@@ -27,7 +31,7 @@ pub struct ColumnBatch<'a> {
     lists: Levels<'a>,
 }
 
-/// Lists of several levels, where a caller or a buffer has them.
+/// The lists of all levels, as a caller or a buffer has them.
 #[derive(Clone, Copy, Debug)]
 enum Levels<'a> {
     Batches(&'a [ListBatch<'a>]),
@@ -44,21 +48,20 @@ pub struct ListBatch<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Lengths<'a> {
     Lengths(&'a [u32]),
-    /// One more than lists, ascending.
+    /// One more offset than lists, ascending.
     Offsets(&'a [u64]),
 }
 
 impl<'a> ListBatch<'a> {
     /// Returns lists with these numbers of members: lists of the next level, or items. A null list
-    /// has 0. All lists of a level have as many members as the next level has entries.
+    /// has 0. Together, the lists of a level have as many members as the next level has entries.
     pub fn new(lengths: &'a [u32]) -> Self {
         Self { lengths: Lengths::Lengths(lengths), validity: None }
     }
 
-    /// Returns lists that begin and end at these offsets among their members: one offset more than
-    /// lists, the first of which is 0. This is Arrow's form. Offsets that do not begin at 0, or
-    /// that descend, are refused when the batch is pushed. So is a list of more than 2^32 - 1
-    /// members.
+    /// Returns lists that start and end at these offsets among their members. There is one offset
+    /// more than lists, and the first is 0, as in Arrow. Pushing the batch fails if the offsets do
+    /// not start at 0 or descend, or if a list has more than 2^32 - 1 members.
     pub fn from_offsets(offsets: &'a [u64]) -> Self {
         Self { lengths: Lengths::Offsets(offsets), validity: None }
     }
@@ -71,8 +74,8 @@ impl<'a> ListBatch<'a> {
         }
     }
 
-    /// Returns the number of members of list `i`; `None` if there is no such list, or if it has too
-    /// many.
+    /// Returns the number of members of list `i`; `None` if there is no such list, or if it has
+    /// more than `u32::MAX`.
     pub(crate) fn length(&self, i: usize) -> Option<u32> {
         match self.lengths {
             Lengths::Lengths(lengths) => lengths.get(i).copied(),
@@ -83,9 +86,8 @@ impl<'a> ListBatch<'a> {
         }
     }
 
-    /// Returns the same lists, some of them null: bit `i % 8` of byte `i / 8` is 0 if list `i` is.
-    /// A null list has no members. Bit 0 is the least significant, as in
-    /// [`ColumnBatch::with_validity`].
+    /// Sets which lists are null: bit `i % 8` of byte `i / 8` is 0 if list `i` is null. A null list
+    /// has no members. Bit 0 is the least significant, as in [`ColumnBatch::with_validity`].
     pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
         self.validity = Some(bitmap);
         self
@@ -95,21 +97,21 @@ impl<'a> ListBatch<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Refuses lists that do not have `member_count` members, or null ones that have any, or that
-    /// may not be null.
+    /// Fails if the lists do not have `member_count` members, if a null list has members, or if a
+    /// list is null that must not be.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
         check_bitmap(self.validity, self.count(), may_be_null, "list")?;
         if let Lengths::Offsets(&[first, ..]) = self.lengths
             && first != 0
         {
-            let message = format!("the offsets of lists begin at {first}, not at 0; subtract {first} from each");
+            let message = format!("the offsets of lists start at {first}, not at 0; subtract {first} from each");
             return Err(Error::bad_argument(message));
         }
         let mut sum = 0_usize;
         for i in 0..self.count() {
             let length = self.length(i).ok_or_else(|| self.no_length(i))?;
             if length > 0 && self.is_null(i) {
-                let message = format!("list {i} of a level of the batch is null and has {length} members");
+                let message = format!("list {i} of a level of the batch is null, but has {length} members");
                 return Err(Error::bad_argument(message));
             }
             sum = sum.saturating_add(usize::try_from(length).unwrap_or(usize::MAX));
@@ -121,7 +123,7 @@ impl<'a> ListBatch<'a> {
         Err(Error::bad_argument(message))
     }
 
-    /// Returns the error of a list that begins after its end, or has too many members.
+    /// Returns the error of a list that starts after its end, or has too many members.
     #[cold]
     fn no_length(&self, i: usize) -> Error {
         let ends = match self.lengths {
@@ -132,18 +134,21 @@ impl<'a> ListBatch<'a> {
         match end.checked_sub(start) {
             Some(length) => {
                 let max = u32::MAX;
-                Error::over_limit(format!("list {i} of a level of the batch has {length} members, at most {max} fit"))
+                Error::over_limit(format!(
+                    "list {i} of a level of the batch has {length} members; the format allows {max}"
+                ))
             }
             None => Error::bad_argument(format!("the offsets of lists descend from {start} to {end} at list {i}")),
         }
     }
 }
 
-/// Refuses a bitmap that is too short for `count` entries, and nulls that may not be.
+/// Fails if a bitmap is too short for `count` entries, or has a null that the column does not
+/// allow.
 fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry: &str) -> Result<()> {
     let Some(bitmap) = validity else { return Ok(()) };
     if bitmap.len() < validity_bytes(count) {
-        let message = format!("a validity of {} bytes for {count} {entry}s", bitmap.len());
+        let message = format!("the validity bitmap has {} bytes, too few for {count} {entry}s", bitmap.len());
         return Err(Error::bad_argument(message));
     }
     match (0..count).find(|&i| !bit(bitmap, i)) {
@@ -156,41 +161,42 @@ fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry:
 }
 
 impl<'a> ColumnBatch<'a> {
-    /// Returns samples of a fixed shape. `values` has `sample_count` times the elements of one
-    /// sample. A null sample takes its elements too, which are ignored.
+    /// Returns samples of a fixed shape. `values` has the elements of all samples, one sample after
+    /// the other. A null sample has elements too, which are ignored.
     pub fn fixed<T: Element>(sample_count: usize, values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, &[], pod::as_bytes(values))
     }
 
-    /// Returns samples of a ragged shape. `extents` has the varying extents of the first sample,
-    /// outermost first, then those of the second, and so on. For text and bytes, which are pushed
-    /// as `u8`, these are the lengths. A null sample has extents of 0.
+    /// Returns samples of a ragged shape. `extents` has the varying extents of each sample,
+    /// outermost first, one sample after the other. For text and bytes, which are pushed as `u8`,
+    /// these are the lengths. A null sample has extents of 0.
     pub fn ragged<T: Element>(sample_count: usize, extents: &'a [u32], values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, extents, pod::as_bytes(values))
     }
 
-    /// Returns samples whose elements are given as bytes in the order of this machine. `extents` is
-    /// empty for a fixed shape.
+    /// Returns samples whose elements are given as bytes, in the byte order of this machine.
+    /// `extents` is empty for a fixed shape.
     pub fn from_bytes(dtype: DType, sample_count: usize, extents: &'a [u32], values: &'a [u8]) -> Self {
         Self { dtype, item_count: sample_count, extents, values, validity: None, lists: Levels::Batches(&[]) }
     }
 
-    /// Returns the same samples, some of them null: bit `i % 8` of byte `i / 8` is 0 if sample `i`
-    /// is null. Bit 0 is the least significant. This is the validity bitmap of Arrow.
+    /// Sets which samples are null: bit `i % 8` of byte `i / 8` is 0 if sample `i` is null. Bit 0
+    /// is the least significant. This is the validity bitmap of Arrow.
     pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
         self.validity = Some(bitmap);
         self
     }
 
-    /// Returns a batch of a nested column: the samples of this one are the items. `levels` has the
-    /// lists of each level, outermost first; those of the first level are the samples. The members
-    /// of each list are the next entries of the level below it.
+    /// Returns a batch of a nested column, with the samples of this batch as items. `levels` has
+    /// the lists of each level, outermost first; the lists of the first level are the samples. The
+    /// members of the lists of a level are the entries of the level below, in order.
     ///
-    /// The batch is refused when it is pushed if
+    /// Pushing the batch fails if
     ///
-    /// * it has another number of levels than the column,
-    /// * the lists of a level have more or fewer members than there are, or
-    /// * a list or an item is null that the column does not allow to be.
+    /// * it does not have as many levels as the column,
+    /// * the lists of a level have more or fewer members than there are entries in the level below,
+    ///   or
+    /// * a list or an item is null, but the column does not allow it.
     ///
     /// ```
     /// use tensilo::ColumnBatch;
@@ -206,7 +212,7 @@ impl<'a> ColumnBatch<'a> {
         self
     }
 
-    /// Returns a batch of a nested column with the lists of a buffer.
+    /// Returns a batch of a nested column, with the lists of buffers.
     pub(crate) fn in_buffers(mut self, levels: &'a [ListBuffer]) -> Self {
         self.lists = Levels::Buffers(levels);
         self
@@ -240,7 +246,7 @@ impl<'a> ColumnBatch<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Refuses a batch that cannot be pushed into `column`.
+    /// Fails if the batch cannot be pushed into `column`.
     pub(crate) fn check(&self, column: &ColumnSchema) -> Result<()> {
         check_type(column, self.dtype)
             .and_then(|()| self.check_nulls(column))
@@ -251,12 +257,12 @@ impl<'a> ColumnBatch<'a> {
     fn check_nulls(&self, column: &ColumnSchema) -> Result<()> {
         if self.level_count() != column.levels.len() {
             let message =
-                format!("lists of {} levels were pushed; the column has {}", self.level_count(), column.levels.len());
+                format!("the batch has {} levels of lists; the column has {}", self.level_count(), column.levels.len());
             return Err(Error::bad_argument(message));
         }
         let mut may_be_null = column.nullable;
         for (i, level) in column.levels.iter().enumerate() {
-            let Some(lists) = self.lists(i) else { continue }; // never: both have as many levels
+            let Some(lists) = self.lists(i) else { continue }; // unreachable: both have as many levels
             let members = self.lists(i + 1).map_or(self.item_count, |below| below.count());
             lists.check(may_be_null, members)?;
             may_be_null = level.nullable;
@@ -268,13 +274,13 @@ impl<'a> ColumnBatch<'a> {
         let varying = column.shape.varying_count();
         if Some(self.extents.len()) != self.item_count.checked_mul(varying) {
             let (item, found) = (column.item_name(), self.extents.len());
-            let message = format!("{found} extents for {} {item}s of shape {}", self.item_count, column.shape);
+            let message = format!("{found} extents do not fit {} {item}s of shape {}", self.item_count, column.shape);
             return Err(Error::bad_argument(message));
         }
         let expected = self.expected_bytes(column)?;
         if expected != self.values.len() {
             let message = format!(
-                "{} bytes of values were pushed; {} {}s of shape {} take {expected}",
+                "the batch has {} bytes of values; {} {}s of shape {} take {expected}",
                 self.values.len(),
                 self.item_count,
                 column.item_name(),
@@ -288,7 +294,7 @@ impl<'a> ColumnBatch<'a> {
         }
     }
 
-    /// Returns the bytes that all samples take, null ones included.
+    /// Returns the bytes of all samples, null ones included.
     fn expected_bytes(&self, column: &ColumnSchema) -> Result<usize> {
         let inner_bytes = pushed_inner_bytes(column)?;
         let varying = column.shape.varying_count();
@@ -308,17 +314,17 @@ impl<'a> ColumnBatch<'a> {
 
     fn check_extents(&self, column: &ColumnSchema, i: usize, extents: &[u32]) -> Result<()> {
         if extents.iter().any(|&extent| extent > limits::EXTENT) {
-            return Err(Error::over_limit("an extent of 2^32 - 1"));
+            return Err(Error::over_limit("an extent is 2^32 - 1, over the limit"));
         }
         if self.is_null(i) && extents.iter().any(|&extent| extent != 0) {
             let item = column.item_name();
-            let message = format!("{item} {i} of the batch is null and has the extents {extents:?}, not 0");
+            let message = format!("{item} {i} of the batch is null, but its extents are {extents:?} instead of 0");
             return Err(Error::bad_argument(message));
         }
         Ok(())
     }
 
-    /// Checks that bits which elements do not use are zero in all samples that are not null.
+    /// Checks that the unused bits of elements are zero in all samples that are not null.
     fn check_unused_bits(&self, column: &ColumnSchema, unused: u8) -> Result<()> {
         if unused == 0 || self.values.iter().all(|&byte| byte & unused == 0) {
             return Ok(());
@@ -359,7 +365,7 @@ impl<'a> ColumnBatch<'a> {
     }
 }
 
-/// Refuses values of a type that is not pushed into `column`.
+/// Fails if values of type `found` cannot be pushed into `column`.
 pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     let expected = column.pushed_dtype();
     let as_u8 = found == DType::U8 && expected.is_byte();
@@ -369,14 +375,14 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     Err(Error::wrong_type(format!("expected values of type {expected}, found {found}")))
 }
 
-/// Returns the bytes that are pushed for one count: `inner` elements of the type before the cast.
+/// Returns the pushed bytes for a count of 1: `inner` elements of the type before the cast.
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
     let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // by 1, 2, 4 or 8
     let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
     bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
 }
 
-/// The lists of one level, side by side in the order of a request.
+/// The lists of one level, in the order of a request.
 ///
 /// Their members are the lists of the next level, or the items.
 #[derive(Clone, Debug, Default)]
@@ -393,13 +399,13 @@ impl ListBuffer {
     }
 
     /// Returns the offset of each list among its members, and then the end of the last list: one
-    /// offset more than lists, the first of which is 0. A null list begins where it ends. Offsets
-    /// count lists of the next level, or items.
+    /// offset more than lists, starting with 0. A null list is empty. Offsets count lists of the
+    /// next level, or items.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns Arrow's validity bitmap of the lists; `None` if none is null.
+    /// Returns Arrow's validity bitmap of the lists; `None` if no list is null.
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }
@@ -414,25 +420,25 @@ impl ListBuffer {
         i < self.list_count() && self.null_count > 0 && !bit(&self.validity, i)
     }
 
-    /// Removes all lists, and keeps the memory.
+    /// Removes all lists, but keeps the memory.
     pub(crate) fn remove_all(&mut self) {
         self.offsets.truncate(1); // 0
         self.validity.clear();
         self.null_count = 0;
     }
 
-    /// Empties the buffer, for lists that are pushed.
+    /// Empties the buffer before lists are pushed.
     pub(crate) fn clear(&mut self) -> Result<()> {
         self.remove_all();
         memory::resize(&mut self.offsets, 1, 0)
     }
 
-    /// Returns the bitmap, also if no list is null.
+    /// Returns the bitmap even if no list is null.
     pub(crate) fn bits(&self) -> &[u8] {
         &self.validity
     }
 
-    /// Adds a list of `length` members, or a null one.
+    /// Appends a list of `length` members, or a null list.
     pub(crate) fn push(&mut self, length: Option<u32>) -> Result<()> {
         let count = self.list_count();
         push_bit(&mut self.validity, count, length.is_some())?;

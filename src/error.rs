@@ -1,10 +1,16 @@
 //! The one error type of the crate.
 //!
-//! An [`Error`] says what is wrong, where, and what to do next. A function names what it knows: the
-//! rule that is broken, or the argument. Its callers add column, samples, offset and path. The
-//! [`ErrorKind`] tells who can do something about it, and a program need not parse messages: the
-//! parts of an error can be asked for. Where an option makes the call succeed, the error has an
-//! [`Advice`], because programs have other names for the option than this library.
+//! An error is built up on its way to the caller. The function that fails knows what is wrong: the
+//! broken rule of the format, or the bad argument. Its callers add where: column, samples, byte
+//! offset, path. Each of them is set only if it is still missing, so the innermost function, which
+//! knows best, wins.
+//!
+//! Programs need not parse messages. [`ErrorKind`] says who can fix the problem, and each part of
+//! an error has an accessor. If an option would make the call succeed, the error carries an
+//! [`Advice`] instead of naming the option in its text, because the option has other names on the
+//! command line, in Python and in C.
+//!
+//! An [`Error`] is one boxed pointer, so `Result<T>` stays small on the paths that succeed.
 
 use crate::element::dtype::DType;
 use std::fmt::{self, Write};
@@ -15,14 +21,14 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible function of the crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of an error, which tells who can do something about it.
+/// The kind of an error: who can do something about it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
     /// [`Error::rule`] names the rule of the specification.
     Corrupt,
-    /// The file uses a feature that this release does not know. A newer release reads it.
+    /// The file uses a feature that this release does not know. A newer release can read it.
     TooNew,
     /// The file was written by a development version, before edition 1 of the format. Convert its
     /// source again.
@@ -30,32 +36,32 @@ pub enum ErrorKind {
     /// The file or the call needs a cargo feature that this build lacks.
     NotBuilt,
     /// A limit would be exceeded: of the format (chapter 8 of the specification), of the caller, or
-    /// of the memory of this machine.
+    /// of this machine's memory.
     OverLimit,
-    /// An argument does not fit: sample out of range, wrong length, contradicting options.
+    /// An argument is wrong: a sample out of range, a wrong length, contradictory options.
     BadArgument,
     /// The file has no column of this name. The message suggests a similar one.
     UnknownColumn,
-    /// Values of another type than the column's were pushed or requested.
+    /// The type of pushed or requested values is not the column's type.
     WrongType,
     /// Another writer has locked the file. Try again when it is done.
     Busy,
-    /// An input of an import is malformed, has values that a tensilo file cannot store, or was
-    /// changed while it was read.
+    /// The input of an import is malformed, has values that a tensilo file cannot store, or changed
+    /// while it was read.
     BadInput,
-    /// A progress callback ended the work. All files are as they were before.
+    /// A progress callback stopped the work. All files are as they were before.
     Cancelled,
-    /// A fault of tensilo, or of the processor or memory of this machine. Neither the file nor the
-    /// caller is at fault. Please report it.
+    /// A bug in tensilo, or a fault of this machine's processor or memory. Neither the file nor the
+    /// caller is to blame. Please report it.
     Internal,
     /// The operating system reported an error.
     Io,
 }
 
-/// An option with which a refused import or append succeeds; see [`Error::advice`].
+/// An option that would make a refused call succeed; see [`Error::advice`].
 ///
-/// Its `Display` says what to do and names the option of the library. A program that has another
-/// name for the option shows [`action`](Self::action) and its own name.
+/// `Display` says what to do and names the option of this library. A program with another name for
+/// the option shows [`action`](Self::action) and its own name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice {
@@ -69,12 +75,11 @@ pub enum Advice {
     ReplaceNulls,
     /// `NullElements::Zero`.
     ReplaceNullsWithZero,
-    /// `ConvertOptions::shapes` with these extents, of which those that vary are `None`.
+    /// `ConvertOptions::shapes` with these extents; `None` is a varying extent.
     DeclareShape(Vec<Option<u32>>),
-    /// `ConvertOptions::shapes` with these extents, when all that is in the file is converted
-    /// again.
+    /// `ConvertOptions::shapes` with these extents, in a new conversion of all inputs.
     ConvertAgain(Vec<Option<u32>>),
-    /// `ConvertOptions::casts` with this type, when the source is converted again.
+    /// `ConvertOptions::casts` with this type, in a new conversion of the source.
     Cast(DType),
     /// `WriterOptions::discard_tail`.
     DiscardTail,
@@ -85,28 +90,29 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// Returns the advice in words, such as "leave out columns that the file does not have".
+    /// Returns what to do, such as "skip columns that the file does not have". All texts are
+    /// imperatives that follow "; " or ", or " in a message.
     pub fn action(&self) -> String {
         match self {
-            Self::SkipColumns => "leave columns out".to_owned(),
-            Self::RenameColumns => "give columns other names".to_owned(),
-            Self::SkipExtraColumns => "leave out columns that the file does not have".to_owned(),
-            Self::ReplaceNulls => "store NaN or zero in the place of null elements".to_owned(),
-            Self::ReplaceNullsWithZero => "store zero in the place of null elements".to_owned(),
+            Self::SkipColumns => "skip columns".to_owned(),
+            Self::RenameColumns => "rename columns".to_owned(),
+            Self::SkipExtraColumns => "skip columns that the file does not have".to_owned(),
+            Self::ReplaceNulls => "store null elements as NaN or zero".to_owned(),
+            Self::ReplaceNullsWithZero => "store null elements as zero".to_owned(),
             Self::DeclareShape(extents) => format!("declare the shape [{}]", extents_text(extents)),
             Self::ConvertAgain(extents) => format!(
-                "convert all again with the declared shape [{}], because the shapes of a file never change",
+                "convert all inputs again with the declared shape [{}], because the shapes of a file cannot change",
                 extents_text(extents)
             ),
             Self::Cast(dtype) => format!("convert the source with a cast to {dtype}"),
-            Self::StoredTypes => "export the types that the file states".to_owned(),
-            Self::IgnoreStatistics => "do not trust what the input states of its nulls".to_owned(),
-            Self::DiscardTail => "cut the bytes off, which loses what they hold".to_owned(),
+            Self::StoredTypes => "export the stored types".to_owned(),
+            Self::IgnoreStatistics => "ignore the null counts that the input states".to_owned(),
+            Self::DiscardTail => "discard these bytes, which loses the data in them".to_owned(),
         }
     }
 }
 
-/// `*,80`.
+/// Formats extents as `*,80`.
 fn extents_text(extents: &[Option<u32>]) -> String {
     let texts = extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string()));
     texts.collect::<Vec<_>>().join(",")
@@ -130,10 +136,10 @@ impl fmt::Display for Advice {
     }
 }
 
-/// The error of every function of the crate: what is wrong, where, and what to do next.
+/// The error of every fallible function of the crate: what is wrong, where, and what to do next.
 ///
-/// The message names file, column, sample range, byte offset and rule, as far as they are known. An
-/// `Error` has the size of a pointer.
+/// The message names the file, column, samples, byte offset and rule that are known. An `Error` has
+/// the size of a pointer.
 pub struct Error(Box<Details>);
 
 #[derive(Debug)]
@@ -170,11 +176,12 @@ impl Error {
         error
     }
 
-    /// A fault of tensilo or of the machine. The message says what is impossible.
+    /// Creates the error of a bug or a hardware fault. The message says which impossible state was
+    /// found.
     #[cold]
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         let message = format!(
-            "{message}; this is a fault of tensilo, or of the processor or memory of this machine; try again, on \
+            "{message}; this is a bug in tensilo, or a fault of this machine's processor or memory; try again, on \
              another machine if possible, and please report this message to the maintainers of tensilo"
         );
         Self::new(ErrorKind::Internal, message)
@@ -192,17 +199,18 @@ impl Error {
         error
     }
 
-    /// A column whose type this release does not know. The file breaks no rule.
+    /// Creates the error of a column of a type that this release does not know. The file breaks no
+    /// rule.
     pub(crate) fn too_new_dtype(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)
     }
 
-    /// A file that breaks no rule, but that this release must not append to.
+    /// Creates the error of a valid file that this release must not append to.
     pub(crate) fn too_new_to_append(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)
     }
 
-    #[cfg_attr(feature = "zstd", allow(dead_code, reason = "only builds without a codec say this"))]
+    #[cfg_attr(feature = "zstd", allow(dead_code, reason = "used only if a codec is not built"))]
     pub(crate) fn not_built(feature: &str, what: &str) -> Self {
         let message = format!("{what} needs the cargo feature \"{feature}\", which this build lacks; enable it");
         Self::new(ErrorKind::NotBuilt, message)
@@ -212,8 +220,8 @@ impl Error {
         Self::new(ErrorKind::OverLimit, message)
     }
 
-    /// Returns the error of an argument that is wrong: for crates that build on this one. The
-    /// message says what was expected and found.
+    /// Returns the error of a wrong argument, for crates that build on this one. The message says
+    /// what was expected and found.
     pub fn bad_argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadArgument, message)
     }
@@ -222,28 +230,27 @@ impl Error {
         Self::new(ErrorKind::UnknownColumn, message)
     }
 
-    /// Returns the error of values of another type than the column's: for crates that build on this
-    /// one. The message names both types.
+    /// Returns the error of values that do not have the column's type, for crates that build on
+    /// this one. The message names both types.
     pub fn wrong_type(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::WrongType, message)
     }
 
-    /// Returns the error of an input that cannot be converted: for the formats of a program. The
-    /// message says where and what is wrong.
+    /// Returns the error of an input that cannot be converted, for input formats that a program
+    /// adds. The message says where and what is wrong.
     #[cfg(feature = "import")]
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message)
     }
 
-    /// Returns the error of work that a progress callback has broken off.
+    /// Returns the error of work that a progress callback has stopped.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 
-    /// Returns the error of an operation that the operating system refused: for functions of a
-    /// caller that open files. `operation` is the operation, such as "opening the file". The kind is
-    /// [`ErrorKind::Io`], or [`ErrorKind::Busy`] if the system reports
-    /// [`io::ErrorKind::WouldBlock`].
+    /// Returns the error of a failed operation of the operating system, for callers that open files
+    /// themselves. `operation` names it, such as "opening the file". The kind is [`ErrorKind::Io`],
+    /// or [`ErrorKind::Busy`] if the system reports [`io::ErrorKind::WouldBlock`].
     pub fn io(operation: &str, source: io::Error) -> Self {
         let kind = if source.kind() == io::ErrorKind::WouldBlock { ErrorKind::Busy } else { ErrorKind::Io };
         Self::new(kind, format!("{operation}: {source}")).with_source(source)
@@ -255,7 +262,7 @@ impl Error {
         self
     }
 
-    /// Adds the file that the error concerns, unless the error has one.
+    /// Adds the path of the file, unless the error already has one.
     pub fn with_path(mut self, path: &Path) -> Self {
         self.0.path.get_or_insert_with(|| path.to_path_buf());
         self
@@ -276,7 +283,7 @@ impl Error {
         self
     }
 
-    /// Adds advice, unless the error has it already.
+    /// Adds advice that the error does not have yet.
     pub(crate) fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         for advice in advice {
             if !self.0.advice.contains(&advice) {
@@ -308,12 +315,12 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// Returns the name of the column, if one is concerned.
+    /// Returns the name of the column, if the error concerns one.
     pub fn column(&self) -> Option<&str> {
         self.0.column.as_deref()
     }
 
-    /// Returns the range of samples, if some are concerned.
+    /// Returns the range of samples, if the error concerns some.
     pub fn samples(&self) -> Option<Range<u64>> {
         self.0.samples.clone()
     }
@@ -323,25 +330,25 @@ impl Error {
         self.0.offset
     }
 
-    /// Returns the message alone, without file, column, samples, offset and [advice](Self::advice).
+    /// Returns the bare message, without file, column, samples, offset and [advice](Self::advice).
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Returns the options with which the call succeeds. `Display` ends with them, in the words of
-    /// the library.
+    /// Returns the options that would make the call succeed. `Display` ends with them, under their
+    /// names in this library.
     pub fn advice(&self) -> &[Advice] {
         &self.0.advice
     }
 
-    /// Returns the text of this error without the [advice](Self::advice), for a program that has
-    /// its own words for that.
+    /// Returns the text of this error without the [advice](Self::advice), for programs that word it
+    /// themselves.
     pub fn plain(&self) -> impl fmt::Display {
         Plain(self)
     }
 }
 
-/// Converts the result of a progress callback.
+/// Converts the result of a progress callback to an error if it breaks.
 pub(crate) fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),
@@ -349,8 +356,8 @@ pub(crate) fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     }
 }
 
-/// Returns the text of a path for a message. Control characters are escaped, so that the name of a
-/// file cannot steer a terminal or forge a line.
+/// Formats a path for a message. Control characters are escaped, so a file name cannot steer a
+/// terminal or forge a line.
 pub fn display_path(path: &Path) -> impl fmt::Display + '_ {
     EscapedPath(path)
 }
@@ -413,8 +420,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// The source is the error of the library below: an [`io::Error`], an `ArrowError` or a
-/// `ParquetError`.
+/// The source is the underlying error: an [`io::Error`], an `ArrowError` or a `ParquetError`.
 impl std::error::Error for Error {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.0.source.as_deref().map(|source| source as &(dyn std::error::Error + 'static))

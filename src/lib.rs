@@ -1,9 +1,9 @@
 //! **tensilo** is an embeddable columnar tensor store. One self-describing file holds the tensors,
-//! texts and bytes of a training set. A checksum covers every byte, and any sample is read by its
-//! index at memory speed.
+//! texts and bytes of a training set. Every byte is covered by a checksum, and any sample is read
+//! by its index at memory speed.
 //!
-//! * A [`Writer`] takes samples one at a time or in batches, and writes a file front to back. The
-//!   destination is a file that appears when it is complete ([`AtomicFile`](sink::AtomicFile)), or
+//! * A [`Writer`] takes samples one at a time or in batches, and writes a file front to back. It
+//!   writes to a file that appears when it is complete ([`AtomicFile`](sink::AtomicFile)), or to
 //!   any other [`Sink`](sink::Sink). [`Writer::append`] continues an existing file.
 //! * A [`Reader`] opens a file in constant time: from memory, from a map, or by position
 //!   ([`Source`](source::Source)).
@@ -40,15 +40,16 @@
 //!
 //! # Modules
 //!
-//! The root has the types that most programs name. The modules have the rest: [`source`] and
-//! [`sink`] the bytes of a file, [`verify`], [`salvage`] and [`explain`] the examination of files,
-//! [`facts`] the facts that they state, [`stages`] reading in three stages, [`error`] the advice
-//! of errors, [`limits`] the limits of the format, `import` and `export` other formats.
+//! The root has the types that most programs name. The rest is in modules: [`source`] and [`sink`]
+//! for the bytes of a file, [`verify`], [`salvage`] and [`explain`] for examining files, [`facts`]
+//! for what files state about themselves, [`stages`] for reading in three stages, [`error`] for the
+//! advice of errors, [`limits`] for the limits of the format, `import` and `export` for other
+//! formats.
 //!
 //! # Layers
 //!
-//! A module uses only modules of the layers below its own, or of its own layer.
-//! `tests/tidy` checks this, and writes the table.
+//! A module uses only modules of its own layer and of the layers below. `tests/tidy` checks this,
+//! and writes the table.
 //!
 //! | | modules | |
 //! |---|---|---|
@@ -72,18 +73,18 @@
 //! | `arrow` | no | `import` and `export` for Arrow; implies `import` |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
 //!
-//! A file that needs a feature which this build lacks is refused when it is opened. The error
-//! names the feature.
+//! If a file needs a feature that this build lacks, opening it fails, and the error names the
+//! feature.
 //!
 //! # Debug builds
 //!
-//! Without optimisation this crate is 40 to 275 times slower. A program that is built for debugging
-//! sets `[profile.dev.package.tensilo] opt-level = 3` in its `Cargo.toml`, and the same for
-//! `crc32fast`, `half`, `bytemuck` and `zstd-sys`.
+//! Without optimisation this crate is 40 to 275 times slower. For debug builds of your program, set
+//! `[profile.dev.package.tensilo] opt-level = 3` in its `Cargo.toml`, and the same for `crc32fast`,
+//! `half`, `bytemuck` and `zstd-sys`.
 //!
 //! # Platforms
 //!
-//! The minimum supported Rust version is 1.89. `docs/src/promises.md` lists the tested platforms,
+//! The minimum supported Rust version is 1.89. `docs/src/promises.md` lists the tested platforms
 //! and what later releases keep.
 //!
 //! # Panics
@@ -119,7 +120,7 @@ mod threads;
 mod value;
 mod write;
 
-/// What encoders may use, for measurements of what each idea saves and of what a choice misses.
+/// What encoders may use: measures what each idea saves, and what a choice misses.
 pub mod search {
     pub use crate::codec::{Idea, Search};
 }
@@ -163,8 +164,8 @@ pub mod sink {
 }
 
 pub mod nested {
-    //! Lists: the samples of nested columns, one by one and side by side. Structs: which columns
-    //! are the fields of one.
+    //! Lists: the samples of nested columns, one by one and in batches. Structs: which columns are
+    //! the fields of one.
     //!
     //! [`ColumnSchema::list`](crate::ColumnSchema::list) declares a column of lists, and
     //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
@@ -181,15 +182,15 @@ pub mod verify {
 }
 
 pub mod salvage {
-    //! Reading what is left of a damaged file.
+    //! Reading the intact samples of a damaged file.
 
     pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, all_lost, salvage};
     pub use crate::rewrite::{RewriteOptions, UNCONFIRMED};
 }
 
 pub mod explain {
-    //! Explanations of stored chunks: their composition, and the sizes that other encodings would
-    //! give.
+    //! Explanations of stored chunks: what they consist of, and how large they would be in other
+    //! encodings.
 
     pub use crate::codec::{Choice, Section, Trial};
     pub use crate::read::Explanation;

@@ -1,6 +1,8 @@
-//! The limits of chapter 8 of the format specification. They are the same for writers and readers.
+//! The limits of chapter 8 of the format specification. Writers and readers have the same ones: a
+//! limit of readers only would make files that no reader opens, and a limit of writers only would
+//! not protect readers.
 
-/// Columns in a file.
+/// Columns of a file.
 pub const COLUMNS: usize = 65_536;
 /// Bytes of a column name.
 pub const NAME_BYTES: usize = 1_024;
@@ -14,7 +16,7 @@ pub const PATH_NAMES: usize = 128;
 pub const EXTENT: u32 = u32::MAX - 1;
 /// Bytes of a metadata key.
 pub const METADATA_KEY_BYTES: usize = 1_024;
-/// Bytes of a metadata value. The schema block, which has all values, has the same limit.
+/// Bytes of a metadata value. The schema block, which contains all values, has the same limit.
 pub const METADATA_VALUE_BYTES: usize = 16 << 20;
 /// Entries of one metadata map.
 pub const METADATA_ENTRIES: usize = 65_536;
@@ -26,18 +28,18 @@ pub const CHUNK_SAMPLES: u32 = 1 << 24;
 pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
 /// Decoded bytes of a chunk that holds more than one sample.
 pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
-/// Decoded bytes of validity and shape together of a chunk of a nested column: the lengths and
-/// nulls of its lists and items. It holds for a chunk of one sample too, so it bounds what a list
-/// can contain: 16,777,215 texts without nulls, for example.
+/// Decoded bytes of validity and shape of a chunk of a nested column: the lengths and nulls of its
+/// lists and items. Applies to chunks of one sample too, so it bounds what a list can contain:
+/// 16,777,215 texts without nulls, for example.
 pub const VALIDITY_AND_SHAPE_BYTES: u32 = 64 << 20;
-/// Items in a chunk of a nested column, if they have a fixed shape without elements. It holds for
-/// a chunk of one sample too.
+/// Items in a chunk of a nested column, if they have a fixed shape without elements. Applies to
+/// chunks of one sample too.
 pub const EMPTY_ITEMS: u32 = 1 << 24;
-/// Elements of a block of a chunk; of text and bytes, that many bytes.
+/// Elements of a block of a chunk; bytes of a block of text or bytes.
 pub const BLOCK_ELEMENTS: usize = 65_535;
 /// Bytes of a table's body.
 pub const TABLE_BYTES: u32 = 16 << 20;
-/// Bytes of a table that is a dictionary.
+/// Bytes of a table that is a Zstandard dictionary.
 pub const ZSTD_DICTIONARY_BYTES: u32 = 1 << 20;
 /// Bytes of an index page's body.
 pub(crate) const INDEX_PAGE_BYTES: u32 = 4_032;

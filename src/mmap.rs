@@ -1,9 +1,13 @@
 //! Files as memory maps.
 //!
-//! A map lends samples without a copy, but another process that changes the file changes what is
-//! lent. Rust has no safe way to say that, so the functions here are `unsafe`, and their callers
-//! promise that none does. Appends of this crate write after the last commit only. So a reader
-//! maps the file up to there, and the file can be appended to while it is mapped.
+//! A map lends samples without a copy. But if any process changes the file, it changes the bytes
+//! behind the references that were lent, which is undefined behaviour, and truncation kills the
+//! reader. Rust has no safe way to rule that out. So the functions that map are `unsafe`, and the
+//! caller promises that the mapped bytes do not change.
+//!
+//! The promise is easy to keep for files of this crate: new files appear complete, by rename, and
+//! appends write only after the last commit. A reader therefore maps the file only up to the end of
+//! its last commit, and the file can be appended to while it is mapped.
 
 use crate::bytes::le::u64_of;
 use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
@@ -27,17 +31,17 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// As long as the map lives, no process may change or truncate the file. Where one does, the
-    /// bytes seen through the map change under references to them, which is undefined behaviour,
-    /// and a page beyond a new end kills the process (`SIGBUS`). Files that are complete and
-    /// replaced only by renaming, as this crate writes them, are safe to map. On network file
+    /// As long as the map lives, no process may change or truncate the file. Otherwise the bytes
+    /// seen through the map change under references to them, which is undefined behaviour, and
+    /// access to a page beyond the new end kills the process (`SIGBUS`). Files that are complete
+    /// and only ever replaced by renaming, as this crate does, are safe to map. On network file
     /// systems use [`PositionedFile`].
     ///
-    /// This maps the whole file, with the bytes of an append that has not committed. If the append
-    /// fails, they are cut off. A file that may be appended to is mapped by [`Reader::map`].
+    /// This maps the whole file, including the bytes of an append that has not committed, which are
+    /// cut off if it fails. Use [`Reader::map`] for a file that may be appended to.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = PositionedFile::open(&path)?;
-        // SAFETY: the caller keeps the file as it is, see above.
+        // SAFETY: the caller promises that the file does not change, see above.
         unsafe { Self::of(&file, file.byte_count()) }.map_err(|error| error.with_path(path.as_ref()))
     }
 
@@ -45,13 +49,13 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// See [`MappedFile::open`]; these bytes alone may not change.
+    /// As for [`MappedFile::open`], but only these bytes must not change.
     unsafe fn of(file: &PositionedFile, bytes: u64) -> Result<Self> {
         let mut options = MmapOptions::new();
         if let Ok(length) = usize::try_from(bytes) {
             options.len(length);
         }
-        // SAFETY: the caller keeps the file as it is.
+        // SAFETY: the caller promises that these bytes do not change.
         let map = unsafe { options.map(file.file()) }.map_err(|error| Error::io("mapping the file", error))?;
         advise_random(&map);
         Ok(Self { map, identity: file.identity() })
@@ -59,24 +63,24 @@ impl MappedFile {
 }
 
 impl OpenOptions {
-    /// Opens a file as a memory map: samples of raw chunks can be viewed without copying.
+    /// Opens a file as a memory map. Samples of raw chunks can be viewed without a copy.
     ///
-    /// Header and footer are read by position: it costs less than the page faults of touching them
-    /// in the map, and the same for a file of any size.
+    /// File header and footer are read by position. This costs less than the page faults of
+    /// touching them in the map, whatever the size of the file.
     ///
-    /// The map ends where the last commit does. An append writes after it and, if it fails, cuts
+    /// The map ends at the end of the last commit. An append writes after it and, if it fails, cuts
     /// the file back to that length, so files can be appended to while they are mapped. (Windows
-    /// does not cut a file that is mapped: the bytes of a failed append stay there, and the next
-    /// append fails, until it is mapped no more.)
+    /// cannot cut off a mapped file: the bytes of a failed append stay there, and the next append
+    /// fails until the map is gone.)
     ///
     /// # Safety
     ///
-    /// As long as the reader lives, no process may change or cut off the bytes of the file up to
-    /// the last commit, see [`MappedFile::open`]. Appends of this crate do neither.
+    /// As long as the reader lives, no process may change or cut off the bytes up to the last
+    /// commit, see [`MappedFile::open`]. Appends of this crate do neither.
     pub unsafe fn map_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let file = Arc::new(PositionedFile::open(path)?);
-        // SAFETY: the caller's promise is the one that is asked for.
+        // SAFETY: the caller makes the same promise.
         let map = |end| unsafe { MappedFile::of(&file, end) }.map(|map| Arc::new(map) as Arc<dyn Source>);
         self.open_through(file.clone(), Some(path), map).map_err(|error| error.with_path(path))
     }
@@ -87,18 +91,18 @@ impl Reader {
     ///
     /// # Safety
     ///
-    /// As long as the reader lives, no process may change or cut off the bytes of the file up to
-    /// the last commit, see [`OpenOptions::map_file`].
+    /// As long as the reader lives, no process may change or cut off the bytes up to the last
+    /// commit, see [`OpenOptions::map_file`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
-        // SAFETY: the caller's promise is the one that is asked for.
+        // SAFETY: the caller makes the same promise.
         unsafe { OpenOptions::new().map_file(path) }
     }
 }
 
-/// Random samples are read: the kernel's read-around would fetch many times what is asked for.
+/// Advises random access: the kernel's read-around would fetch many times the requested bytes.
 #[cfg(unix)]
 fn advise_random(map: &Mmap) {
-    // only a hint: where it is refused, reading works all the same
+    // only a hint: reading works without it
     let _ = map.advise(memmap2::Advice::Random);
 }
 
@@ -132,7 +136,7 @@ fn will_need(map: &Mmap, range: &Range<u64>) {
     let inside = |at: u64| usize::try_from(at).unwrap_or(usize::MAX).min(map.len());
     let (start, end) = (inside(range.start), inside(range.end));
     if let Some(length) = end.checked_sub(start) {
-        // only a hint: where it is refused, reading works all the same
+        // only a hint: reading works without it
         let _ = map.advise_range(memmap2::Advice::WillNeed, start, length);
     }
 }

@@ -1,20 +1,22 @@
-//! Texts that callers and people write: names of types and of columns, numbers of bytes.
+//! Parses text that people type: names of types and columns, and numbers of bytes.
 //!
-//! A name can be wrong. So the error about a name of a column that is unknown suggests the most
-//! similar one, or lists the first. A file can have many and long names, so only some are compared.
+//! An error about an unknown column suggests the most similar name by edit distance, ignoring case,
+//! and lists the first few. The names come from a file that may be hostile and have many long ones.
+//! So only the first names are compared, and only short ones, and all are escaped.
 
 use crate::Error;
 use crate::element::dtype::DType;
 use std::str::FromStr;
 
-/// The most names that a message lists.
+/// The maximum number of names in a message.
 const MAX_LISTED: usize = 20;
-/// The most names that are compared, and the most characters of one: a file may have many and long
-/// ones.
+/// The maximum number of names that are compared, and of characters in one: a file may have many
+/// long names.
 const MAX_COMPARED: usize = 10_000;
 const MAX_CHARS: usize = 64;
 
-/// Parses a [name](DType::name), such as `"bf16"`. Fails for any other text, and lists the names.
+/// Parses a [name](DType::name), such as `"bf16"`. Fails for any other text, with a list of the
+/// names.
 impl FromStr for DType {
     type Err = Error;
 
@@ -27,8 +29,8 @@ impl FromStr for DType {
 }
 
 impl Error {
-    /// Returns the error of the name of a column that is not one of `available`: for crates that
-    /// build on this one. It names the most similar one, and lists the first.
+    /// Returns the error of a column name that is not one of `available`, for crates that build on
+    /// this one. It suggests the most similar name and lists the first ones.
     pub fn unknown_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Self {
         let similar = nearest(name, available.clone());
         let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
@@ -37,11 +39,11 @@ impl Error {
         if available.count() > MAX_LISTED {
             listed.push("...".to_owned());
         }
-        Self::no_column(format!("there is no column {name:?}{similar}; there are: {}", listed.join(", ")))
+        Self::no_column(format!("there is no column {name:?}{similar}; columns: {}", listed.join(", ")))
     }
 }
 
-/// Returns the most similar name, if any is similar; the first of several.
+/// Returns the first of the most similar names, or `None` if no name is similar.
 fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name: Vec<char> = name.to_lowercase().chars().take(MAX_CHARS + 1).collect();
     let max_distance = name.len() / 3 + 1;
@@ -53,14 +55,14 @@ fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, other)| other)
 }
 
-/// Returns the number of characters to insert, delete or replace (Levenshtein), ignoring case;
-/// 1 if `other` is a field of that name in a struct.
+/// Returns the Levenshtein distance, ignoring case: the number of characters to insert, delete or
+/// replace. Returns 1 if `other` is a field of this name in a struct.
 fn distance(name: &[char], other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().collect();
     if other.strip_suffix(name).is_some_and(|before| before.last() == Some(&'.')) {
         return 1;
     }
-    // the distances of the prefix of `name` so far from each prefix of `other`
+    // distances from the current prefix of `name` to each prefix of `other`
     let mut distances: Vec<usize> = (0..=other.len()).collect();
     for (above, &character) in (1..).zip(name) {
         let mut diagonal = above - 1;
@@ -78,9 +80,9 @@ fn distance(name: &[char], other: &str) -> usize {
     distances.last().copied().unwrap_or(0)
 }
 
-/// Returns the number of bytes that a text names: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`.
-/// Units are powers of 1,024, in upper or lower case. Returns `None` for any other text, and for
-/// more than a `u64` has.
+/// Parses a number of bytes: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`. Units are powers of
+/// 1,024, in upper or lower case. Returns `None` for any other text, and for more than `u64::MAX`
+/// bytes.
 ///
 /// ```
 /// assert_eq!(tensilo::parse_byte_count("64KiB"), Some(65_536));
@@ -96,7 +98,7 @@ pub fn parse_byte_count(text: &str) -> Option<u64> {
         "tib" => 1 << 40,
         _ => return None,
     };
-    // a sign is not for numbers of bytes
+    // `parse` would accept a sign
     let digits = digits.bytes().all(|byte| byte.is_ascii_digit()).then_some(digits)?;
     digits.parse::<u64>().ok()?.checked_mul(unit)
 }
@@ -138,7 +140,7 @@ mod tests {
     fn a_message_lists_some_names_and_cannot_steer_the_terminal() {
         let names: Vec<String> = (0..30).map(|i| format!("c{i}\u{1b}")).collect();
         let error = Error::unknown_column("d3\u{1b}", names.iter().map(String::as_str)).to_string();
-        assert!(error.contains("the most similar is \"c3\\u{1b}\"; there are: c0\\u{1b}, "), "{error}");
+        assert!(error.contains("the most similar is \"c3\\u{1b}\"; columns: c0\\u{1b}, "), "{error}");
         assert!(error.ends_with("c19\\u{1b}, ...") && !error.contains('\u{1b}'), "{error}");
     }
 

@@ -1,12 +1,16 @@
-//! Writes the intact samples of a damaged file to a new one.
+//! Writes the intact samples of a damaged file to a new file.
 //!
-//! Chunks and tables are copied as they are stored, and most are not decoded. Samples keep their
-//! numbers, and those that a column has lost become nulls. With another option every sample is left
-//! out that any column has lost.
+//! Intact chunks and tables are copied in stored form, without decoding. A chunk is decoded and
+//! encoded again only if some of its samples are lost or left out, or if its column has lost a
+//! table. By default samples keep their indices, and what a column has lost becomes null in it.
+//! With [`RewriteOptions::drop_lost`], each sample that any column has lost is left out, and the
+//! samples after it move up.
 //!
-//! The chunks of all columns are taken in the order of their first samples, as a writer writes
-//! them. Samples that nothing confirms are named in the metadata of the new file, as far as there
-//! is room.
+//! The chunks of all columns are merged by their first samples, which is the order in which a
+//! writer would have written them.
+//!
+//! Salvage may find intact chunks that nothing in the damaged file confirms to be its own. The
+//! metadata of the new file list their samples under [`UNCONFIRMED`], as far as there is room.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -22,8 +26,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 
-/// The metadata of a column that [`Salvaged::write_to`] has written: its samples that nothing
-/// confirmed, as in `0..100, 200..300`. See [`Salvaged::unconfirmed`].
+/// The metadata key under which [`Salvaged::write_to`] lists the samples of a column that nothing
+/// confirmed, such as `0..100, 200..300`. See [`Salvaged::unconfirmed`].
 pub const UNCONFIRMED: &str = "tensilo.unconfirmed";
 
 /// The options of [`Salvaged::write_to`].
@@ -40,16 +44,16 @@ impl<'a> RewriteOptions<'a> {
         Self::default()
     }
 
-    /// Sets whether every sample that any column has lost is left out (default: no). The samples
-    /// after it then get other numbers. By default all samples keep their numbers, and those that a
-    /// column has lost become nulls in it, even if it was not nullable.
+    /// Sets whether to leave out every sample that any column has lost (default: no). The samples
+    /// after it then get smaller indices. By default all samples keep their indices, and a lost
+    /// sample becomes null in the columns that have lost it, even if these were not nullable.
     pub fn drop_lost(mut self, drop_lost: bool) -> Self {
         self.drop_lost = drop_lost;
         self
     }
 
     /// Sets a function that is called from time to time with the number of samples done. If it
-    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// breaks, the call fails with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
@@ -57,23 +61,23 @@ impl<'a> RewriteOptions<'a> {
 }
 
 impl Salvaged {
-    /// Writes a file of the intact samples, with the same columns, metadata and facts of casts.
+    /// Writes the intact samples to a file with the same columns, metadata and cast facts.
     ///
-    /// Chunks and tables are copied as they are stored, checked but not decoded. Only chunks of
-    /// which samples are lost or left out, those of a column that has lost a table, and the nulls
-    /// for lost samples are encoded, with the options of `writer`. If these set neither
-    /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from that of the
-    /// damaged file.
+    /// Chunks and tables are copied in stored form, checked but not decoded. Only three things are
+    /// encoded, with the options of `writer`: chunks with samples that are lost or left out, chunks
+    /// of a column that has lost a table, and nulls for lost samples. If these options set neither
+    /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from the id of
+    /// the damaged file.
     ///
-    /// If nothing confirms samples of a column, its metadata say which, under [`UNCONFIRMED`] and
-    /// by the sample numbers of the new file. If these are too many ranges, the last one has other
-    /// samples, too. Ranges that the metadata of the damaged file name stay. If the schema has no
-    /// room for one range of each such column, the new file has no such metadata:
-    /// [`Salvaged::unconfirmed`] is then the only report.
+    /// If nothing confirms some samples of a column, its metadata list them under [`UNCONFIRMED`],
+    /// by their indices in the new file. If there are too many ranges, the last one covers other
+    /// samples as well. Ranges in the metadata of the damaged file are kept. If the schema does not
+    /// even have room for one range per column, the new file has no such metadata, and
+    /// [`Salvaged::unconfirmed`] is the only report.
     ///
-    /// Refuses a sink that writes to the damaged file itself.
+    /// Fails if `sink` writes to the damaged file itself.
     ///
-    /// Cost: reading and writing the file once; memory for the largest chunk, for the tables of one
+    /// Cost: the file is read and written once. Memory: the largest chunk, the tables of one
     /// column, and 32 bytes for each chunk.
     pub fn write_to<K: Sink>(
         &self,
@@ -105,11 +109,11 @@ impl Salvaged {
                 check_cancelled(progress(run.samples.start))?;
             }
         }
-        // those left out are some of all
+        // at most all samples are left out
         rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count())
     }
 
-    /// Returns a schema whose metadata say which samples nothing confirms, as far as it has room.
+    /// Returns the schema with metadata that list the unconfirmed samples, as far as it has room.
     fn with_notes(&self, schema: Schema, left_out: &LostSamples) -> Schema {
         let max_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
         let noted = |max_ranges| {
@@ -129,14 +133,14 @@ impl Salvaged {
     }
 }
 
-/// The most bytes of the metadata about unconfirmed samples, of all columns together, unless each
-/// has one range.
+/// The maximum bytes of metadata about unconfirmed samples, over all columns. Each column has at
+/// least one range.
 const RANGES_BYTES: usize = 1 << 20;
-/// The most bytes of a range in them.
+/// The maximum bytes of one range.
 const RANGE_BYTES: usize = 44;
 
-/// Returns ranges as text; `None` if there are none. If they are more than `max_count`, the last one
-/// contains the rest.
+/// Returns ranges as text; `None` if there are none. If there are more than `max_count`, the last
+/// one covers the rest.
 fn ranges_text(ranges: Vec<Range<u64>>, max_count: usize) -> Option<String> {
     let samples = LostSamples::of_ranges(u64::MAX, ranges);
     let (first, rest) = samples.ranges().split_at_checked(max_count).unwrap_or((samples.ranges(), &[]));
@@ -149,7 +153,7 @@ fn ranges_text(ranges: Vec<Range<u64>>, max_count: usize) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Returns the ranges of a text of [`ranges_text`]. Ignores what is no range.
+/// Parses the text of [`ranges_text`]. Ignores what is not a range.
 fn parse_ranges(text: &str) -> impl Iterator<Item = Range<u64>> {
     let parse = |range: &str| {
         let (start, end) = range.trim().split_once("..")?;
@@ -158,13 +162,13 @@ fn parse_ranges(text: &str) -> impl Iterator<Item = Range<u64>> {
     text.split(',').filter_map(parse)
 }
 
-/// Consecutive samples of a column: a chunk, or lost samples between chunks.
+/// Consecutive samples of a column: a chunk, or the gap between chunks.
 struct SampleRun {
     samples: Range<u64>,
     chunk: Option<u64>,
 }
 
-/// The runs of all columns, by their first samples: the order in which a writer writes them.
+/// The runs of all columns, ordered by first sample, as a writer writes them.
 struct SampleRuns {
     columns: Vec<ColumnRuns>,
     /// The next sample and the number of each column that has runs left.
@@ -191,7 +195,7 @@ impl SampleRuns {
     fn next(&mut self) -> Result<Option<(SampleRun, Column)>> {
         let Some(Reverse((_, number))) = self.next.pop() else { return Ok(None) };
         let Some(runs) = self.columns.get_mut(number) else {
-            return Err(Error::internal("a column that is copied does not exist"));
+            return Err(Error::internal("a column to copy does not exist"));
         };
         let run = runs.next()?;
         if run.samples.end < runs.column.sample_count() {
@@ -202,7 +206,7 @@ impl SampleRuns {
 }
 
 impl ColumnRuns {
-    /// Returns the next run. The column has samples left.
+    /// Returns the next run. The column must have samples left.
     fn next(&mut self) -> Result<SampleRun> {
         let chunk = self.column.chunk(self.next_chunk)?.map(|chunk| chunk.samples);
         let lost_until = chunk.as_ref().map_or(self.column.sample_count(), |samples| samples.start);
@@ -220,14 +224,13 @@ impl ColumnRuns {
 
 struct Rewrite<'a, K: Sink> {
     output: ChunkWriter<K>,
-    /// The samples that each column has lost.
+    /// The lost samples of each column.
     losses: &'a Losses,
-    /// The samples to leave out: those of all runs that are not chunks, or none if they become
-    /// nulls.
+    /// The samples to leave out: all gaps between chunks, or none if gaps become nulls.
     left_out: LostSamples,
-    /// The most decoded bytes of a chunk of nulls.
+    /// The maximum decoded bytes of a chunk of nulls.
     null_bytes: usize,
-    /// Columns whose tables are not all intact, so that their chunks are encoded anew.
+    /// Columns that have lost a table, so their chunks must be encoded again.
     without_tables: BTreeSet<usize>,
     scratch: ChunkScratch,
 }
@@ -252,7 +255,7 @@ impl<K: Sink> Rewrite<'_, K> {
         Ok(())
     }
 
-    /// Copies a chunk, or writes what is left of it anew.
+    /// Copies a chunk, or encodes what is left of it.
     fn chunk(&mut self, chunk: u64, samples: &Range<u64>, column: &Column) -> Result<()> {
         let first_sample = self.left_out.intact_before(samples.start);
         let lost = self.losses.columns.get(column.number()).map(|(_, lost)| lost);
@@ -299,7 +302,7 @@ impl<K: Sink> Rewrite<'_, K> {
     }
 }
 
-/// Returns zeros. Fails if memory lacks: a null of a large fixed shape takes much.
+/// Returns zeros. Fails if memory runs out: a null of a large fixed shape can be huge.
 fn zeros(count: usize) -> Result<Vec<u8>> {
     let mut zeros = Vec::new();
     memory::resize(&mut zeros, count, 0)?;

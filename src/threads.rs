@@ -1,11 +1,11 @@
-//! Work that is divided among threads.
+//! Scoped threads for divided work.
 
 use std::thread;
 
-/// Runs the first of `work` on this thread and each other on a thread of its own, and waits for
-/// all.
+/// Runs the first of `work` on this thread and each other one on its own thread, and waits for all.
 ///
-/// If a thread cannot be started, fewer run. Each takes tasks until none is left, so one is enough.
+/// If a thread cannot be started, fewer run. Workers take tasks until none are left, so one is
+/// enough.
 pub(crate) fn run(work: impl IntoIterator<Item: FnOnce() + Send>) {
     thread::scope(|scope| {
         let mut work = work.into_iter();

@@ -1,8 +1,9 @@
-//! One sample as it is pushed into a writer.
+//! A single value for a writer: one sample of one column.
 //!
-//! A [`Value`] borrows elements, or owns those of scalars, texts and lists that are made on the
-//! way. It knows its type, but not the shape of the column: extents are stated only if several
-//! vary. Lists contain values, to any depth. A writer makes a batch of it (`write/sample.rs`).
+//! A [`Value`] borrows elements, or owns them if they are made on the fly (scalars, texts, lists).
+//! It knows its element type but not the column's shape, so extents are stated only if more than
+//! one varies. A list contains values, to any depth. A writer turns a sample of values into batches
+//! of one (`write/sample.rs`).
 
 use crate::DType;
 use crate::bytes::pod::{self, Element};
@@ -11,8 +12,8 @@ use std::ops::Deref;
 
 /// One sample of one column, for [`Writer::push`](crate::Writer::push).
 ///
-/// The functions borrow the elements. `From` takes a scalar, an owned text, tensor or list, or any
-/// of them as an `Option`, where `None` is a null:
+/// The functions borrow the elements. `From` takes a scalar, an owned text, tensor or list, or an
+/// `Option` of any of them, where `None` is null:
 ///
 /// ```
 /// use tensilo::Value;
@@ -36,11 +37,12 @@ pub(crate) enum ValueContent<'a> {
 pub(crate) struct OneSample<'a> {
     pub dtype: DType,
     pub bytes: Cow<'a, [u8]>,
-    /// The varying extents. If `None`, at most one varies, and follows from the number of elements.
+    /// The varying extents. If `None`, at most one varies, and it follows from the number of
+    /// elements.
     pub extents: Option<&'a [u32]>,
 }
 
-/// The members of a list. A `Cow` of them would make the lifetime of [`Value`] invariant.
+/// The members of a list. A `Cow` would make the lifetime of [`Value`] invariant.
 #[derive(Clone, Debug)]
 pub(crate) enum Entries<'a> {
     Borrowed(&'a [Value<'a>]),
@@ -59,10 +61,10 @@ impl<'a> Deref for Entries<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// A null: a sample, or a list or an item of a nested column.
+    /// Null: a sample, or a list or item of a nested column.
     pub const NULL: Self = Self(ValueContent::Null);
 
-    /// Returns a tensor of which at most one extent varies. Elements are in row-major order.
+    /// Returns a tensor with at most one varying extent. Elements are in row-major order.
     pub fn tensor<T: Element>(elements: &'a [T]) -> Self {
         Self::one(T::DTYPE, pod::as_bytes(elements), None)
     }
@@ -77,16 +79,16 @@ impl<'a> Value<'a> {
         Self::one(DType::Utf8, text.as_bytes(), None)
     }
 
-    /// Returns a string of bytes.
+    /// Returns a byte string.
     pub fn bytes(bytes: &'a [u8]) -> Self {
         Self::one(DType::Bytes, bytes, None)
     }
 
-    /// Returns a list of a nested column, with its items or with lists of the next level.
+    /// Returns a list of a nested column. `entries` are its items, or lists of the next level.
     ///
-    /// [`Writer::push`](crate::Writer::push) refuses items in more or fewer lists than the column
-    /// has levels, items of another type or shape than the column's, and nulls that the column does
-    /// not allow. A list has at most 2^32 - 1 members, and a sample what one chunk can contain: see
+    /// [`Writer::push`](crate::Writer::push) fails if the column has another number of levels, or
+    /// another type or shape of items, or if it does not allow a null. A list has at most 2^32 - 1
+    /// members, and a sample must fit in one chunk: see
     /// [`VALIDITY_AND_SHAPE_BYTES`](crate::limits::VALIDITY_AND_SHAPE_BYTES),
     /// [`EMPTY_ITEMS`](crate::limits::EMPTY_ITEMS) and [`CHUNK_BYTES`](crate::limits::CHUNK_BYTES).
     ///

@@ -1,5 +1,5 @@
-//! Proves that parent and children can use a reader that was opened before a fork, and that
-//! children can still use it when the parent has closed it.
+//! Tests readers across `fork`: parent and children share a reader that was opened before the fork,
+//! and children keep using it after the parent has closed it.
 //!
 //! The threads of the usual test harness would make `fork` unsound, so this program has no harness
 //! and one thread.
@@ -21,7 +21,7 @@ fn main() {
     unix::check("in memory", || tensilo::Reader::from_bytes(bytes.to_vec()).unwrap());
     unix::check("by position", || tensilo::Reader::open(&path).unwrap());
     #[cfg(feature = "mmap")]
-    // SAFETY: nobody else knows this file.
+    // SAFETY: only this process and its children use the file, and none of them changes it.
     unix::check("mapped", || unsafe { tensilo::Reader::map(&path) }.unwrap());
     println!("parents and children read what was written");
 }

@@ -1,12 +1,13 @@
-//! Compiles c-blosc2 from the sources in the crate `blosc2-src`. That crate's own library would
-//! make the comparison unfair:
+//! Compiles c-blosc2 from the sources in the crate `blosc2-src`.
 //!
-//! * It has no AVX2 unless the whole program is compiled for AVX2. Here each SIMD kernel is
-//!   compiled for its own instruction set, as in c-blosc2's own build, and c-blosc2 picks one at
-//!   run time. The program checks that it does (`src/peers/blosc2/simd.rs`).
-//! * It contains a second copy of Zstandard, and the linker silently takes one of two copies for
-//!   all callers. Here all competitors use the same, newer copy: no row differs from another by its
-//!   Zstandard. LZ4, which c-blosc2 cannot do without, is OpenZL's copy.
+//! The library that this crate builds would make the comparison unfair:
+//!
+//! * It uses AVX2 only if the whole program is compiled for AVX2. Here each SIMD kernel is compiled
+//!   for its own instruction set, as in c-blosc2's own build, and c-blosc2 picks one at run time.
+//!   The program checks that it does (`src/peers/blosc2/simd.rs`).
+//! * It contains a second copy of Zstandard, and the linker silently uses one of two copies for all
+//!   callers. Here all competitors use the same, newer copy, so no result depends on the version of
+//!   Zstandard. LZ4, which c-blosc2 requires, is OpenZL's copy.
 
 use serde_json::Value;
 use std::env;
@@ -17,8 +18,8 @@ use std::process::Command;
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
-/// The SIMD kernels: the ending of the names of their source files, the macro that tells c-blosc2
-/// of them, and their compiler flags.
+/// The SIMD kernels: the suffix of their source files, the macro that enables them in c-blosc2, and
+/// their compiler flags.
 const KERNELS: [(&str, &str, &[&str]); 3] = [
     ("-sse2", "SHUFFLE_SSE2_ENABLED", &["-msse2"]),
     ("-avx2", "SHUFFLE_AVX2_ENABLED", &["-mavx2"]),
@@ -60,7 +61,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The options that all files have in common.
+/// Returns a compiler with the options that all files share.
 fn compiler(source: &Path, architecture: &str) -> Result<cc::Build> {
     let mut build = cc::Build::new();
     build.includes([source.join("include"), source.join("blosc")]).std("gnu99").warnings(false);
@@ -84,7 +85,7 @@ fn c_files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns Cargo's description of all packages of this program: versions, and folders of sources.
+/// Returns Cargo's metadata of all packages of this program, with versions and source folders.
 fn packages() -> Result<Vec<Value>> {
     let output = Command::new(env::var("CARGO")?)
         .args(["metadata", "--format-version=1", "--locked", "--offline", "--filter-platform", &env::var("TARGET")?])

@@ -1,5 +1,4 @@
-//! Shared by the benchmarks: data that is the same on every machine, files made of it, and
-//! settings.
+//! Shared by the benchmarks: data that is the same on every machine, files with it, and settings.
 
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
@@ -9,8 +8,8 @@ use std::time::Duration;
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
 
-/// Returns settings for short runs, so that the whole of `cargo bench` takes minutes. Compare
-/// medians with their spread.
+/// Returns settings for short runs, so that `cargo bench` takes minutes in total. Compare medians
+/// in relation to their spread.
 pub fn criterion() -> Criterion {
     Criterion::default()
         .sample_size(30)
@@ -20,8 +19,9 @@ pub fn criterion() -> Criterion {
         .configure_from_args()
 }
 
-/// SplitMix64 (Steele, Lea, Flood): all random numbers of the benchmarks, from a fixed seed. It is
-/// not that of `tensilo-testing`: the benchmarks are packed with the crate, which that is not.
+/// SplitMix64 (Steele, Lea, Flood) with a fixed seed: the source of all random numbers here. The
+/// published crate contains the benchmarks but not `tensilo-testing`, so they cannot use its
+/// generator.
 pub struct Random(u64);
 
 impl Random {
@@ -37,13 +37,13 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// Uniform below `end`, which is below 2^32.
+    /// Returns a uniform number below `end`, which must be below 2^32.
     #[inline]
     pub fn below(&mut self, end: u64) -> u64 {
         ((self.next() >> 32) * end) >> 32
     }
 
-    /// Nearly standard normal: four uniforms added up and scaled to variance 1.
+    /// Returns a nearly standard normal number: the sum of four uniform ones, scaled to variance 1.
     pub fn normal(&mut self) -> f32 {
         let bits = self.next();
         let sum: u64 = (0..4).map(|i| bits >> (16 * i) & 0xFFFF).sum();
@@ -51,13 +51,13 @@ impl Random {
     }
 }
 
-/// Embeddings: independent normal values.
+/// Returns embeddings: independent normal values.
 pub fn embeddings(count: usize) -> Vec<bf16> {
     let mut random = Random::new();
     (0..count).map(|_| bf16::from_f32(random.normal())).collect()
 }
 
-/// Mel-like: `MEL_BANDS` slow random walks, read in time order, with a little noise on top.
+/// Returns mel-like values: [`MEL_BANDS`] slow random walks, frame by frame.
 pub fn mel(count: usize) -> Vec<bf16> {
     let mut random = Random::new();
     let mut bands = [0_f32; MEL_BANDS];
@@ -71,19 +71,19 @@ pub fn mel(count: usize) -> Vec<bf16> {
 
 pub const MEL_BANDS: usize = 80;
 
-/// A file in memory with one bf16 column `x` of `values`, each sample of this shape.
+/// Returns a file with one bf16 column `x` of `values`, in samples of this shape.
 pub fn file(shape: &[u32], values: &[bf16], profile: Profile) -> Vec<u8> {
     file_with(shape, values, &WriterOptions::new().profile(profile))
 }
 
-/// The same, written with other options.
+/// Does the same with other options.
 pub fn file_with(shape: &[u32], values: &[bf16], options: &WriterOptions) -> Vec<u8> {
     let per_sample: u32 = shape.iter().product();
     let batch = ColumnBatch::fixed(values.len() / per_sample as usize, values);
     write(ColumnSchema::tensor("x", DType::Bf16, Shape::fixed(shape)), batch, options)
 }
 
-/// A file in memory with one column.
+/// Returns a file with one column.
 pub fn write(column: ColumnSchema, batch: ColumnBatch<'_>, options: &WriterOptions) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), options).unwrap();
     writer.push_batch(&[batch]).unwrap();

@@ -1,4 +1,7 @@
-//! Compiles the kernels for the CPU, with the feature `emulator`.
+//! Compiles the kernels for the CPU if the feature `emulator` is on.
+//!
+//! The emulator shares the headers of the GPU kernels, so the flags keep their semantics: no strict
+//! aliasing, no fused multiply-add. Undefined behaviour traps.
 
 fn main() {
     println!("cargo::rerun-if-changed=kernels");
@@ -10,11 +13,11 @@ fn main() {
 fn compile_emulator() {
     let mut build = cc::Build::new();
     build.cpp(true).std("c++17").opt_level(2).file("kernels/emulate.cpp");
-    // the same memory holds elements of one type, and then of another
+    // the same memory holds elements of different types over time
     build.flag_if_supported("-fno-strict-aliasing");
-    // no multiplication and addition become one operation: floats are rounded after each
+    // no fused multiply-add: floats are rounded after each operation
     build.flag_if_supported("-ffp-contract=off");
-    // undefined behaviour ends the test: shifts, overflows, indices of arrays, alignment
+    // undefined behaviour traps: shifts, overflows, array indices, alignment
     let sanitizer = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
     if sanitizer.iter().all(|flag| build.is_flag_supported(flag).unwrap_or(false)) {
         build.flags(sanitizer);

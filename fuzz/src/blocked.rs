@@ -1,4 +1,12 @@
-//! Stored bytes in blocks (chapter 5.12 of the specification), and what readers of blocks promise.
+//! Parts in blocks (chapter 5.12 of the specification): prepares them, and checks their readers.
+//!
+//! A sample must have the same value however it is read: from memory or by position, with its
+//! block, in a range, or with the whole chunk. If a chunk does not decode, a sample may still be
+//! readable, but must not depend on earlier reads.
+//!
+//! A chunk is read block by block only from 8 KiB of stored bytes, which is longer than the
+//! fuzzer's inputs. [`repeated`] therefore repeats the blocks of an input until they are long
+//! enough.
 
 use super::decode::Parts;
 use super::open::Positional;
@@ -7,21 +15,21 @@ use super::regions::{
 };
 use tensilo::{Column, ColumnBuffer, OpenOptions, Reader, Verification};
 
-/// Chunks of as many stored bytes are read block by block, if the file is not in memory.
+/// Chunks of at least this many stored bytes are read block by block, unless the file is in memory.
 const BLOCKWISE_READ_BYTES: usize = 8 << 10;
-/// The most decoded bytes of blocks that are repeated.
+/// The maximum number of decoded bytes after repetition.
 const MAX_REPEATED_BYTES: usize = 128 << 10;
 
-/// Returns how often blocks must be repeated to be read alone; `None` if they cannot, or if that
-/// would take too long.
+/// Returns how often the blocks must be repeated to be read block by block. Returns `None` if the
+/// block index does not parse, or if decoding the result would take too long.
 pub fn repetitions(stored: &[u8], encoding: u16, raw_bytes: usize) -> Option<usize> {
     let block_index = block_index(stored, encoding)?;
     let times = BLOCKWISE_READ_BYTES.div_ceil((stored.len() - block_index.bytes).max(1));
     (times.saturating_mul(raw_bytes) <= MAX_REPEATED_BYTES).then_some(times)
 }
 
-/// Corrects where the last block of a part of `elements` ends. Else a changed length would be all
-/// that a reader sees.
+/// Corrects the end of the last block of a part of `elements`. Otherwise readers would refuse every
+/// changed length, and see nothing else.
 pub fn put_last_end(stored: &mut [u8], encoding: u16, elements: usize) {
     let Some(block_index) = block_index(stored, encoding) else { return };
     let stored_end = stored.len() - block_index.bytes;
@@ -32,8 +40,8 @@ pub fn put_last_end(stored: &mut [u8], encoding: u16, elements: usize) {
     }
 }
 
-/// Repeats the blocks `times` times, and corrects all checksums: without parts the body of a chunk
-/// is the values.
+/// Repeats the blocks `times` times, and corrects all checksums. The stored bytes are the whole
+/// body of the chunk, because it has no validity and no shape.
 pub fn repeated(stored: &[u8], encoding: u16, times: usize) -> Vec<u8> {
     let mut new = stored.to_vec();
     let parsed = block_index(stored, encoding).filter(|block_index| times > 1 && block_index.block_count > 0);
@@ -70,8 +78,8 @@ pub fn repeated(stored: &[u8], encoding: u16, times: usize) -> Vec<u8> {
     new
 }
 
-/// Reads the file by position, and block by block. `expected` are the decoded values of chunks that
-/// decode.
+/// Reads the file by position and block by block, and compares. `expected` has the values of each
+/// chunk, or `None` if the chunk does not decode.
 pub fn check(parts: &Parts<'_>, file: &[u8], expected: &[Option<Vec<u8>>; 2], dice: u32) {
     let in_memory = Reader::from_bytes(file.to_vec()).unwrap().column_at(0).unwrap();
     let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][dice as usize % 3];
@@ -82,7 +90,7 @@ pub fn check(parts: &Parts<'_>, file: &[u8], expected: &[Option<Vec<u8>>; 2], di
     for chunk in [1, 0, 1] {
         match &expected[chunk] {
             Some(expected) => parts.check_sound(&mut cursor, chunk, expected, &mut buffer),
-            // a sample that both can read is the same
+            // a sample that both can read must be the same
             None => parts.check_broken(&in_memory, &mut cursor, chunk),
         }
     }
@@ -100,12 +108,12 @@ pub fn check(parts: &Parts<'_>, file: &[u8], expected: &[Option<Vec<u8>>; 2], di
     }
 }
 
-/// Reads the samples of each block alone.
+/// Reads the samples of individual blocks, at most about eight of them.
 fn check_blocks(parts: &Parts<'_>, column: &Column, chunk: usize, expected: Option<&[u8]>) {
     let blocks = match (column.blocks(chunk as u64), expected) {
         (Ok(blocks), _) => blocks.expect("a chunk in blocks"),
         (Err(_), None) => return,
-        (Err(error), Some(_)) => panic!("blocks that decode are not found: {error}"),
+        (Err(error), Some(_)) => panic!("the blocks of a chunk that decodes are not found: {error}"),
     };
     let mut buffer = ColumnBuffer::new();
     for block in blocks.blocks.iter().step_by(1 + blocks.blocks.len() / 8) {
@@ -120,7 +128,7 @@ fn check_blocks(parts: &Parts<'_>, column: &Column, chunk: usize, expected: Opti
     }
 }
 
-/// Reads ranges of samples: each equals the slice of the whole.
+/// Reads ranges of samples, and compares each with the slice of the whole chunk.
 fn check_ranges(parts: &Parts<'_>, column: &Column, chunk: usize, expected: &[u8], dice: u32) {
     let all = parts.chunk(chunk);
     let count = all.end - all.start;

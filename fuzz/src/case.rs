@@ -1,4 +1,10 @@
-//! Any schema, data, and way to write them.
+//! Cases: a schema, samples, and options to write them, drawn from the bytes of an input.
+//!
+//! `arbitrary` turns the input into choices, so small changes of the input are small changes of the
+//! case. Choices that cost time, such as a slow profile or long columns, depend on a hash of the
+//! input instead: the fuzzer would keep the inputs that choose them, and run little else.
+//!
+//! A case knows what a reader must return, see [`Column::assert_holds`].
 
 use super::lists::{Levels, bitmap};
 use arbitrary::{Result, Unstructured};
@@ -7,12 +13,13 @@ use tensilo::nested::ListBatch;
 use tensilo::sink::Sink;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Extent, Profile, Schema, Shape, Writer, WriterOptions};
 
-/// Limits, roughly, the bytes of a column's values and the number of chunks: more would only cost
-/// time. Some columns have so many times the bytes: enough for blocks, and for blocks that are read
-/// alone.
+/// The approximate limit of the bytes of a column. More would only cost time.
 const COLUMN_BYTES: usize = 1024;
+/// The factor of [`COLUMN_BYTES`] at which chunks have blocks.
 const BLOCKED_SCALE: usize = 8;
+/// The factor of [`COLUMN_BYTES`] at which blocks are read individually.
 const SEPARATE_BLOCKS_SCALE: usize = 40;
+/// The approximate limit of the chunks of a column.
 const CHUNKS: usize = 3;
 const SAMPLES: usize = 32;
 
@@ -21,9 +28,9 @@ pub struct Case {
     pub sample_count: usize,
     pub columns: Vec<Column>,
     pub options: WriterOptions,
-    /// The number of samples before each commit; the last commit is that of `finish`.
+    /// The number of samples before each commit. `finish` makes another commit.
     pub commits: Vec<usize>,
-    /// As good as random.
+    /// A hash of the input, as good as random.
     pub dice: u32,
 }
 
@@ -32,25 +39,25 @@ pub struct Case {
 pub struct Column {
     pub schema: ColumnSchema,
     levels: Levels,
-    /// Of items, as all that follows.
+    /// Whether each item is null.
     nulls: Vec<bool>,
+    /// The varying extents of all items.
     extents: Vec<u32>,
-    /// As they are pushed.
+    /// The values of all items, in the type that is pushed.
     values: Vec<u8>,
-    /// The position of each item among the values, and the end of the last.
+    /// The offset of each item in `values`, and the end of the last.
     starts: Vec<usize>,
 }
 
-/// Makes a case of the input, and checks it; the check may use the rest of the input.
+/// Makes a case from the input, and checks it. The check may use the rest of the input.
 pub fn run(input: &[u8], check: fn(&Case, &mut Unstructured<'_>) -> Result<()>) {
     let mut u = Unstructured::new(input);
-    // an error: the input is too short
+    // an error means that the input is too short
     let _ = Case::new(&mut u, crc32fast::hash(input)).and_then(|case| check(&case, &mut u));
 }
 
 impl Case {
-    /// Makes a case. Costly choices depend on `dice`, not on bytes of the input: a fuzzer would
-    /// keep the inputs that choose them, and run little else.
+    /// Makes a case. Costly choices depend on `dice`.
     fn new(u: &mut Unstructured<'_>, dice: u32) -> Result<Self> {
         let sample_count = u.int_in_range(0..=SAMPLES)?;
         let column_count = if rarely(u, 8)? { u.int_in_range(0..=5)? } else { 1 };
@@ -89,7 +96,7 @@ impl Case {
         Schema::new(self.columns.iter().map(|column| column.schema.clone()))
     }
 
-    /// Writes the samples, `step` at a time, with commits between them.
+    /// Writes all samples, `step` at a time, with the commits of the case.
     pub fn write<K: Sink>(&self, sink: K, options: &WriterOptions, step: usize) -> tensilo::Result<K> {
         let mut writer = Writer::new(sink, self.schema(), options)?;
         let mut at = 0;
@@ -121,7 +128,7 @@ impl Case {
 }
 
 impl Column {
-    /// Makes a column of at most about `scale` times the bytes of a small one.
+    /// Makes a column of at most about `scale` times [`COLUMN_BYTES`].
     fn arbitrary(u: &mut Unstructured<'_>, i: usize, sample_count: usize, scale: usize) -> Result<Self> {
         let dtype = *u.choose(&DType::ALL)?;
         let shape = if dtype.is_string() { Shape::ragged() } else { shape(u)? };
@@ -160,7 +167,8 @@ impl Column {
         Ok(column)
     }
 
-    /// Bits that elements do not use are zero, texts are text, nulls are zero.
+    /// Makes the values valid: unused bits of elements and all bytes of nulls are zero, texts are
+    /// ASCII.
     fn tidy(&mut self) {
         let dtype = self.schema.dtype;
         for (i, bounds) in self.starts.windows(2).enumerate() {
@@ -174,14 +182,14 @@ impl Column {
         }
     }
 
-    /// Returns the validity of the entries of each level, the items last.
+    /// Returns the validity bitmaps of the levels, from the outermost lists to the items.
     fn validities(&self, samples: Range<usize>) -> Vec<Vec<u8>> {
         let mut validities = self.levels.validities(samples.clone());
         validities.push(bitmap(&self.nulls[self.items(samples)]));
         validities
     }
 
-    /// Returns the items of some samples.
+    /// Returns the items of these samples.
     fn items(&self, samples: Range<usize>) -> Range<usize> {
         self.levels.ranges(samples).pop().unwrap_or_default()
     }
@@ -219,12 +227,12 @@ impl Column {
     }
 }
 
-/// Returns true once in `times` times, and false if the input has ended.
+/// Returns true once in `times` calls, and false after the end of the input.
 pub fn rarely(u: &mut Unstructured<'_>, times: u32) -> Result<bool> {
     Ok(u.int_in_range(1..=times)? == times)
 }
 
-/// At most 64 elements, or dimensions that vary.
+/// Makes a shape of at most 64 elements. Each dimension may vary instead.
 fn shape(u: &mut Unstructured<'_>) -> Result<Shape> {
     let rank = u.int_in_range(0..=3)?;
     let extent = |u: &mut Unstructured<'_>| {
@@ -233,8 +241,8 @@ fn shape(u: &mut Unstructured<'_>) -> Result<Shape> {
     Ok(Shape::new((0..rank).map(|_| extent(u)).collect::<Result<Vec<_>>>()?))
 }
 
-/// Returns elements that repeat, with a step from each repetition to the next: a few bytes make
-/// data of any encoding.
+/// Makes elements that repeat, with a step from each repetition to the next: a few bytes of input
+/// suffice for data that any encoding may suit.
 fn values(u: &mut Unstructured<'_>, bytes: usize, element_bytes: usize) -> Result<Vec<u8>> {
     let period = u.int_in_range(1..=32)? * element_bytes;
     let mut period_bytes = vec![0; period];

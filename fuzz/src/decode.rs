@@ -1,6 +1,13 @@
-//! Any bytes as the stored parts of a chunk, in a file that is otherwise right, checksums included:
-//! those of fronts and blocks, too. The decoded values depend neither on chunks decoded before in
-//! the same memory nor on the call that reads them.
+//! Decodes arbitrary bytes as the stored values of a chunk.
+//!
+//! A decoder runs only after several checksums have matched, so random files would not reach it.
+//! This target puts the input into a file that is otherwise intact: two chunks of one column with
+//! the given encoding, and all checksums correct, also in block indexes. The first bytes of an
+//! input choose element type, shape and form; see [`Parts`].
+//!
+//! Refusing the bytes is fine. If they decode, the values must not depend on the call that reads
+//! them (single, gathered, as a range, by block), on the chunk that was decoded before into the
+//! same memory, or on the kernel. `verify` must find damage if and only if a chunk does not decode.
 
 use super::blocked;
 #[cfg(fuzzing)]
@@ -19,11 +26,13 @@ use tensilo::{
     Column, ColumnBuffer, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions,
 };
 
-/// Larger parts would only cost time.
+/// The maximum number of decoded bytes. More would only cost time.
 const RAW_BYTES: usize = 1 << 14;
-/// The offsets of dtype and extent of the only column, of a one-letter name, in the schema.
+/// The offset of the dtype in a schema with one column, whose name has one letter.
 const DTYPE_OFFSET: usize = 13;
+/// The offset of the element size in the same schema.
 const ELEMENT_BYTES: usize = 16;
+/// The offset of the extent in the same schema.
 const EXTENT_OFFSET: usize = 17;
 /// The encoding whose parts are never in blocks.
 const CONSTANT: u16 = 1;
@@ -31,30 +40,31 @@ const CONSTANT: u16 = 1;
 const ZSTD: u16 = 2;
 #[cfg(fuzzing)]
 const BINS: u16 = 6;
-/// The bits of the first byte of an input that tell that the parts are in blocks, and that the file
-/// is verified. Those below are the dtype.
+/// The bit of the first byte of an input for parts in blocks. The bits below it choose the dtype.
 const IN_BLOCKS: u8 = 0x40;
+/// The bit of the first byte of an input for files that are also verified.
 const VERIFIED: u8 = 0x80;
-/// The bytes of a footer behind the facts of the only column: one encoding and one run.
+/// The size of an encoding entry, which follows the facts of a column in a footer.
 const ENCODING_BYTES: usize = 16;
+/// The size of an index run, which follows the encodings of a column in a footer.
 const RUN_BYTES: usize = 40;
 
-/// A file of two chunks, both of this encoding.
+/// The parts of a file of two chunks with the same encoding.
 pub struct Parts<'a> {
-    /// The id, and whether the parts are in blocks.
+    /// The id of the encoding, and the bit of blocks.
     encoding: u16,
     dtype: DType,
-    /// Of each chunk.
+    /// Samples per chunk.
     samples: usize,
     sample_elements: usize,
     stored: [Cow<'a, [u8]>; 2],
     /// The body of the only table, if there is one.
     table: Option<&'a [u8]>,
-    /// Whether the file is verified as well, which takes as long as all else.
+    /// Whether the file is also verified, which takes as long as everything else.
     verified: bool,
 }
 
-/// The outcome of an input.
+/// The outcome of checking an input.
 pub struct Outcome {
     /// The number of chunks that decode.
     pub sound_chunks: usize,
@@ -68,8 +78,8 @@ pub fn run(id: u16, input: &[u8]) {
     check(id, input);
 }
 
-/// Checks the file of an input for the encoding with this id. Returns `None` if the input is not
-/// one.
+/// Checks an input for the encoding with this id. Returns `None` if the input is too short, or its
+/// parts would be empty or too long.
 pub fn check(id: u16, input: &[u8]) -> Option<Outcome> {
     let dice = crc32fast::hash(input);
     let parts = Parts::sealed(id, input, dice)?;
@@ -84,11 +94,11 @@ pub fn check(id: u16, input: &[u8]) -> Option<Outcome> {
     Some(Outcome { sound_chunks, in_blocks: parts.are_in_blocks(), stored_bytes: parts.stored[0].len() })
 }
 
-/// The values that each call gives, or the rule that they break.
+/// The values that each call returns, or the rule that they violate.
 pub type Results = Vec<Result<Vec<u8>, Option<&'static str>>>;
 
-/// Reads both chunks of an input as a whole, and samples alone. Each cursor is new: what it was
-/// used for before makes no difference. Returns `None` if the input is not one.
+/// Reads both chunks of an input as a whole, and some samples individually. Each call has a new
+/// cursor, so results do not depend on earlier calls. Returns `None` as [`check`] does.
 pub fn results(id: u16, input: &[u8]) -> Option<Results> {
     let parts = Parts::sealed(id, input, crc32fast::hash(input))?;
     let column = Reader::from_bytes(parts.file()).unwrap().column_at(0).unwrap();
@@ -104,12 +114,12 @@ pub fn results(id: u16, input: &[u8]) -> Option<Results> {
 }
 
 impl<'a> Parts<'a> {
-    /// Six bytes say what the column is, which form of the encoding its parts have, and how long
-    /// the first part is. For `zstd`, the next two are the length of the table, which follows; 0
-    /// means none. seed.py knows them.
+    /// Parses an input. Its first six bytes are the form, the number of samples, the elements of a
+    /// sample (2 bytes), and the length of the first part (2 bytes). For `zstd`, the length of the
+    /// table (2 bytes, 0 for none) and the table follow. `seed.py` writes this layout.
     fn new(id: u16, input: &'a [u8]) -> Option<Self> {
-        // strings have shapes, too; and the encoding allows values of bools and texts that are
-        // refused
+        // no strings, which need a shape, and no bools: readers refuse some of the bools and texts
+        // that an encoding can express
         const NUMBERS: [DType; 12] = [
             DType::Bf16,
             DType::F16,
@@ -145,7 +155,7 @@ impl<'a> Parts<'a> {
         (1..=RAW_BYTES).contains(&parts.raw_bytes()).then_some(parts)
     }
 
-    /// Does the same, with fronts whose checksums are right.
+    /// Does the same, and corrects the checksums of block indexes.
     fn sealed(id: u16, input: &'a [u8], dice: u32) -> Option<Self> {
         let mut parts = Self::new(id, input)?;
         if parts.are_in_blocks() {
@@ -158,8 +168,8 @@ impl<'a> Parts<'a> {
         self.encoding & BLOCKS != 0
     }
 
-    /// Corrects the checksums of fronts and blocks, and mostly the end of the last block. One time
-    /// in sixteen repeats the blocks: if they are long enough, they are read alone.
+    /// Corrects the checksums of block indexes and blocks, and in most inputs the end of the last
+    /// block. In one of sixteen inputs, repeats the blocks until they are read individually.
     fn seal_block_indexes(&mut self, dice: u32) {
         let elements = self.samples * self.sample_elements;
         if !(dice / 16).is_multiple_of(8) {
@@ -181,7 +191,7 @@ impl<'a> Parts<'a> {
         self.sample_elements * self.dtype.element_bytes()
     }
 
-    /// Decoded bytes of each chunk.
+    /// The decoded bytes of each chunk.
     fn raw_bytes(&self) -> usize {
         self.samples * self.sample_bytes()
     }
@@ -192,7 +202,7 @@ impl<'a> Parts<'a> {
         samples * chunk as u64..samples * (chunk as u64 + 1)
     }
 
-    /// Takes the file of [`PLAIN`], and puts other parts and another column in.
+    /// Builds the file: [`PLAIN`] with this column and these parts.
     fn file(&self) -> Vec<u8> {
         let [_, chunk, _, old_page, old_footer, old_trailer] = PLAIN.regions;
         let plain = &PLAIN.file;
@@ -236,7 +246,7 @@ impl<'a> Parts<'a> {
         put(file, at + EXTENT_OFFSET, 4, self.sample_elements as u64);
     }
 
-    /// Returns the index entry for the chunk at `chunk`.
+    /// Fills the index entry at `entry` from the header of the chunk at `chunk`.
     fn put_entry(&self, file: &mut [u8], entry: usize, chunk: usize) {
         put(file, entry, 8, chunk as u64);
         for (from, to, bytes) in [(32, 8, 8), (44, 16, 4), (40, 20, 4), (56, 24, 4), (52, 28, 2)] {
@@ -259,7 +269,7 @@ impl<'a> Parts<'a> {
         Some(at)
     }
 
-    /// Appends the footer of the page and the table at these offsets, and returns its own.
+    /// Appends a footer that points to the index page and the table, and returns its offset.
     fn push_footer(&self, file: &mut Vec<u8>, page: usize, table: Option<usize>) -> usize {
         let at = file.len();
         let plain = PLAIN.footer();
@@ -297,7 +307,7 @@ impl<'a> Parts<'a> {
         put_content_id(file, at, &before);
     }
 
-    /// Reads the file by all paths. Returns the number of chunks that decode.
+    /// Reads the file in every way. Returns the number of chunks that decode.
     fn check(&self, dice: u32) -> usize {
         let file = self.file();
         let reader = Reader::from_bytes(file.clone()).unwrap();
@@ -309,7 +319,7 @@ impl<'a> Parts<'a> {
         });
         if self.verified {
             let damages = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().damages;
-            // a file that were wrong elsewhere would test nothing
+            // damage elsewhere would mean that the file was built wrong, and tests nothing
             let of_encoding = |rule: &str| rule.starts_with("R-5.");
             assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
             assert_eq!(expected.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
@@ -317,7 +327,7 @@ impl<'a> Parts<'a> {
         if self.are_in_blocks() {
             blocked::check(self, &file, &expected, dice);
         }
-        // memory that the other chunk has been in
+        // a cursor whose memory has held the other chunk
         let mut cursor = column.cursor();
         for chunk in [1, 0, 1] {
             match &expected[chunk] {
@@ -328,7 +338,7 @@ impl<'a> Parts<'a> {
         expected.iter().flatten().count()
     }
 
-    /// Samples of a chunk that decodes.
+    /// Checks that samples of a chunk that decodes are the expected ones.
     pub fn check_sound(&self, cursor: &mut tensilo::Cursor, chunk: usize, expected: &[u8], buffer: &mut ColumnBuffer) {
         let sample = |i: u64| self.slice(chunk, expected, &(i..i + 1));
         for i in self.some(chunk, 3) {
@@ -341,7 +351,8 @@ impl<'a> Parts<'a> {
         assert_eq!(buffer.bytes(), expected);
     }
 
-    /// Of a part that does not decode a sample alone may, which then is the same each time.
+    /// Checks a chunk that does not decode. Some of its samples may still be readable, and must
+    /// then be the same each time.
     pub fn check_broken(&self, column: &Column, cursor: &mut tensilo::Cursor, chunk: usize) {
         for i in self.some(chunk, 2) {
             let Ok(read) = cursor.read(i).map(|read| read.bytes().to_vec()) else { continue };
@@ -351,27 +362,27 @@ impl<'a> Parts<'a> {
         }
     }
 
-    /// Returns the values of some samples of a chunk. `expected` are those of the chunk.
+    /// Returns the values of these samples, given the `expected` values of their chunk.
     pub fn slice<'d>(&self, chunk: usize, expected: &'d [u8], samples: &Range<u64>) -> &'d [u8] {
         let at = |i: u64| (i - self.chunk(chunk).start) as usize * self.sample_bytes();
         &expected[at(samples.start)..at(samples.end)]
     }
 
-    /// Returns about `count` samples of a chunk, from the last.
+    /// Returns about `count` samples of a chunk, evenly spaced, the last one first.
     fn some(&self, chunk: usize, count: usize) -> impl Iterator<Item = u64> + use<> {
         self.chunk(chunk).rev().step_by(1 + self.samples / count)
     }
 }
 
-/// A file as a writer makes it, of a column of two samples, each in its own chunk.
+/// A template from the writer: one column with two samples, each in its own chunk.
 struct Plain {
     file: Vec<u8>,
-    /// Header, chunks, page, footer, trailer.
+    /// The offsets of the file header, both chunks, the index page, the footer and the trailer.
     regions: [usize; 6],
 }
 
 impl Plain {
-    /// The footer, without what fills its last 64 bytes.
+    /// Returns the footer without its padding.
     fn footer(&self) -> &[u8] {
         let at = self.regions[4];
         &self.file[at..at + HEADER_BYTES + number(&self.file, at + 44, 4) as usize]
@@ -387,7 +398,7 @@ static PLAIN: LazyLock<Plain> = LazyLock::new(|| {
     let headers: Vec<(usize, [u8; 4])> = headers(&file).collect();
     let [(header, FILE_HEADER), (chunk, _), (second, _), (page, PAGE), (footer, FOOTER), (trailer, _)] = headers[..]
     else {
-        panic!("another file than the template: {headers:?}")
+        panic!("unexpected regions in the template: {headers:?}")
     };
     Plain { regions: [header, chunk, second, page, footer, trailer], file }
 });

@@ -1,5 +1,8 @@
-//! A gather equals a loop of single reads, for any file, any list of samples, and any earlier calls
-//! with the same memory.
+//! A gather returns what a loop of single reads returns.
+//!
+//! This holds for any file, in memory or read by position, any list of samples (unsorted, repeated,
+//! out of range), any verification setting, and whatever the same cursor and buffer did before. The
+//! input chooses all of them.
 
 use super::case::{self, Case, rarely};
 use super::lists::{self, Flat};
@@ -41,7 +44,7 @@ fn gather<S: Source + 'static>(
                     assert_same(&column, &indices, gathered);
                 }
             }
-            // no such sample
+            // an index out of range
             Err(_) => assert!(indices.iter().any(|&i| i >= reader.sample_count())),
         }
         for cursor in rows.cursors() {
@@ -51,7 +54,7 @@ fn gather<S: Source + 'static>(
     Ok(())
 }
 
-/// Mostly samples that exist.
+/// Draws indices, which are in range in most inputs.
 fn indices(u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<Vec<u64>> {
     let wrong = rarely(u, 16)?;
     let length = u.int_in_range(0..=40)?;
@@ -60,7 +63,7 @@ fn indices(u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<Vec<u64>> 
     (0..length).map(|_| index(u)).collect()
 }
 
-/// Compares what was gathered with single reads by a fresh cursor.
+/// Compares gathered samples with single reads by a new cursor.
 fn assert_same(column: &Column, indices: &[u64], gathered: &ColumnBuffer) {
     let mut cursor = column.cursor();
     let (mut bytes, mut extents, mut nulls) = (Vec::<u8>::new(), Vec::<u32>::new(), Vec::<bool>::new());
@@ -82,7 +85,7 @@ fn assert_same(column: &Column, indices: &[u64], gathered: &ColumnBuffer) {
     assert!((0..nulls.len()).map(|i| gathered.is_null(i)).eq(nulls));
 }
 
-/// Reads a sample, or all that a list contains, and compares that with the view of it.
+/// Reads a sample, with all items if it is a list, and compares it with its view.
 fn flat(column: &Column, cursor: &mut Cursor, i: u64) -> Flat {
     let is_text = column.schema().dtype == DType::Utf8;
     if column.schema().levels.is_empty() {
@@ -101,7 +104,7 @@ fn flat(column: &Column, cursor: &mut Cursor, i: u64) -> Flat {
     read
 }
 
-/// Other calls, which leave other chunks in the cursor's memory.
+/// Makes other calls, which leave other chunks in the cursor's memory.
 fn others(cursor: &mut Cursor, u: &mut Unstructured<'_>, count: u64) -> arbitrary::Result<()> {
     if count == 0 {
         return Ok(());

@@ -1,5 +1,7 @@
-//! Any bytes as a Parquet file, Arrow file or stream, or a file of another format: a conversion
-//! ends in an error or in a file that verifies, in bounded memory.
+//! Converts arbitrary bytes as Parquet, as Arrow, or as another format.
+//!
+//! A conversion must end with an error and no output, or with a file that verifies and has as many
+//! samples as reported. libFuzzer limits its memory. The length of the input chooses some options.
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -12,7 +14,7 @@ use tensilo::verify::VerifyOptions;
 
 const PARQUET: &[u8; 4] = b"PAR1";
 
-/// The magic numbers are put where they belong.
+/// Converts a Parquet file. Sets its two magic numbers, without which nothing would be parsed.
 pub fn parquet(input: &[u8]) {
     let mut file = input.to_vec();
     if file.len() >= 12 {
@@ -23,13 +25,15 @@ pub fn parquet(input: &[u8]) {
     }
 }
 
+/// Converts an Arrow file or stream.
 pub fn arrow(input: &[u8]) {
     if !input.starts_with(PARQUET) {
         run(input, ConvertOptions::new());
     }
 }
 
-/// A file that one of these formats may take. The file beside it that some have is the same.
+/// Converts a file of one of these formats. The second file that some formats need has the same
+/// bytes.
 pub fn formats(input: &[u8], formats: Vec<Arc<dyn InputFormat>>) {
     if !input.starts_with(PARQUET) {
         run(input, ConvertOptions::new().formats(formats));
@@ -37,14 +41,14 @@ pub fn formats(input: &[u8], formats: Vec<Arc<dyn InputFormat>>) {
 }
 
 fn run(file: &[u8], options: ConvertOptions) {
-    // in memory, if the system has such a folder
+    // a folder in memory, if there is one
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_path_buf() } else { std::env::temp_dir() };
     let folder = tempfile::tempdir_in(parent).unwrap();
     let (input, output) = (folder.path().join("input"), folder.path().join("output.tsl"));
     for path in [&input, &input.with_extension("bin")] {
         fs::write(path, file).unwrap();
-        // long ago, so that nothing waits until the modification time tells later changes
+        // an old time: a conversion of a new file waits until its time would reveal later changes
         let old = SystemTime::now() - Duration::from_secs(60);
         fs::File::options().write(true).open(path).and_then(|file| file.set_modified(old)).unwrap();
     }
@@ -57,6 +61,6 @@ fn run(file: &[u8], options: ConvertOptions) {
             let damages = reader.verify(VerifyOptions::new().decode(true)).unwrap().damages;
             assert!(damages.is_empty(), "{damages:?}");
         }
-        Err(_) => assert!(!output.exists(), "an output in spite of an error"),
+        Err(_) => assert!(!output.exists(), "an output despite an error"),
     }
 }

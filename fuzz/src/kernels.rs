@@ -1,5 +1,12 @@
-//! All implementations of the kernels that this CPU can run give the same of the same bytes:
-//! windows, or a refusal.
+//! Compares the kernels for bins: all that this CPU can run must return the same.
+//!
+//! The library uses one kernel per family, so a reader cannot compare them. This module walks the
+//! stored bytes of a part by the specification (chapters 5.12 to 5.15), without the decoder of the
+//! library, and hands each section to every kernel. All must return the same windows, or all must
+//! refuse. Predictions, filters and extra bits are also compared on arbitrary bytes.
+//!
+//! Kernels trust tables that the decoder has checked. They may differ for tables that violate
+//! and for classes out of range, so they see neither.
 
 use super::kernel::bins::{self, BinModel, CodedBlock};
 use super::kernel::predict::{self, FilterBank, MAX_FILTERS, MAX_TAPS, Prediction, Predictor, Weights};
@@ -7,21 +14,20 @@ use super::kernel::{Width, extra_bits};
 use super::options::{Filters, Options, UNKNOWN, code, code_bits};
 use super::regions::{BLOCK_ENTRY_BYTES, BLOCKS, BlockIndex, block_align, block_index, number};
 
-/// The most elements of a block.
+/// The maximum number of elements in a block.
 const MAX_BLOCK_ELEMENTS: usize = 65_535;
-/// The id of the encoding.
+/// The id of the encoding `bins`.
 const BINS: u16 = 6;
 
-/// Compares kernels on the stored bytes of a part of bins. They see no tables that break,
-/// and no classes that are out of range: what they do with these differs. If the part decodes,
-/// they see all of its blocks: else this module does not know what a table may state.
+/// Compares kernels on the stored bytes of a part of bins. Panics if they differ, or if the part is
+/// sound but this module does not find all its blocks valid.
 pub fn check_bins(stored: &[u8], encoding: u16, elements: usize, element_bytes: usize, is_sound: bool) {
-    // `None`: they end too early, or no kernel sees them
+    // `None`: the bytes end too early, or no kernel may see them
     let are_right = Part::new(stored, encoding, elements).and_then(|part| check(&part, element_bytes)).unwrap_or(false);
-    assert!(are_right || !is_sound, "blocks that decode are not found, or their bins are refused");
+    assert!(are_right || !is_sound, "the blocks of a part that decodes are not found, or their bins are refused");
 }
 
-/// Returns whether bins adjoin each other, and end where a window may.
+/// Returns whether bins of these sizes are aligned, and end where a window ends.
 fn are_valid(bits: &[u8]) -> bool {
     let end = bits.iter().try_fold(0_u32, |start, &bits| {
         let is_valid = bits <= 15 && start.is_multiple_of(1 << bits);
@@ -46,7 +52,7 @@ struct Part<'a> {
     stored: &'a [u8],
     /// `None` if the part is one block.
     block_index: Option<BlockIndex>,
-    /// The tables, behind the field `table_bytes`.
+    /// The tables, after the field `table_bytes`.
     tables: &'a [u8],
     elements: usize,
 }
@@ -65,7 +71,7 @@ impl<'a> Part<'a> {
         self.block_index.as_ref().map_or(1, |block_index| block_index.block_count)
     }
 
-    /// Returns where the block ends: elements and stored bytes.
+    /// Returns the end of a block, in elements and in stored bytes.
     fn end(&self, block: usize) -> (usize, usize) {
         let Some(block_index) = &self.block_index else { return (self.elements, self.stored.len()) };
         let entry = block_index.entries_start + BLOCK_ENTRY_BYTES * block;
@@ -73,20 +79,19 @@ impl<'a> Part<'a> {
         (field(0), block_index.bytes + field(4))
     }
 
-    /// Returns the elements and the stored bytes of a block, if it has as many as a block may.
+    /// Returns the number of elements and the stored bytes of a block, if the number is valid.
     fn block(&self, block: usize) -> Option<(usize, &'a [u8])> {
         let first = (0, self.block_index.as_ref().map_or(4 + self.tables.len(), |block_index| block_index.bytes));
         let before = block.checked_sub(1).map_or(first, |before| self.end(before));
         let end = self.end(block);
         let count = end.0.checked_sub(before.0).filter(|count| (1..=MAX_BLOCK_ELEMENTS).contains(count))?;
-        // fronts are as long as a multiple of it
+        // the length of a block index is a multiple of the alignment
         let start = before.1.next_multiple_of(block_align(BINS));
         Some((count, self.stored.get(start..end.1)?))
     }
 }
 
-/// Chapters 5.12 to 5.15. Returns whether all bins are right, for some fields of options that the
-/// tables may have.
+/// Returns whether all blocks are valid, for at least one way to parse the options in the tables.
 fn check(part: &Part<'_>, element_bytes: usize) -> Option<bool> {
     let (_, option_bits) = Options::split(*part.tables.get(19)?);
     (option_bits & UNKNOWN == 0).then_some(())?;
@@ -135,7 +140,7 @@ fn check_with(options: &Options, part: &Part<'_>, element_bytes: usize) -> Optio
             undo_filters_alike(filters, &filter_codes, block);
         }
         if count == 0 {
-            are_right &= rest.is_empty(); // there are gaps only, and no kernel sees the block
+            are_right &= rest.is_empty(); // only gaps: no kernel decodes the block
             continue;
         }
         let groups = count.div_ceil(64);
@@ -151,8 +156,8 @@ fn check_with(options: &Options, part: &Part<'_>, element_bytes: usize) -> Optio
     Some(are_right)
 }
 
-/// Decodes half of the windows of a block, all of them, and two blocks at once. Returns whether
-/// the block is right.
+/// Decodes half of the windows of a block, then all, each also as two blocks at once. Returns
+/// whether the block is valid.
 fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) -> bool {
     let mut is_block_right = false;
     for window_count in [count.div_ceil(2), count] {
@@ -168,14 +173,14 @@ fn decode_alike(model: &BinModel, classes: &[u8], count: usize, stored: &[u8]) -
                 is_block_right = is_right;
                 let found = is_right.then_some(windows);
                 let expected = expected.get_or_insert_with(|| found.clone());
-                assert!(found == *expected, "{} decodes {window_count} of {count} in another way", kernel.name());
+                assert!(found == *expected, "{} decodes {window_count} of {count} differently", kernel.name());
             }
         }
     }
     is_block_right
 }
 
-/// Undoes the transform of any bytes, if it is a prediction.
+/// Undoes the transform with every kernel, if it is a prediction. The bytes are arbitrary.
 fn undo_alike(transform: &[u8], width: Width, bytes: &[u8]) {
     let weights = Weights { left: transform[2] % 9, above: transform[3] % 9 };
     let predictor = match transform[0] {
@@ -195,7 +200,7 @@ fn undo_alike(transform: &[u8], width: Width, bytes: &[u8]) {
     assert!(predict::available().iter().all(|kernel| undone(kernel) == expected), "{prediction:?}");
 }
 
-/// Undoes filters of any bytes, and predicts the numbers again.
+/// Undoes the filters with every kernel, and filters the result again. The bytes are arbitrary.
 fn undo_filters_alike(filters: &Filters, codes: &[u8], bytes: &[u8]) {
     let &Filters { taps, restart, zero, .. } = filters;
     let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
@@ -216,7 +221,7 @@ fn undo_filters_alike(filters: &Filters, codes: &[u8], bytes: &[u8]) {
     assert!(predict::available().iter().all(|kernel| undone(kernel) == expected), "{bank:?}");
 }
 
-/// Makes integers of details, with bit lengths that any bytes are.
+/// Deposits details with every kernel. Arbitrary bytes serve as bit lengths.
 fn deposit_alike(details: &[u8], any: &[u8]) {
     let lengths: Vec<u8> = any.iter().map(|byte| 1 + byte % 16).collect();
     let deposited = |kernel: &extra_bits::ExtraBits| {

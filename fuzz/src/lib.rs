@@ -1,6 +1,18 @@
-//! The fuzz targets as functions of bytes. `fuzz_targets` hands them to libFuzzer,
-//! `tests/it/corpora.rs` of the crate replays all corpora through them. Each panics if the library
-//! breaks a promise.
+//! The fuzz targets, as functions of bytes.
+//!
+//! `fuzz_targets` hands them to libFuzzer, and `tests/it/corpora.rs` of the core replays all
+//! corpora through them. A target panics if the library breaks a promise; an error is a legitimate
+//! outcome.
+//!
+//! Random bytes hardly ever pass a checksum. The targets reach the code behind it in three ways:
+//!
+//! * `decode` builds an intact file around the input, which becomes the stored parts of two chunks.
+//! * `resealed` and `salvage` correct all checksums of the input, and their mutator knows the
+//!   regions of a file.
+//! * `roundtrip`, `gather` and `writer_faults` draw a schema, samples and options from the input,
+//!   and write the file themselves.
+//!
+//! `open` and the imports take the bytes unchanged.
 
 mod blocked;
 mod case;
@@ -11,8 +23,8 @@ mod faulty_sink;
 pub mod gather;
 #[cfg(feature = "parquet")]
 pub mod import;
-// The kernels are no part of the interface, but the module can be included. It has to be at the
-// root of a crate, where a replay does not have it: that has other processes decode with each.
+// The kernels are private, so this crate includes their module. It must be at the root of a crate:
+// the replay, where this crate is a module, decodes in one process per kernel instead.
 #[cfg(fuzzing)]
 #[path = "../../src/kernel/mod.rs"]
 #[allow(dead_code, unused_imports, unreachable_pub, reason = "only some kernels are compared")]
@@ -30,10 +42,10 @@ pub mod roundtrip;
 pub mod salvage;
 pub mod writer_faults;
 
-/// A target.
+/// The function of a target.
 pub type Run = fn(&[u8]);
 
-/// All targets by name, each of which has a folder of that name in `corpus`.
+/// All targets by name. Each has a folder of that name in `corpus`.
 pub const TARGETS: &[(&str, Run)] = &[
     ("decode_bins", |input| decode::run(6, input)),
     ("decode_bitshuffle_zstd", |input| decode::run(3, input)),

@@ -1,4 +1,4 @@
-//! Lists of nested columns, made of the input and compared.
+//! The lists of nested columns: drawn from an input, and compared with what readers return.
 
 use super::case::rarely;
 use arbitrary::Unstructured;
@@ -16,15 +16,16 @@ struct Level {
     may_be_null: bool,
     lengths: Vec<u32>,
     nulls: Vec<bool>,
-    /// The position of the members of each list, and the end of the last.
+    /// The position of the first member of each list, and the end of the last.
     starts: Vec<usize>,
 }
 
-/// More items would only cost time.
+/// The maximum number of items. More would only cost time.
 const ITEMS: usize = 64;
 
 impl Levels {
-    /// Makes lists of `sample_count` samples, mostly none; and the number of items in them.
+    /// Makes the lists of `sample_count` samples, with no level in most inputs. Also returns the
+    /// number of items.
     pub fn arbitrary(u: &mut Unstructured<'_>, sample_count: usize) -> arbitrary::Result<(Self, usize)> {
         let count = if rarely(u, 3)? { u.int_in_range(1..=4)? } else { 0 };
         let (mut levels, mut entries) = (Vec::new(), sample_count);
@@ -36,7 +37,7 @@ impl Levels {
         Ok((Self(levels), entries))
     }
 
-    /// Returns the column whose items are the samples of `items`.
+    /// Returns the schema of a column of these lists, whose items have the schema `items`.
     pub fn schema(&self, items: ColumnSchema) -> ColumnSchema {
         self.0.iter().rev().fold(items, |column, level| {
             let list = column.list();
@@ -44,7 +45,7 @@ impl Levels {
         })
     }
 
-    /// Returns the entries of each level, the items last, that some samples contain.
+    /// Returns the entries of each level that these samples contain, the items last.
     pub fn ranges(&self, samples: Range<usize>) -> Vec<Range<usize>> {
         let mut ranges = vec![samples];
         for level in &self.0 {
@@ -54,7 +55,7 @@ impl Levels {
         ranges
     }
 
-    /// Returns the validities of the lists of some samples.
+    /// Returns the validity bitmaps of the lists of these samples, one per level.
     pub fn validities(&self, samples: Range<usize>) -> Vec<Vec<u8>> {
         let levels = self.0.iter().zip(self.ranges(samples));
         levels.map(|(level, range)| bitmap(&level.nulls[range])).collect()
@@ -100,7 +101,7 @@ impl Level {
     }
 }
 
-/// Bit `i` is 1 if entry `i` is present.
+/// Returns a validity bitmap: bit `i` is 1 if entry `i` is not null.
 pub fn bitmap(nulls: &[bool]) -> Vec<u8> {
     let mut bitmap = vec![0; nulls.len().div_ceil(8)];
     for (i, is_null) in nulls.iter().enumerate() {
@@ -109,8 +110,8 @@ pub fn bitmap(nulls: &[bool]) -> Vec<u8> {
     bitmap
 }
 
-/// What a list contains: for each list in it whether it is null and its length, outer ones first;
-/// for each item whether it is null, its shape and its bytes.
+/// The contents of a list: whether each list in it is null, and its length, outer lists first;
+/// whether each item is null, its shape and its bytes.
 #[derive(Debug, Default, PartialEq)]
 pub struct Flat {
     pub lists: Vec<(bool, usize)>,
@@ -119,14 +120,14 @@ pub struct Flat {
     pub bytes: Vec<u8>,
 }
 
-/// Reads what a list contains; as texts, if they are.
+/// Reads the contents of a list. If the items are text, checks that they are UTF-8.
 pub fn flat(list: &List<'_>, is_text: bool) -> Result<Flat> {
     let mut flat = Flat::default();
     flat.add(list, is_text)?;
     Ok(flat)
 }
 
-/// Members of a list that are looked at: items without elements may be many.
+/// The maximum number of members read from a list, which may have any number of empty items.
 const SOME: usize = 1 << 12;
 
 impl Flat {

@@ -1,6 +1,10 @@
-//! Changes inside the regions of a file, for `resealed`: numbers of heads, index entries and
-//! footers, bytes of bodies. Most of the files still open, so that nearly all reach the code behind
-//! the checksums.
+//! A mutator that knows the regions of a file, for `resealed` and `salvage`.
+//!
+//! Blind mutations destroy the structure of a file long before they reach anything interesting.
+//! This mutator changes numbers in headers, block indexes and bodies, copies regions, and leaves
+//! the rest intact. It then repeats a changed header or schema where the format repeats it, and
+//! corrects all checksums. Most of the files still open, so nearly all reach the code behind the
+//! checksums. A few mutations are libFuzzer's own, so that no change is impossible.
 
 use super::regions::{
     BLOCK_ENTRY_BYTES, BlockIndex, CHUNK, FILE_HEADER, FOOTER, FOOTER_SCHEMA_OFFSET, HEADER_BYTES, PAGE, block_index,
@@ -8,19 +12,20 @@ use super::regions::{
 };
 use tensilo_testing::Random;
 
-/// Changes bytes without knowing their meaning, by libFuzzer's own mutations. Takes a buffer, the
-/// length before and the largest length after; returns the length after.
+/// libFuzzer's own mutation, which knows no format. Takes a buffer, its length and the maximum
+/// length afterwards; returns the new length.
 pub type Bytes = fn(&mut [u8], usize, usize) -> usize;
 
-/// The numbers of heads that differ from kind to kind: offset and bytes.
+/// The fields of region headers whose meaning depends on the kind: offset and size.
 const FIELDS: [(usize, usize); 9] = [(4, 4), (32, 4), (32, 8), (36, 4), (40, 4), (44, 4), (48, 4), (52, 2), (54, 2)];
-/// The fields of a chunk's head that an index entry repeats: offset in the head, offset in the
-/// entry, and bytes.
+/// The fields of a chunk header that an index entry repeats: offset in the header, offset in the
+/// entry, and size.
 const REPEATED: [(usize, usize, usize); 4] = [(32, 8, 8), (44, 16, 4), (40, 20, 4), (52, 28, 4)];
-/// Bytes that are changed blindly at a time.
+/// The maximum number of bytes that one blind mutation changes in a body.
 const WINDOW: usize = 64;
 
-/// Changes the file in the first `size` bytes of `data`; returns its new length, at most `max_size`.
+/// Mutates the file in the first `size` bytes of `data`. Returns its new length, at most
+/// `max_size`.
 pub fn mutate(data: &mut [u8], size: usize, max_size: usize, seed: u32, bytes: Bytes) -> usize {
     let mut random = Random(seed.into());
     let file = &mut data[..size];
@@ -49,7 +54,7 @@ fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, by
     } else {
         change_body(&mut file[at + HEADER_BYTES..at + HEADER_BYTES + length], random, bytes);
     }
-    // otherwise a reader would see only that head and entry disagree
+    // otherwise a reader would only see that header and index entry disagree
     if random.index(8) > 0 {
         match magic {
             FILE_HEADER => repeat_schema(file, regions, at),
@@ -59,7 +64,7 @@ fn change(file: &mut [u8], regions: &[(usize, [u8; 4])], random: &mut Random, by
     }
 }
 
-/// Picks a chunk half of the time, because most of the structure is in chunks.
+/// Picks a region, half of the time a chunk, because chunks have most of the structure.
 fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
     let kind = random.pick(&[CHUNK, CHUNK, CHUNK, PAGE, FOOTER, FILE_HEADER]);
     let of_kind: Vec<_> = regions.iter().filter(|(_, magic)| *magic == kind).collect();
@@ -69,14 +74,15 @@ fn pick(regions: &[(usize, [u8; 4])], random: &mut Random) -> (usize, [u8; 4]) {
     }
 }
 
-/// Returns where the values of the chunk at `at` begin in its body, and their front, if it has one.
+/// Returns the offset of the values in the body of the chunk at `at`, and their block index, if
+/// there is one.
 fn block_index_of(file: &[u8], at: usize) -> Option<(usize, BlockIndex)> {
     let values = values_at(file, at)?;
     let stored = body(file, at)?.get(values..)?;
     Some((values, block_index(stored, number(file, at + 52, 2) as u16)?))
 }
 
-/// Changes a number of a front: its length, that of the directory, or the end of a block.
+/// Changes a number in a block index: its length, the number of blocks, or the end of a block.
 fn change_block_index(stored: &mut [u8], block_index: &BlockIndex, random: &mut Random) {
     let field = match random.index(8) {
         field @ (0 | 1) => 4 * field,
@@ -92,7 +98,7 @@ fn change_body(body: &mut [u8], random: &mut Random, bytes: Bytes) {
     if random.index(3) > 0 {
         let size = random.pick(&[1, 2, 4, 8]);
         if let Some(last) = body.len().checked_sub(size) {
-            // numbers are aligned, except in schemas
+            // most numbers are aligned; those in schemas are not
             let at = random.index(last + 1);
             let at = if random.one_in(2) { at } else { at / size * size };
             change_number(body, at, size, random);
@@ -123,14 +129,14 @@ fn change_number(bytes: &mut [u8], at: usize, size: usize, random: &mut Random) 
     put(bytes, at, size, new);
 }
 
-/// Puts head and body of one region over another, as far as they lie in the file.
+/// Copies the header and the body of one region over another, as far as both fit the file.
 fn copy_region(file: &mut [u8], from: usize, to: usize) {
     let length = HEADER_BYTES + body(file, from).map_or(0, <[u8]>::len);
     let length = length.min(file.len() - from.max(to));
     file.copy_within(from..from + length, to);
 }
 
-/// Footers repeat the schema.
+/// Copies the schema from the file header to all footers, which repeat it.
 fn repeat_schema(file: &mut [u8], regions: &[(usize, [u8; 4])], header: usize) {
     let length = body(file, header).map_or(0, <[u8]>::len);
     for &(footer, _) in regions.iter().filter(|(_, magic)| *magic == FOOTER) {
@@ -141,7 +147,7 @@ fn repeat_schema(file: &mut [u8], regions: &[(usize, [u8; 4])], header: usize) {
     }
 }
 
-/// Index entries repeat the heads of chunks.
+/// Copies the header fields of a chunk to its index entries, which repeat them.
 fn repeat_chunk(file: &mut [u8], regions: &[(usize, [u8; 4])], chunk: usize) {
     for &(page, _) in regions.iter().filter(|(_, magic)| *magic == PAGE) {
         for (entry, _) in entries(file, page).into_iter().filter(|(_, of)| *of == chunk) {

@@ -1,5 +1,8 @@
-//! Any bytes: if they open, everything in them can be walked; if they verify, everything in them
-//! can be read.
+//! Opens arbitrary bytes as a file, and reads it in every way.
+//!
+//! Errors are fine, panics are not. If the file verifies without damage, every read must succeed.
+//! If a sample can be viewed, reading it must return the same bytes. [`run`] also serves
+//! `resealed`, whose inputs get past the checksums.
 
 use super::lists;
 use super::regions::{CHUNK, headers, number};
@@ -7,9 +10,10 @@ use tensilo::source::{InMemory, Source};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{Column, ColumnBuffer, Cursor, DType, Error, OpenOptions, Reader, Result, Verification};
 
-/// Chunks of more decoded bytes or samples, and larger samples, are legitimate, but cost only time.
+/// The maximum number of bytes and samples of a chunk that is decoded, and of bytes of a sample.
+/// More is legitimate, but would only cost time.
 const SMALL: u64 = 1 << 14;
-/// Samples, columns and chunks that are looked at.
+/// The number of samples, columns and chunks that are read.
 const SOME: u64 = 12;
 
 pub fn run(file: &[u8]) {
@@ -19,7 +23,7 @@ pub fn run(file: &[u8]) {
     };
     let is_small = headers(file).all(is_small);
     let verified = verify(&InMemory(file), VerifyOptions::new().decode(is_small));
-    let salt = file.last().copied().unwrap_or(0); // of a checksum: as good as random
+    let salt = file.last().copied().unwrap_or(0); // part of a checksum: as good as random
     let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][usize::from(salt) % 3];
     let options = OpenOptions::new().verification(verification);
     let walked = if salt & 4 == 0 {
@@ -27,13 +31,13 @@ pub fn run(file: &[u8]) {
     } else {
         options.open(Positional(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
     };
-    // fronts of others were not checked
+    // the block indexes of larger chunks were not verified
     if is_small && verified.is_ok_and(|report| report.damages.is_empty()) {
         walked.expect("what verifies can be read");
     }
 }
 
-/// A file that is read by position.
+/// A file in memory that only supports reads by position, as a file on disk does.
 pub struct Positional<B>(pub B);
 
 impl<B: AsRef<[u8]> + Send + Sync> Source for Positional<B> {
@@ -46,7 +50,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for Positional<B> {
     }
 }
 
-/// Reads everything of a file by every path. Returns the first error, but reads on behind it.
+/// Reads samples of all columns in every way. Continues after errors, and returns the first.
 fn walk(reader: &Reader, is_small: bool, salt: u8) -> Result<()> {
     let mut first = Errors(Ok(()));
     let count = reader.sample_count();
@@ -96,7 +100,7 @@ fn read_lists(column: &Column, samples: &[u64], cursor: &mut Cursor) -> Result<(
     for &i in samples {
         let read = cursor.read_list(i).and_then(|list| lists::flat(&list, is_text));
         let Some(read) = first.note(read) else { continue };
-        // by a fresh cursor, as below
+        // with a new cursor, as in `read_singly`
         if let Some(view) = first.note(column.view_list(i)).flatten() {
             let mut fresh = column.cursor();
             let again = fresh.read_list(i).expect("what can be viewed can be read");
@@ -115,8 +119,8 @@ fn read_singly(column: &Column, samples: &[u64], cursor: &mut Cursor) -> Result<
         if is_text {
             first.note(sample.as_str());
         }
-        // by a fresh cursor: if an index puts a sample in two chunks, the one that was read before
-        // counts
+        // with a new cursor: if an index puts a sample in two chunks, a used cursor may have the
+        // other one open
         if let Some(view) = first.note(column.view(i)).flatten() {
             let mut fresh = column.cursor();
             let read = fresh.read(i).expect("what can be viewed can be read");
@@ -126,7 +130,7 @@ fn read_singly(column: &Column, samples: &[u64], cursor: &mut Cursor) -> Result<
     first.0
 }
 
-/// Bytes of a sample, or of each count of a ragged one.
+/// Returns the bytes of a sample; for a varying extent, the bytes of one step of it.
 pub fn sample_bytes(column: &Column) -> u64 {
     let schema = column.schema();
     schema.shape.inner_elements().unwrap_or(u64::MAX).saturating_mul(schema.dtype.element_bytes() as u64)
@@ -137,7 +141,7 @@ pub fn is_known(column: &Column) -> bool {
     !matches!(column.schema().dtype, DType::Unknown { .. })
 }
 
-/// The first error.
+/// Keeps the first error.
 struct Errors(Result<()>);
 
 impl Errors {

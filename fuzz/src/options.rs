@@ -1,5 +1,9 @@
-//! The options of bins, as far as they tell where the sections of a block are (chapter 5.15). Read
-//! from the specification alone, without the code of the crate.
+//! Parses the options of bins (chapter 5.15), as far as they determine the sections of a block.
+//!
+//! Written from the specification, not from the decoder, so that both do not share an error. The
+//! fields of options are at the end of the tables, after fields of variable length, and are
+//! therefore parsed backwards. With filters this is ambiguous: only the start of their fields
+//! states the length. [`Options::all`] returns every possible reading.
 
 use super::regions::number;
 
@@ -9,7 +13,7 @@ const FILTERS: u8 = 64;
 /// No option has this bit.
 pub const UNKNOWN: u8 = 128;
 
-/// The parameters of marks.
+/// The Rice parameters of unmarked and of marked stretches.
 type Parameters = [u8; 2];
 
 /// The fields of filters.
@@ -18,18 +22,18 @@ pub struct Filters {
     pub count: usize,
     pub restart: u16,
     pub zero: u16,
-    /// Those of filter 0 first.
+    /// The coefficients of all filters, one filter after the other.
     pub coefficients: Vec<i16>,
 }
 
-/// Bytes of the fields of filters before the coefficients.
+/// The size of the filter fields before the coefficients.
 const FILTERS_HEADER_BYTES: usize = 6;
-/// Numbers of a segment.
+/// The numbers in a segment.
 const SEGMENT: usize = 128;
 
 impl Filters {
-    /// Returns all fields of filters that tables may end with. Only their start tells how long they
-    /// are, so that coefficients may look like other fields.
+    /// Returns all filter fields with which the tables may end. Only the start of the fields states
+    /// their length, so coefficients may look like fields.
     fn all(tables: &[u8]) -> Vec<Self> {
         let sizes = (1..=16).flat_map(|taps| (1..=16).map(move |count| (taps, count)));
         sizes.filter_map(|(taps, count)| Self::of_size(taps, count, tables)).collect()
@@ -53,12 +57,12 @@ impl Filters {
 #[derive(Default)]
 pub struct Options {
     gaps: Option<Parameters>,
-    /// With the bits of an upper.
+    /// The bits of an upper, and the Rice parameters of outlier marks.
     outliers: Option<(u8, Parameters)>,
     pub filters: Option<Filters>,
 }
 
-/// Returns the bits of a code of `count` classes or filters.
+/// Returns the size in bits of a code for `count` classes or filters.
 pub fn code_bits(count: usize) -> usize {
     match count {
         0..=1 => 0,
@@ -68,7 +72,7 @@ pub fn code_bits(count: usize) -> usize {
     }
 }
 
-/// Returns code `i` of a sequence; 0 if it ends before.
+/// Returns code `i` of a sequence; 0 after its end.
 pub fn code(codes: &[u8], bits: usize, i: usize) -> u8 {
     let at = bits * i;
     codes.get(at / 8).map_or(0, |byte| byte >> (at % 8) & ((1 << bits) - 1))
@@ -80,9 +84,9 @@ impl Options {
         (mapping & 15, mapping & !15)
     }
 
-    /// Reads the fields of options from the end of the tables, where they are: before them, the
-    /// fields of a palette would have to be decoded to know where these end. With filters, there
-    /// may be several ways.
+    /// Parses the fields of all options from the end of the tables. From the start, the dictionary
+    /// before them would have to be decoded to find its end. With filters, there may be several
+    /// results.
     pub fn all(bits: u8, element_bytes: usize, tables: &[u8]) -> Vec<Self> {
         if bits & FILTERS == 0 {
             return Self::new(bits, element_bytes, tables).into_iter().collect();
@@ -95,7 +99,7 @@ impl Options {
         Filters::all(tables).into_iter().filter_map(with_filters).collect()
     }
 
-    /// Reads the fields of all options but filters.
+    /// Parses the fields of all options except filters.
     fn new(bits: u8, element_bytes: usize, tables: &[u8]) -> Option<Self> {
         let mut tables = tables;
         let mut take_last = |bytes: usize| {
@@ -117,7 +121,8 @@ impl Options {
         are_valid.then_some(options)
     }
 
-    /// Skips the gap marks of a block of `count` elements. Returns how many are no gaps.
+    /// Skips the gap marks of a block of `count` elements. Returns the number of elements outside
+    /// gaps.
     pub fn skip_gaps(&self, count: usize, block: &mut &[u8]) -> Option<usize> {
         let Some(parameters) = self.gaps else { return Some(count) };
         skip_marks(parameters, count, block).map(|marked| count - marked)
@@ -131,7 +136,7 @@ impl Options {
         Some(())
     }
 
-    /// Skips the filter codes of `count` elements. Returns them, one a byte.
+    /// Skips the filter codes of `count` elements. Returns them, one per byte.
     pub fn skip_filters(&self, count: usize, block: &mut &[u8]) -> Option<Vec<u8>> {
         let Some(filters) = &self.filters else { return Some(Vec::new()) };
         let (bits, segments) = (code_bits(filters.count), count.div_ceil(SEGMENT));
@@ -141,7 +146,7 @@ impl Options {
     }
 }
 
-/// Skips the marks of `count` elements. Returns how many are marked.
+/// Skips the marks of `count` elements. Returns the number of marked elements.
 fn skip_marks(parameters: Parameters, count: usize, block: &mut &[u8]) -> Option<usize> {
     let mut bits = Bits { bytes: block, taken: 0 };
     let (mut i, mut marked, mut is_marked) = (0, 0, false);
@@ -174,7 +179,7 @@ struct Bits<'a> {
 }
 
 impl Bits<'_> {
-    /// Takes at most 16 bits, the lowest first.
+    /// Takes `count` bits, at most 16, the lowest first.
     fn take(&mut self, count: usize) -> Option<usize> {
         if count == 0 {
             return Some(0);

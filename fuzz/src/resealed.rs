@@ -1,4 +1,4 @@
-//! Any bytes whose checksums have been made right, so that the code behind them is reached.
+//! Opens arbitrary bytes after correcting their checksums, so that the code behind them is reached.
 
 use super::{open, regions};
 

@@ -1,5 +1,7 @@
-//! Any schema and data: a reader returns the values that were written, and a second file has the
-//! same bytes, however the values are pushed.
+//! A reader returns what was written, for any schema and samples.
+//!
+//! The bytes of a file depend only on the samples and the options: pushing other numbers of samples
+//! at a time, or encoding on more threads, must give the same file. It must also verify.
 
 use super::case::{self, Case};
 use arbitrary::Unstructured;
@@ -14,7 +16,7 @@ pub fn run(input: &[u8]) {
 
 fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let file = case.write(Stream(Vec::new()), &case.options, usize::MAX).unwrap().0;
-    // one of them, or none, as each takes as long as all else
+    // one of them or none: each takes as long as everything else
     match case.dice / 64 % 4 {
         0 => check_again(case, &file, u)?,
         1 => {
@@ -29,9 +31,9 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
 
 fn check_again(case: &Case, file: &[u8], u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let step = u.int_in_range(1..=20)?;
-    let threads = if (case.dice / 256).is_multiple_of(64) { 2 } else { 1 }; // costs much
+    let threads = if (case.dice / 256).is_multiple_of(64) { 2 } else { 1 }; // expensive
     let again = case.write(Stream(Vec::new()), &case.options.clone().threads(threads), step).unwrap().0;
-    assert!(file == again, "other bytes, pushed {step} samples at a time");
+    assert!(file == again, "the bytes differ if {step} samples are pushed at a time");
     Ok(())
 }
 

@@ -1,6 +1,8 @@
-//! Regions of any bytes whose checksums have been made right, perhaps but for one block of each
-//! chunk: salvaged samples can be read and become a file that verifies; a file without damage has
-//! lost nothing.
+//! Salvages arbitrary bytes after correcting their checksums.
+//!
+//! In half of the inputs, one byte of each chunk in blocks is damaged afterwards. Every sample that
+//! salvage does not report as lost must be readable, and rewriting them must give a file that
+//! verifies. An undamaged file must lose nothing. If salvage finds nothing, the file must not open.
 
 use super::open;
 use super::regions::{CHUNK, HEADER_BYTES, block_index, body, headers, number, reseal, values_at};
@@ -10,7 +12,8 @@ use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{Column, ColumnBuffer, ErrorKind, Profile, Reader, Result, WriterOptions};
 
-/// Files and chunks of more samples or bytes are legitimate, but cost only time.
+/// The maximum number of samples and bytes of a chunk, and of samples of a file. More is
+/// legitimate, but would only cost time.
 const SMALL: u64 = 1 << 12;
 
 pub fn run(input: &[u8]) {
@@ -23,23 +26,23 @@ pub fn run(input: &[u8]) {
     if !headers(&file).all(is_small) {
         return;
     }
-    let salt = file.last().copied().unwrap_or(0); // of a checksum: as good as random
+    let salt = file.last().copied().unwrap_or(0); // part of a checksum: as good as random
     if salt & 4 == 4 {
         damage_blocks(&mut file, salt.into());
     }
     let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(true)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
-            // a region that needs a newer release may be where no reader looks
+            // other errors: a region may need a newer release, but no reader looks at it
             let is_lost = error.kind() == ErrorKind::Corrupt;
-            assert!(!is_lost || Reader::from_bytes(file.clone()).is_err(), "what opens has a header");
+            assert!(!is_lost || Reader::from_bytes(file.clone()).is_err(), "a file that opens has a header");
             return;
         }
     };
     if is_whole(&file) {
         assert!(salvaged.losses.is_empty() && salvaged.unconfirmed.is_empty() && salvaged.header_is_intact);
     }
-    // lost samples become nulls, each of which has all the bytes of its shape
+    // a lost sample becomes a null, which takes all bytes of its shape
     let is_small = |column: Column| open::sample_bytes(&column) <= SMALL;
     if salvaged.reader.sample_count() <= SMALL && salvaged.reader.columns().all(is_small) {
         read(&salvaged);
@@ -47,7 +50,7 @@ pub fn run(input: &[u8]) {
     }
 }
 
-/// Changes a byte behind the front of each chunk in blocks.
+/// Changes one byte of the blocks of each chunk in blocks.
 fn damage_blocks(file: &mut [u8], salt: usize) {
     let chunks: Vec<usize> = headers(file).filter(|(_, magic)| *magic == CHUNK).map(|(at, _)| at).collect();
     for at in chunks {
@@ -68,7 +71,7 @@ fn is_whole(file: &[u8]) -> bool {
     report.is_ok_and(|report| report.damages.is_empty())
 }
 
-/// Checks that every sample that is not lost can be read.
+/// Reads all samples that are not lost.
 fn read(salvaged: &Salvaged) {
     let mut buffer = ColumnBuffer::new();
     let all: Vec<u64> = (0..salvaged.reader.sample_count()).collect();
@@ -77,7 +80,7 @@ fn read(salvaged: &Salvaged) {
         lost.resolve(&all, OnLoss::Skip, &mut left).expect("skipping never fails");
         let read = column.cursor().gather_into(&left, &mut buffer);
         if open::is_known(&column) {
-            read.expect("what is not lost can be read");
+            read.expect("a sample that is not lost can be read");
         } else {
             assert!(left.is_empty() || is_too_new(&read), "elements of an unknown type are not read");
         }
@@ -99,9 +102,9 @@ fn rewrite(salvaged: &Salvaged, salt: u8) {
         assert!(!salvaged.reader.columns().all(|column| open::is_known(&column)));
         return;
     }
-    let written = written.expect("what can be read can be written");
+    let written = written.expect("samples that can be read can be written");
     let lost = if drop_lost { salvaged.losses.of_all().count() } else { 0 };
-    let expected = salvaged.reader.sample_count() - lost; // also without columns
+    let expected = salvaged.reader.sample_count() - lost; // holds without columns, too
     assert_eq!(written.sample_count, expected);
     assert!(is_whole(&written.sink.0));
 }

@@ -1,5 +1,8 @@
-//! A sink that fails, is interrupted, or takes a few bytes at a time: the writer returns an error,
-//! and the samples committed before can be read.
+//! Writes to a sink that fails, is interrupted, or takes a few bytes at a time.
+//!
+//! If the sink fails, the writer must return an error, the bytes so far must be the start of the
+//! intact file, and all samples of published commits must be readable. If it does not fail, short
+//! and interrupted writes must not change a byte.
 
 use super::case::{self, Case, rarely};
 use super::faulty_sink::FaultySink;
@@ -24,25 +27,25 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     let result = case.write(&mut sink, &case.options, step).map(|_| ());
     assert_eq!(result.is_err(), sink.has_failed, "{result:?}");
     if result.is_ok() {
-        assert!(sink.bytes == expected, "other bytes than a sink without faults gets");
+        assert!(sink.bytes == expected, "the bytes differ from the file without faults");
     } else {
-        assert!(expected.starts_with(&sink.bytes), "what was written before is not the start of the file");
+        assert!(expected.starts_with(&sink.bytes), "the bytes before the fault are not the start of the intact file");
     }
     if let Some(&published) = sink.published.last() {
         check_committed(case, &sink.bytes[..published], sink.published.len());
         check_committed(case, &sink.bytes, sink.published.len());
     } else if let Ok(reader) = Reader::from_bytes(sink.bytes.clone()) {
-        // the first commit was written and could not be made durable
+        // the first commit was written, but not made durable
         assert_eq!(reader.commit_count(), 1);
     }
     Ok(())
 }
 
-/// The file has these commits, or one more that was written and not published.
+/// Checks that the file has these commits, or one more that was written but not published.
 fn check_committed(case: &Case, file: &[u8], commits: usize) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let found = reader.commit_count() as usize;
-    assert!(found == commits || found == commits + 1, "{found} commits, {commits} were published");
+    assert!(found == commits || found == commits + 1, "found {found} commits, {commits} were published");
     let samples = case.commits.get(found - 1).copied().unwrap_or(case.sample_count);
     let samples = if case.columns.is_empty() { 0 } else { samples };
     assert_eq!(reader.sample_count(), samples as u64);

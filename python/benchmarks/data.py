@@ -15,7 +15,7 @@ NOISE = 0.01
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a data set. NumPy has no bf16, so that its arrays have the bits as int16."""
+    """A column of a data set. NumPy has no bf16, so its arrays hold the bits as int16."""
 
     name: str
     dtype: str
@@ -31,7 +31,7 @@ class Column:
         return NUMPY_DTYPES[self.dtype]
 
     def array(self, buffer):
-        """Returns the sample whose bytes a buffer has."""
+        """Returns the sample in a buffer."""
         if self.dtype == "text":
             return str(buffer, "utf-8")
         return np.frombuffer(buffer, self.numpy_dtype).reshape([-1 if n is None else n for n in self.shape])
@@ -43,19 +43,19 @@ DATA_SETS = {
     "mel": [Column("mel", "bf16", (None, 80))],
     "tokens": [Column("tokens", "i32", (None,))],
     "mel_text": [Column("mel", "bf16", (101, 128)), Column("text", "text")],
-    # The number of a sample is in its first three values.
+    # The first three values of a sample encode its index.
     "ids": [Column("ids", "bf16", (16,))],
 }
 SAMPLE_BYTES = {"embeddings": 768, "weights": 8192, "mel": 26400, "tokens": 132, "mel_text": 25900, "ids": 32}
 
 
 def sample_count(data_set, byte_count, batch_size):
-    """Returns how many samples have about so many bytes: a whole number of batches, at least 4."""
+    """Returns the number of samples for about this size: a whole number of batches, at least 4."""
     return max(byte_count // SAMPLE_BYTES[data_set] // batch_size, 4) * batch_size
 
 
 class Source:
-    """The samples of a data set in plain files, from which each peer writes its own."""
+    """The samples of a data set in plain files, from which each peer writes its own files."""
 
     def __init__(self, folder):
         self.folder = Path(folder)
@@ -74,7 +74,7 @@ class Source:
 
     @functools.cached_property
     def offsets(self):
-        """Where the elements of each sample begin, and where those of the last end."""
+        """The start of each sample's elements, followed by the end of the last sample."""
         return {c.name: np.load(self.folder / f"{c.name}.offsets.npy") for c in self.columns}
 
     def bytes_of(self, column, i):
@@ -86,7 +86,7 @@ class Source:
         return {column.name: column.array(self.bytes_of(column, i)) for column in self.columns}
 
     def batches(self, size=1024):
-        """Yields samples side by side: one array for a column of one shape, a list for others."""
+        """Yields samples column by column: one array if the column has one shape, else a list."""
         for start in range(0, self.count, size):
             end = min(start + size, self.count)
             yield {column.name: self._batch(column, start, end) for column in self.columns}
@@ -103,7 +103,7 @@ class Source:
 
 
 def make(data_set, count, folder, real):
-    """Makes the files of a ``Source``; ``real`` is the folder of the real data, or None."""
+    """Writes the files of a ``Source``; ``real`` is the folder of the real data, or None."""
     folder = Path(folder)
     folder.mkdir(parents=True)
     random = np.random.default_rng(1)
@@ -125,7 +125,7 @@ def make(data_set, count, folder, real):
 
 
 def bf16(values):
-    """Returns the bits of values that are rounded to bf16, as int16."""
+    """Rounds values to bf16, and returns the bits as int16."""
     import torch
 
     return torch.from_numpy(np.ascontiguousarray(values, np.float32)).bfloat16().view(torch.int16).numpy()
@@ -176,7 +176,7 @@ def _weights(random, count, real):
 
 
 def _matrices(path):
-    """Returns the elements of all matrices of a safetensors file of bf16."""
+    """Returns the elements of all matrices of a bf16 safetensors file."""
     data = path.read_bytes()
     start = 8 + int.from_bytes(data[:8], "little")
     tensors = [t for name, t in json.loads(data[8:start]).items() if name != "__metadata__" and len(t["shape"]) == 2]
@@ -185,7 +185,7 @@ def _matrices(path):
 
 
 def _clips(random, real):
-    """Returns log-mel clips [n, 101, 128], their texts, and where they are from."""
+    """Returns log-mel clips [n, 101, 128], their texts, and their origin."""
     if _has(real, "speech_features.parquet"):
         clips = _parquet(real, "speech_features.parquet", "mel").storage.flatten().to_numpy().reshape(-1, 101, 128)
         texts = [text or "" for text in _parquet(real, "speech_features.parquet", "text").to_pylist()]
@@ -248,7 +248,7 @@ def _ids(random, count, real):
 
 
 def numbers_of(batch):
-    """Returns the numbers of the samples of a batch of the data set ``ids``."""
+    """Returns the indices of the samples in a batch of the data set ``ids``."""
     digits = batch["ids"][:, :3].long()
     return (digits[:, 0] + (digits[:, 1] << 8) + (digits[:, 2] << 16)).tolist()
 

@@ -1,9 +1,9 @@
 """Measures loaders that deliver to a GPU: ``python python/benchmarks/device.py FILE COLUMN``.
 
-For batches of several sizes, each delivered in three ways: decoded by the GPU, decoded by the processor and sent
-by the loader, and by a loader of the CPU whose tensors are pinned and copied. Figures are batches per second,
-delivered bytes per second, and the processor time of a batch. The first two ways show from which size on the GPU
-is to decode, which is the default of ``min_device_bytes``.
+Batches of several sizes are delivered in three ways: decoded on the GPU; decoded on the CPU and sent by the loader; and
+from a CPU loader whose pinned tensors are copied. Figures are batches per second, delivered bytes per second, and CPU
+time per batch. The first two ways show the size from which decoding on the GPU pays off, which is the default of
+``min_device_bytes``.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import tensilo as ts
 from tensilo.torch import Loader
 
 BATCH_SIZES = [16, 64, 256, 1024, 4096]
-# An emulated GPU has its memory on the host.
+# An emulated GPU has host memory.
 MEMORY = "cpu" if "TENSILO_EMULATED_GPU" in os.environ else "cuda"
 
 
@@ -25,8 +25,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file")
     parser.add_argument("column")
-    parser.add_argument("--seconds", type=float, default=0.7, help="how long each way is measured")
-    parser.add_argument("--workers", type=int, default=max(os.cpu_count() - 1, 1), help="threads that decode")
+    parser.add_argument("--seconds", type=float, default=0.7, help="duration of each measurement")
+    parser.add_argument("--workers", type=int, default=max(os.cpu_count() - 1, 1), help="decode threads")
     chosen = parser.parse_args()
     print(f"{os.path.basename(chosen.file)}, {chosen.column}, {chosen.workers} threads:\n")
     print("| batch | bytes | way | batches/s | GB/s | CPU us/batch |\n|---:|---:|---|---:|---:|---:|")
@@ -63,7 +63,7 @@ def loader_of(chosen, batch_size, options):
 
 
 def batches(loader):
-    """Yields the tensors of one epoch after the other, on the device."""
+    """Yields the tensors of consecutive epochs on the device."""
     while True:
         for batch in loader:
             (tensor,) = batch.values()

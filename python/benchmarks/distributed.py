@@ -1,4 +1,4 @@
-"""Converts Parquet files by one and by two processes, and prints how much faster two are.
+"""Converts Parquet files with one and with two processes, and prints the speedup.
 
 python/benchmarks/distributed.py --rounds 3
 """
@@ -21,7 +21,7 @@ FILES, ROWS, WIDTH = 8, 40_000, 512
 
 
 def write_inputs(folder):
-    """Writes files of embeddings, texts and labels: 82 MB each."""
+    """Writes files of embeddings, texts and labels, 82 MB each."""
     rng = np.random.default_rng(1)
     words = np.array([f"word{number}" for number in range(1000)])
     texts = [" ".join(rng.choice(words, 13)) for _ in range(ROWS)]
@@ -33,16 +33,16 @@ def write_inputs(folder):
 
 
 def by_pool(tasks, workers):
-    """Runs tasks by the executor of Python."""
+    """Runs tasks with Python's executor."""
     with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        list(pool.map(time.sleep, [0.5] * workers))  # the processes have started
+        list(pool.map(time.sleep, [0.5] * workers))  # wait until the processes have started
         start = time.perf_counter()
         fragments = list(pool.map(distributed.run, tasks))
         return fragments, time.perf_counter() - start
 
 
 def by_ray(tasks, workers):
-    """Runs tasks by Ray."""
+    """Runs tasks with Ray."""
     import ray
 
     ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False)

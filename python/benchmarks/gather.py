@@ -1,4 +1,4 @@
-"""The cost of a batch above that of the gather in Rust: ``Column.take``, and ``tensilo bench``."""
+"""Measures the overhead of ``Column.take`` over the same gather in Rust (``tensilo bench``)."""
 
 import json
 import shutil
@@ -14,7 +14,7 @@ PROFILES = ("raw", "fast", "balanced")
 
 
 def measured(folder):
-    """Returns microseconds for a batch of 256 samples, in the median of many."""
+    """Returns the median microseconds of a batch of 256 samples."""
     import torch
 
     import tensilo as ts
@@ -59,7 +59,7 @@ def microseconds(call, inputs):
 
 
 def in_rust(path, column):
-    """Returns the microseconds of a batch in the command line program."""
+    """Returns the microseconds of a batch in the CLI."""
     options = ["--column", column, "--batch", str(BATCH_SIZE), "--io", "mmap", "--json", "--quiet"]
     done = subprocess.run([sys.executable, "-m", "tensilo", "bench", path, *options], capture_output=True, check=True)
     return BATCH_SIZE / json.loads(done.stdout)["samples_per_s"] * 1e6

@@ -1,4 +1,4 @@
-"""Measures processes and files: processor time, memory, page cache."""
+"""Measures processes and files: CPU time, memory, page cache."""
 
 import os
 from pathlib import Path
@@ -7,13 +7,13 @@ TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def _stat(pid):
-    """Returns the parent of a process, and the ticks of it and of its children that have ended."""
+    """Returns the parent of a process, and the CPU ticks of the process and its ended children."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return int(fields[1]), sum(map(int, fields[11:15]))
 
 
 def tree(root=None):
-    """Returns a process and its descendants, each with its processor ticks."""
+    """Returns a process and its descendants, each with its CPU ticks."""
     root = root or os.getpid()
     found = {}
     for name in os.listdir("/proc"):
@@ -30,18 +30,18 @@ def tree(root=None):
 
 
 def cpu_seconds():
-    """Returns the processor time of this process and its descendants, user and system."""
+    """Returns the user and system CPU time of this process and its descendants."""
     return sum(tree().values()) / TICKS
 
 
 def busy_seconds():
-    """Returns the processor time of all processes of the machine."""
+    """Returns the CPU time of all processes of the machine."""
     user, nice, system, _idle, _wait, irq, softirq = map(int, Path("/proc/stat").read_text().split()[1:8])
     return (user + nice + system + irq + softirq) / TICKS
 
 
 def memory():
-    """Returns the PSS of this process and its descendants in bytes: all, and without files."""
+    """Returns the PSS of this process and its descendants in bytes, in total and without files."""
     total = anonymous = 0
     for pid in tree():
         try:
@@ -60,7 +60,7 @@ def files(folder):
 
 
 def stored_bytes(folder):
-    """Returns the bytes of all files, as they are on the disk: without holes."""
+    """Returns the disk usage of all files in bytes, without holes."""
     return sum(min(path.stat().st_size, path.stat().st_blocks * 512) for path in files(folder))
 
 
@@ -73,7 +73,7 @@ def warm(folder):
 
 
 def drop(folder):
-    """Takes all files out of the page cache. Pages that a process has mapped stay."""
+    """Drops all files from the page cache, except for pages that a process has mapped."""
     for path in files(folder):
         descriptor = os.open(path, os.O_RDONLY)
         try:

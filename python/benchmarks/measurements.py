@@ -1,6 +1,6 @@
-"""The measurements of one row, each in a process of its own.
+"""The measurements of one row, each in a separate process.
 
-Prints a line of JSON for each thing that was found, so that a time limit loses only what follows.
+Each result is printed as a line of JSON at once, so that a time limit loses only later results.
 """
 
 import gc
@@ -25,7 +25,7 @@ STEPS = 100
 
 
 def say(**found):
-    """Prints what was found."""
+    """Prints a result as JSON."""
     print(json.dumps(found), flush=True)
 
 
@@ -58,7 +58,7 @@ def run_write(row, arguments):
 
 
 def check(batch, spec):
-    """Fails unless a batch has the columns, types and shapes that are due."""
+    """Fails unless a batch has the expected columns, types and shapes."""
     for column in spec.columns:
         values = batch[column.name]
         if column.dtype == "text":
@@ -84,7 +84,7 @@ def check_sample(batch, i, sample, column):
 
 
 class Endless:
-    """The batches of one epoch after the other."""
+    """The batches of consecutive epochs."""
 
     def __init__(self, loader):
         self.loader, self.iterator, self.epochs = loader, iter(loader), 0
@@ -99,7 +99,7 @@ class Endless:
 
 
 def run_epoch(row, arguments):
-    """Measures samples per second, processor time, memory, the first batch, and a training step."""
+    """Measures samples per second, CPU time, memory, the first batch, and a training step."""
     source = data.Source(arguments["source"])
     spec = spec_of(source, arguments)
     folder = arguments["folder"]
@@ -124,9 +124,9 @@ def run_epoch(row, arguments):
 
 
 def rate_of(batches, spec, seconds, limit):
-    """Returns counts, and the samples per second of each of some windows of time.
+    """Returns counts, and the samples per second in each of several windows of time.
 
-    If the cache is cold, a sample is read once, so that ``limit`` samples are all of it.
+    With a cold cache, each sample is read only once, so ``limit`` samples are the whole measurement.
     """
     taken = 0
     end = time.perf_counter() + (0 if limit else WARM_UP_SECONDS)
@@ -151,7 +151,7 @@ def rate_of(batches, spec, seconds, limit):
         "seconds": elapsed,
         "epochs": batches.epochs,
         "cpu_us_per_sample": cpu / taken * 1e6,
-        # The share of the machine that processes of others used.
+        # The share of the machine that other processes used.
         "others_percent": max(busy - cpu, 0) / elapsed / os.cpu_count() * 100,
         "pss_bytes": pss,
         "pss_anonymous_bytes": anonymous,
@@ -160,7 +160,7 @@ def rate_of(batches, spec, seconds, limit):
 
 
 def step_stall(batches, example, spec):
-    """Returns how much longer a training step of 5 ms takes with this loader than without any."""
+    """Returns how much longer a training step of 5 ms takes with this loader than without one."""
     column = next(column for column in spec.columns if column.dtype != "text")
     step, width = training_step(inputs(example, column))
     baseline = [timed(step, inputs(example, column)) for _ in range(STEPS)]
@@ -255,7 +255,7 @@ def resume(row, folder, spec, count):
 
 
 def _as_text(value):
-    """Makes bytes of a state JSON."""
+    """Encodes the bytes in a state for JSON."""
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     return value.item()
@@ -277,7 +277,7 @@ def is_same(batch, expected, spec):
 
 
 def run_rank(row, arguments):
-    """Takes batches of one rank, from a state if there is one, and tells their numbers and the state."""
+    """Takes batches of one rank, from a state if there is one, and reports their samples and the new state."""
     source = data.Source(arguments["source"])
     spec = spec_of(source, arguments)
     loader = row.loader(arguments["folder"], spec)
@@ -293,10 +293,10 @@ def run_rank(row, arguments):
 
 
 def run_cycles(row, arguments):
-    """Makes a loader, takes three batches and drops it, again and again."""
+    """Creates a loader, takes three batches and drops it, repeatedly."""
     source = data.Source(arguments["source"])
     spec = spec_of(source, arguments)
-    # The collector looks at what is new, not at all of PyTorch.
+    # The garbage collector then scans only new objects, not all of PyTorch.
     gc.freeze()
     for cycle in range(arguments["cycles"]):
         loader = row.loader(arguments["folder"], spec)
@@ -309,5 +309,5 @@ def run_cycles(row, arguments):
 
 
 def run_gather(row, arguments):
-    """Measures what a batch costs above the gather of its bytes."""
+    """Measures the overhead of a batch over gathering its bytes."""
     say(**gather.measured(arguments["folder"]))

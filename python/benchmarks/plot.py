@@ -1,4 +1,4 @@
-"""Plots results: a panel for each measure, a bar for each row."""
+"""Plots results: a panel per measure, a bar per row."""
 
 PANELS = [
     ("steps/s", "steps_per_second", 1),
@@ -18,7 +18,7 @@ OURS, OTHERS = "#c2410c", "#475569"
 
 
 def plot(title, rows, path):
-    """Writes an SVG. Fails with ``ImportError`` if there is no matplotlib."""
+    """Writes an SVG. Raises ``ImportError`` if matplotlib is not installed."""
     import matplotlib
 
     matplotlib.use("svg")

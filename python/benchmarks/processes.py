@@ -1,4 +1,4 @@
-"""Starts measurements in processes of their own, with a limit of time."""
+"""Runs each measurement in a separate process, with a time limit."""
 
 import atexit
 import json
@@ -15,12 +15,12 @@ from pathlib import Path
 CELL = Path(__file__).with_name("cell.py")
 
 
-# Processes that have not ended, which end with this one.
+# Running processes, which are killed when this one ends.
 LIVE = set()
 
 
 def end_all():
-    """Ends all measurements: they are in sessions of their own, which no signal of a terminal reaches."""
+    """Kills all measurements: they run in their own sessions, which signals of a terminal do not reach."""
     for cell in list(LIVE):
         cell.end()
 
@@ -29,7 +29,7 @@ atexit.register(end_all)
 
 
 class Cell:
-    """A process of ``cell.py``, which prints what it found line by line."""
+    """A process of ``cell.py``, which prints one result per line."""
 
     def __init__(self, what, row, environment=None, **arguments):
         self.errors = tempfile.TemporaryFile()
@@ -47,14 +47,14 @@ class Cell:
         threading.Thread(target=self._read, daemon=True).start()
 
     def _read(self):
-        # Others may print on the standard output, too.
+        # Libraries may print to standard output, too.
         for line in self.process.stdout:
             if line.startswith(b"{"):
                 self.lines.put(line)
         self.lines.put(None)
 
     def line(self, seconds):
-        """Returns what the process found next; None at its end. Raises ``TimeoutError``."""
+        """Returns the next result, or None at the end. Raises ``TimeoutError``."""
         try:
             line = self.lines.get(timeout=max(seconds, 0.01))
         except queue.Empty:
@@ -62,7 +62,7 @@ class Cell:
         return None if line is None else json.loads(line)
 
     def end(self):
-        """Ends the process, and all that it started and did not end."""
+        """Kills the process and all processes that it left behind."""
         try:
             os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
@@ -71,13 +71,13 @@ class Cell:
         LIVE.discard(self)
 
     def error(self):
-        """Returns the last line that the process wrote to its standard error."""
+        """Returns the last line that the process wrote to standard error."""
         self.errors.seek(0)
         lines = self.errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1][:300] if lines else f"exit status {self.process.returncode}"
 
     def result(self, deadline):
-        """Returns all that the process finds until a time, with ``failed`` if it does not finish."""
+        """Returns all results until a deadline, with ``failed`` if the process does not finish."""
         found = {}
         try:
             while (line := self.line(deadline - time.monotonic())) is not None:
@@ -92,12 +92,12 @@ class Cell:
 
 
 def run(what, row, time_limit, **arguments):
-    """Runs one measurement and returns what it found."""
+    """Runs one measurement and returns its result."""
     return Cell(what, row, **arguments).result(time.monotonic() + time_limit)
 
 
 def run_ranks(row, world, time_limit, port, **arguments):
-    """Runs one process for each rank, at the same time, and returns what each found."""
+    """Runs one process per rank at the same time, and returns their results."""
     deadline = time.monotonic() + time_limit
     cells = []
     for rank in range(world):
@@ -116,7 +116,7 @@ def run_ranks(row, world, time_limit, port, **arguments):
 
 
 def run_cycles(row, cycles, timeout_s, **arguments):
-    """Counts the cycles that hang: those that take longer than ``patience`` seconds."""
+    """Counts the cycles that hang, that is, take longer than ``patience`` seconds."""
     hangs = done = 0
     while done + hangs < cycles:
         cell = Cell("cycles", row, cycles=cycles - done - hangs, **arguments)

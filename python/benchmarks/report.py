@@ -1,6 +1,6 @@
-"""Tables of results as text."""
+"""Formats results as Markdown tables."""
 
-# From here on others disturb a measurement.
+# A larger share of CPU time used by other processes disturbs a measurement.
 DISTURBED_PERCENT = 5
 MAIN = [
     ("samples/s", lambda r: number(r.get("samples_per_second"))),
@@ -30,7 +30,7 @@ def _megabytes(result):
 
 
 def number(value):
-    """Returns a number with three digits or all before its point."""
+    """Returns a number with three significant digits, or all digits before the decimal point."""
     if value is None:
         return "-"
     if abs(value) >= 100:
@@ -50,7 +50,7 @@ def _resumed(result, percent):
 
 
 def table(title, rows, columns):
-    """Returns a table in Markdown: rows are results with a name."""
+    """Returns a Markdown table of named results."""
     head = ["", *(name for name, _ in columns)]
     lines = [[row["label"], *(show(row) for _, show in columns)] for row in rows]
     widths = [max(len(line[i]) for line in [head, *lines]) for i in range(len(head))]
@@ -64,7 +64,7 @@ def table(title, rows, columns):
 
 
 def notes(results):
-    """Returns what the rows of tables need said."""
+    """Returns the notes below the tables."""
     lines = []
     for result in results:
         for reason in ("nearest", "cannot_order", "cannot_resume", "failed"):

@@ -27,28 +27,28 @@ ALL_DATA_SETS = ["embeddings", "weights", "mel", "tokens", "mel_text"]
 ALL_ORDERS = ["sequential", "shuffled", "windowed"]
 BATCH_SIZE = 256
 RANK_BATCH_SIZE = 16
-# A whole number of batches of 4 ranks and of 3, of which the first half is read by 4.
+# A whole number of batches for 4 ranks, which read the first half, and for 3 ranks, which read the rest.
 RANK_SAMPLES = 12288
 RANK_STEPS = RANK_SAMPLES // 2 // (4 * RANK_BATCH_SIZE)
 
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.ArgumentDefaultsHelpFormatter)
-    parser.add_argument("--full", action="store_true", help="all data sets, orders, 1 and 2 workers, warm and cold")
-    parser.add_argument("--small", action="store_true", help="little data and short runs, to see that all works")
-    parser.add_argument("--peers", nargs="+", help="rows to run; all by default", metavar="NAME")
+    parser.add_argument("--full", action="store_true", help="all data sets and orders, 1 and 2 workers, warm and cold")
+    parser.add_argument("--small", action="store_true", help="little data and short runs, as a smoke test")
+    parser.add_argument("--peers", nargs="+", help="rows to run (default: all)", metavar="NAME")
     parser.add_argument("--data-sets", nargs="+", choices=ALL_DATA_SETS, default=["embeddings", "mel"])
     parser.add_argument("--orders", nargs="+", choices=ALL_ORDERS, default=["shuffled"])
     parser.add_argument("--workers", nargs="+", type=int, default=[2])
     parser.add_argument("--caches", nargs="+", choices=["warm", "cold"], default=["warm"])
     parser.add_argument("--megabytes", type=int, default=200, help="raw size of each data set")
-    parser.add_argument("--seconds", type=float, default=2.0, help="how long samples per second are measured")
-    parser.add_argument("--time-limit", type=float, default=150, help="seconds of one measurement")
-    parser.add_argument("--data", help="folder of the real data; without it the data is synthetic", default="")
-    parser.add_argument("--work", help="folder for files, which are kept; a temporary one by default")
+    parser.add_argument("--seconds", type=float, default=2.0, help="duration of the throughput measurement")
+    parser.add_argument("--time-limit", type=float, default=150, help="time limit of one measurement in seconds")
+    parser.add_argument("--data", help="folder of the real data (default: synthetic data)", default="")
+    parser.add_argument("--work", help="folder to keep files in for the next run (default: temporary)")
     parser.add_argument("--output", default=HERE / "results", help="folder of results")
-    parser.add_argument("--only-speed", action="store_true", help="no resuming")
-    parser.add_argument("--checks", action="store_true", help="the change of ranks and the cycles, too")
+    parser.add_argument("--only-speed", action="store_true", help="skip resuming")
+    parser.add_argument("--checks", action="store_true", help="also check the change of ranks and the cycles")
     chosen = parser.parse_args()
     if chosen.full:
         chosen.data_sets, chosen.orders = ALL_DATA_SETS, ALL_ORDERS
@@ -59,7 +59,7 @@ def options():
 
 
 class Benchmark:
-    """The results, and what is needed to get more."""
+    """The results, and the state needed to measure more."""
 
     def __init__(self, chosen, work):
         self.chosen, self.work = chosen, Path(work)
@@ -77,13 +77,13 @@ class Benchmark:
         self.real = chosen.data if chosen.data and Path(chosen.data).is_dir() else None
 
     def skip_missing(self):
-        """Leaves out rows whose packages are not installed, and returns them."""
+        """Removes rows whose packages are not installed, and returns them."""
         missing = {name: row.missing() for name, row in self.rows.items()}
         self.rows = {name: row for name, row in self.rows.items() if not missing[name]}
         return {name: packages for name, packages in missing.items() if packages}
 
     def source(self, data_set, count):
-        """Returns the folder of the samples of a data set, which are made if they are not there."""
+        """Returns the folder of the samples of a data set, which are created if they do not exist."""
         folder = self.work / f"{data_set}-{count}" / "source"
         if not (folder / "layout.json").exists():
             shutil.rmtree(folder, ignore_errors=True)
@@ -91,7 +91,7 @@ class Benchmark:
         return folder
 
     def written(self, name, source, batch_size=BATCH_SIZE):
-        """Returns the folder of a row's own files, which are written if they are not there."""
+        """Returns the folder of a row's own files, which are written if they do not exist."""
         folder = source.parent / name
         found = folder.with_suffix(".json")
         if found.exists():
@@ -107,7 +107,7 @@ class Benchmark:
         return processes.run(what, name, self.chosen.time_limit, **arguments)
 
     def add(self, name, result, **key):
-        """Keeps a result, and shows it."""
+        """Records a result, and prints it."""
         row = self.rows[name]
         self.results.append({"label": name, **key, "cannot_resume": row.cannot_resume, **result})
         (self.work / "partial.json").write_text(json.dumps(self.results))
@@ -163,7 +163,7 @@ class Benchmark:
             self.once[name] = processes.run_cycles(name, cycles, 30, **settings, **arguments)
 
     def ranks(self):
-        """Counts samples that are lost or repeated if 4 ranks become 3 in the middle of an epoch."""
+        """Counts samples that are lost or repeated when 4 ranks become 3 in the middle of an epoch."""
         source = self.source("ids", RANK_SAMPLES)
         for name, row in self.rows.items():
             if row.cannot_resume is not None:
@@ -204,7 +204,7 @@ def free_port():
 
 
 def environment():
-    """Returns what figures depend on: the machine and the versions."""
+    """Returns the environment: the machine and the versions."""
     cpuinfo = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
     model = next((line.split(":")[1].strip() for line in cpuinfo.splitlines() if "model name" in line), "")
     names = {package for row in peers.rows().values() for package in row.needs.values()} | {"torch", "numpy"}
@@ -268,7 +268,7 @@ def main():
         for name, packages in missing.items():
             print(f"not run: {name}: pip install {' '.join(packages)}")
         if benchmark.real is None:
-            print(f"no folder {chosen.data!r}: the data is synthetic")
+            print(f"{chosen.data!r} is not a folder: using synthetic data")
         for data_set in chosen.data_sets:
             benchmark.data_set(data_set)
         if chosen.checks:
@@ -280,7 +280,7 @@ def main():
         present(benchmark, facts, Path(chosen.output))
     print(f"{(time.monotonic() - start) / 60:.1f} minutes")
     failed = [result for result in benchmark.results if "failed" in result]
-    # Where all is small, as in CI, a row that fails is an error.
+    # In a smoke test, as in CI, a row that fails is an error.
     sys.exit(1 if chosen.small and failed else 0)
 
 

@@ -1,20 +1,20 @@
-"""A small model on log-mel, fed in several ways: ``python python/benchmarks/training.py``.
+"""Trains a small model on log-mel, fed in several ways: ``python python/benchmarks/training.py``.
 
-The experiment that tensilo began with. The model predicts the pitch of each frame; a step is forward, backward
-and optimizer. Each way of feeding it runs in a process of its own:
+This is the experiment that tensilo started with. The model predicts the pitch of each frame; a step is forward,
+backward and optimizer. Each way of feeding it runs in a separate process:
 
 ====================  ================================================================================
-synthetic             one batch, on the device already: what the device can do
-files                 a file for each sample, ``torch.load`` in a DataLoader
+synthetic             one batch that is already on the device: the limit of the device
+files                 a file per sample, ``torch.load`` in a DataLoader
 lmdb-blosc            LMDB + Blosc in a DataLoader
-memmap                a map of the raw values in a DataLoader
+memmap                mapped raw values in a DataLoader
 tensilo               ``tensilo.torch.Loader``, which decodes on the CPU
 tensilo-device        ``tensilo.torch.Loader(device="cuda")``
 tensilo-resident      ``tensilo.cuda.ResidentDataset``
 ====================  ================================================================================
 
-The table has steps per second; the share of time that the device would be busy if a step took as long as with
-synthetic data; the processor time of all processes for a step; and the bytes that are stored for a step.
+The table shows steps per second; the share of time that the device is busy, if a step takes as long as with synthetic
+data; the CPU time of all processes per step; and the stored bytes per step.
 """
 
 import argparse
@@ -42,21 +42,21 @@ ROWS = ["synthetic", "files", "lmdb-blosc", "memmap", "tensilo", "tensilo-device
 
 def options():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS, help="ways to run; all by default")
-    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu to see that all works")
+    parser.add_argument("--rows", nargs="+", choices=ROWS, default=ROWS, help="ways to run (default: all)")
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:1, or cpu for a smoke test")
     parser.add_argument("--samples", type=int, default=16384)
-    parser.add_argument("--seconds", type=float, default=5.0, help="how long each way is measured")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() - 1, help="workers, or threads that decode")
+    parser.add_argument("--seconds", type=float, default=5.0, help="duration of each measurement")
+    parser.add_argument("--workers", type=int, default=os.cpu_count() - 1, help="workers, or decode threads")
     parser.add_argument("--width", type=int, default=256, help="channels of the model")
-    parser.add_argument("--data", default="", help="folder of the real data; without it the data is synthetic")
-    parser.add_argument("--work", help="folder for files, to use them again; a temporary one by default")
+    parser.add_argument("--data", default="", help="folder of the real data (default: synthetic data)")
+    parser.add_argument("--work", help="folder to keep files in for the next run (default: temporary)")
     parser.add_argument("--output", default=Path(__file__).parent / "results", help="folder of table and plot")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 class Files(Row):
-    """A file for each sample."""
+    """A file per sample."""
 
     def write(self, source, folder):
         for i in range(len(source)):
@@ -81,7 +81,7 @@ class _FilesDataset:
 
 
 def stored_as(name):
-    """Returns the row that writes the files of a way; None for what needs none."""
+    """Returns the row that writes the files of a way; None if it needs no files."""
     if name == "synthetic":
         return None, None
     if name == "files":
@@ -91,12 +91,12 @@ def stored_as(name):
 
 
 def memory_of(device):
-    """Returns the device of tensors: the CPU, if the GPU is emulated."""
+    """Returns the device of tensors; the CPU if the GPU is emulated."""
     return "cpu" if "TENSILO_EMULATED_GPU" in os.environ else device
 
 
 def batches(name, folder, spec, device):
-    """Yields batches of one epoch after the other, on the device."""
+    """Yields the batches of consecutive epochs on the device."""
     memory = memory_of(device)
     if name == "synthetic":
         mel = torch.randn(spec.batch_size, 200, BANDS, device=memory).to(torch.bfloat16)
@@ -183,7 +183,7 @@ def train(name, folder, source, chosen):
     elapsed = time.perf_counter() - begun
     found = {"steps_per_second": steps / elapsed, "cpu_ms_per_step": (measure.cpu_seconds() - processor) / steps * 1e3}
     print(json.dumps(found), flush=True)
-    os._exit(0)  # workers need not end in order
+    os._exit(0)  # do not wait for workers
 
 
 def main():
@@ -200,7 +200,7 @@ def main():
 
 
 def table(chosen, work, source):
-    """Runs all ways, and writes what they reached."""
+    """Runs all ways, and writes the results."""
     rows = []
     for name in ["synthetic", *(name for name in chosen.rows if name != "synthetic")]:
         written, row = stored_as(name)

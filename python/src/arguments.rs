@@ -1,10 +1,10 @@
-//! Arguments that several functions have, as Python writes them.
+//! Argument types shared by several functions.
 //!
-//! Each type takes what a caller may pass, and refuses the rest with a text that says what to pass
-//! instead: a dict or another mapping, `"1GiB"` or a number, `"auto"` or a number. PyO3's own
-//! conversions would speak of Rust's types.
+//! Each type accepts every spelling a Python caller may use (a dict or another mapping, `"1GiB"` or
+//! a number, `"auto"` or a number), and its error says what to pass instead. PyO3's own conversions
+//! would report Rust types.
 //!
-//! Nothing here knows what the arguments are for: options of writers are in `write/options.rs`.
+//! Nothing here knows what an argument is for; writer options are in `write/options.rs`.
 
 use crate::array::dtype::DTypeArgument;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -13,7 +13,7 @@ use pyo3::types::{PyDict, PyInt, PyString};
 use std::thread;
 use tensilo::DType;
 
-/// A dict, or any mapping as one.
+/// A dict, or a copy of any other mapping as a dict.
 pub struct Dict<'py>(pub Bound<'py, PyDict>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for Dict<'py> {
@@ -25,14 +25,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Dict<'py> {
         }
         if !object.hasattr("keys")? {
             let name = object.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("a dict from names is wanted, not {name}")));
+            return Err(PyTypeError::new_err(format!("expected a dict keyed by column name, not {name}")));
         }
         let dict = object.py().get_type::<PyDict>().call1((object,))?;
         Ok(Self(dict.cast_into()?))
     }
 }
 
-/// A number from 0 to the most that `T` has.
+/// An integer from 0 to the maximum of `T`.
 pub struct Natural<T>(pub T);
 
 impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for Natural<T> {
@@ -50,7 +50,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for
     }
 }
 
-/// A number of bytes: an integer, or a text such as "1GiB".
+/// A number of bytes: an integer, or a string such as "1GiB".
 pub struct ByteCount(pub u64);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for ByteCount {
@@ -61,7 +61,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ByteCount {
         let text = text.to_str()?;
         let count = tensilo::parse_byte_count(text).ok_or_else(|| {
             PyValueError::new_err(format!(
-                "{text:?} is no number of bytes: write 65536, or units of 1024 bytes, as in \"64KiB\", \"1MiB\" or \"1GiB\""
+                "{text:?} is not a valid number of bytes: pass an integer, or a string such as \"64KiB\", \"1MiB\" or \"1GiB\""
             ))
         });
         count.map(Self)
@@ -77,9 +77,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         match object.cast::<PyString>() {
             Ok(text) if text.to_str()? == "auto" => Ok(Self(0)),
-            Ok(text) => Err(PyValueError::new_err(format!("{text:?} threads: pass \"auto\" or a number"))),
+            Ok(text) => Err(PyValueError::new_err(format!(
+                "{text:?} is not a valid number of threads: pass \"auto\" or an integer"
+            ))),
             Err(_) => match Natural::extract(object)?.0 {
-                0 => Err(PyValueError::new_err("0 threads do nothing: pass \"auto\" or a number")),
+                0 => Err(PyValueError::new_err("the number of threads is 0: pass \"auto\" or at least 1")),
                 threads => Ok(Self(threads)),
             },
         }
@@ -87,14 +89,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
 }
 
 impl Threads {
-    /// Returns how many threads encode: all processors, unless a number was given.
+    /// Returns the explicit number of threads, or the number of CPUs for "auto".
     pub fn or_all_cpus(&self) -> usize {
         let processors = || thread::available_parallelism().map_or(1, |processors| processors.get());
         if self.0 == 0 { processors() } else { self.0 }
     }
 }
 
-/// The value of a padding: a number that floats have.
+/// A padding value: a number that an `f64` holds exactly.
 pub struct PaddingValue(pub f64);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
@@ -103,18 +105,22 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let value: f64 = object.extract()?;
         if object.is_instance_of::<PyInt>() && !object.eq(value)? {
-            return Err(PyValueError::new_err(format!("a padding of {}: beyond 2^53", object.repr()?)));
+            return Err(PyValueError::new_err(format!(
+                "padding value {} is beyond 2^53 and has no exact float",
+                object.repr()?
+            )));
         }
         Ok(Self(value))
     }
 }
 
-/// Returns the names and values of a dict as they are now: what converts a value can change it.
+/// Returns a snapshot of the items of a dict: converting a value runs Python code, which may change
+/// the dict.
 pub fn members<'py>(dict: &Dict<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
     dict.0.items().iter().map(|item| item.extract()).collect()
 }
 
-/// Returns the dtypes that columns are rounded to.
+/// Returns the column casts of a dict from names to dtypes.
 pub fn dtypes(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
     let Some(casts) = casts else { return Ok(Vec::new()) };
     members(casts)?.into_iter().map(|(name, dtype)| Ok((name, dtype.extract::<DTypeArgument>()?.0))).collect()

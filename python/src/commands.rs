@@ -1,10 +1,9 @@
-//! The commands of the program as functions: `verify`, `inspect`, `salvage` and `map`; and the
-//! program itself.
+//! CLI commands as functions: `verify`, `inspect`, `salvage`, `draw_layout`, and the CLI itself.
 //!
-//! A command is called in this process, and not run as another one whose output is read: its
-//! document becomes a dict, its error an exception, and Ctrl-C ends it, as with all long work of
-//! the package. `verify` calls the library, whose findings become a dict for each file; the others
-//! call [`tensilo_cli::embed`].
+//! Commands run in this process, not in a subprocess whose output is parsed: a report becomes a
+//! dict, an error becomes an exception, and Ctrl-C ends the command as it ends all long work of the
+//! package. `verify` calls the library and returns a dict per file; the others call
+//! [`tensilo_cli::embed`].
 
 use crate::arguments::{Natural, Threads};
 use crate::dataset::source::is_pattern;
@@ -21,21 +20,20 @@ use tensilo_cli::embed;
 use tensilo_data::{DataError, Dataset};
 use tensilo_object::{Address, source_at};
 
-/// Runs the program `tensilo` with these arguments, of which the first is its name, and returns its
-/// exit code.
+/// Runs the `tensilo` program and returns its exit code. The first argument is the program name.
 #[pyfunction]
 pub fn _main(py: Python<'_>, arguments: Vec<std::ffi::OsString>) -> u8 {
     py.detach(|| tensilo_cli::run(arguments))
 }
 
-/// Describes a file or a dataset: see `tensilo.inspect`.
+/// Describes a file or a dataset, see `tensilo.inspect`.
 #[pyfunction]
 pub fn _inspect(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyAny>> {
     let document = wait_for(py, move || embed::inspect(&path))?;
     object(py, &document)
 }
 
-/// Saves what is intact: see `tensilo.salvage`.
+/// Recovers the intact samples of a file, see `tensilo.salvage`.
 #[pyfunction]
 pub fn _salvage(py: Python<'_>, path: PathBuf, output: Option<PathBuf>) -> PyResult<Bound<'_, PyAny>> {
     let document = run(py, None, |progress| {
@@ -45,7 +43,7 @@ pub fn _salvage(py: Python<'_>, path: PathBuf, output: Option<PathBuf>) -> PyRes
     object(py, &document)
 }
 
-/// Draws a file or a dataset: see `tensilo.draw_layout`.
+/// Draws the layout of a file or a dataset, see `tensilo.draw_layout`.
 #[pyfunction]
 pub fn _draw_layout(py: Python<'_>, path: PathBuf, width: Natural<u32>, verify: bool) -> PyResult<String> {
     let progress = Arc::new(Progress::default());
@@ -55,12 +53,12 @@ pub fn _draw_layout(py: Python<'_>, path: PathBuf, width: Natural<u32>, verify: 
         embed::draw_layout(&path, width.0, verify, &mut update)
     });
     if drawn.is_err() {
-        progress.cancel(); // nothing waits for the thread after Ctrl-C
+        progress.cancel(); // after Ctrl-C, the thread must end by itself
     }
     drawn
 }
 
-/// Returns a document as dicts and lists.
+/// Converts a JSON document to dicts and lists.
 fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     Ok(match value {
         Value::Null => py.None().into_bound(py),
@@ -85,14 +83,14 @@ fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
     })
 }
 
-/// What was found in one file.
+/// The result of verifying one file.
 struct FileReport {
     path: PathBuf,
-    /// A report, or the reason why the file is not the one of the dataset.
+    /// A report, or why the file does not belong to the dataset.
     found: Result<VerifyReport, String>,
 }
 
-/// Checks every byte: see `tensilo.verify`. Returns a dict for each file.
+/// Verifies every byte, see `tensilo.verify`. Returns a dict per file.
 #[pyfunction]
 #[pyo3(signature = (path, *, deep, threads, progress))]
 pub fn _verify(
@@ -150,8 +148,8 @@ pub fn _verify(
     PyList::new(py, reports)
 }
 
-/// Returns the report on a file of a dataset, which reads an earlier commit of a file whose last
-/// writer had not finished.
+/// Drops the findings that do not matter in a dataset: it never reads the bytes that an interrupted
+/// writer left after the last commit.
 fn only_damaged(mut report: VerifyReport) -> VerifyReport {
     report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
     report

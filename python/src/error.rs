@@ -1,9 +1,9 @@
-//! Errors of the crates as exceptions of Python.
+//! Converts errors of the crates to Python exceptions.
 //!
-//! An error that fits a built-in exception becomes it: `ValueError`, `OSError` with its number,
-//! `KeyboardInterrupt`. The others have classes of this package, see `tensilo/_errors.py`, with
-//! the place as attributes. Texts name the arguments of this package where the crates advise
-//! options of their own, and a note says what to do about damage.
+//! An error that fits a built-in exception becomes one: `ValueError`, `OSError` with its number,
+//! `KeyboardInterrupt`. Other errors use the classes of `tensilo/_errors.py`, with the path,
+//! column, samples and offset as attributes. Where the crates advise an option, the message names
+//! the Python argument instead, and a note says what to do about damage.
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -31,7 +31,7 @@ impl ErrorClass {
         Self { name, class: PyOnceLock::new() }
     }
 
-    /// Returns an exception with this text and what is known of the place.
+    /// Returns an exception with this text and context.
     fn exception(&self, py: Python<'_>, text: String, context: &ErrorContext<'_>) -> PyErr {
         let make = || -> PyResult<PyErr> {
             let exception = self.class.import(py, "tensilo._errors", self.name)?.call1((text,))?;
@@ -56,7 +56,7 @@ static LIMIT: ErrorClass = ErrorClass::new("LimitError");
 static INPUT: ErrorClass = ErrorClass::new("InputError");
 static CONFLICT: ErrorClass = ErrorClass::new("ConflictError");
 
-/// The place of an error, as far as it is known, and what to do next.
+/// Where an error occurred, as far as known, and what to do next.
 #[derive(Default)]
 struct ErrorContext<'a> {
     path: Option<&'a Path>,
@@ -72,7 +72,7 @@ pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
     match error {
         DataError::BadArgument(message) | DataError::BadState(message) => PyValueError::new_err(message.clone()),
         DataError::Corrupt { path, rule, .. } => {
-            let note = Some("tensilo.verify(path) tells what is damaged".to_owned());
+            let note = Some("tensilo.verify(path) lists the damage".to_owned());
             let context = ErrorContext { path: Some(path), rule: Some(rule), note, ..ErrorContext::default() };
             CORRUPTION.exception(py, error.to_string(), &context)
         }
@@ -121,52 +121,51 @@ fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
     class.exception(py, text(error), &context)
 }
 
-/// Returns the subclass of `OSError` for an error of the system.
+/// Returns the `OSError` subclass of an I/O error.
 pub fn os_error(error: &io::Error, operation: &str, path: Option<&Path>) -> PyErr {
     let path = path.map(|path| path.to_string_lossy().into_owned());
     match error.raw_os_error() {
-        // Python finds the subclass by the number
+        // Python chooses the subclass by the number
         Some(number) => PyOSError::new_err((number, doing_text(error, operation), path)),
         None => {
             let context = path.map_or(String::new(), |path| format!("{path}: "));
             let reason = error.to_string();
             let operation = without_reason(operation, &reason);
-            let reason = reason.replace("ask to overwrite it", "pass overwrite=True");
+            let reason = reason.replace("allow overwriting", "pass overwrite=True");
             io::Error::new(error.kind(), format!("{context}{operation}: {reason}")).into()
         }
     }
 }
 
-/// Returns why something failed, and what.
+/// Returns the reason followed by the operation that failed.
 fn doing_text(error: &io::Error, operation: &str) -> String {
     let whole = error.to_string();
-    // the number is the first argument of the exception
+    // the exception has the number as its first argument
     let reason = whole.split(" (os error").next().unwrap_or_default();
     format!("{reason}, {}", without_reason(operation, &whole))
 }
 
-/// Returns what failed, without the reason, which is said apart.
+/// Returns the operation without a reason at its end, which is printed separately.
 fn without_reason<'d>(operation: &'d str, reason: &str) -> &'d str {
     operation.strip_suffix(reason).and_then(|operation| operation.strip_suffix(": ")).unwrap_or(operation)
 }
 
-/// Returns what to do next, if the file is damaged.
+/// Returns advice if the file is damaged.
 fn note(error: &Error) -> Option<String> {
     let path = error.path()?.to_string_lossy();
     match (error.kind(), error.rule()) {
-        // the file does not begin as one of tensilo
+        // a wrong magic: most likely not a tensilo file
         (ErrorKind::Corrupt, Some("R-2.2")) => Some(format!(
-            "tensilo.convert reads Parquet and Arrow files; of a damaged file of tensilo, tensilo.salvage({path:?}, \"intact.tsl\") saves the rest"
+            "if this is a Parquet or Arrow file, use tensilo.convert; if it is a damaged tensilo file, tensilo.salvage({path:?}, \"intact.tsl\") recovers the intact samples"
         )),
         (ErrorKind::Corrupt, _) => Some(format!(
-            "tensilo.verify({path:?}) lists all damage, tensilo.salvage({path:?}, \"intact.tsl\") saves the rest"
+            "tensilo.verify({path:?}) lists all damage; tensilo.salvage({path:?}, \"intact.tsl\") recovers the intact samples"
         )),
         _ => None,
     }
 }
 
-/// Returns the text of an error, with the arguments of this package instead of options of the
-/// library.
+/// Returns the message of an error, with Python arguments in place of the options of the crates.
 pub fn text(error: &Error) -> String {
     let advice =
         error.advice().iter().map(|advice| format!("{} ({})", advice.action(), argument(advice, error.column())));
@@ -195,9 +194,9 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
     }
 }
 
-/// Converts the results of the crates.
+/// Converts results of the crates to results of PyO3.
 pub trait OrRaise<T> {
-    /// Returns the value, or the exception of the error.
+    /// Returns the value, or converts the error to an exception.
     fn or_raise(self, py: Python<'_>) -> PyResult<T>;
 }
 

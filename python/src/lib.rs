@@ -1,11 +1,15 @@
-//! The Python package of tensilo: what it needs of the crates, as classes of Python.
+//! The compiled part of the Python package: PyO3 classes over the tensilo crates.
 //!
-//! Memory is shared and errors become exceptions here; what only concerns other libraries of Python
-//! is in `tensilo/*.py`. Several threads may use an object at the same time, without the GIL, so
-//! classes are frozen; and an object may find itself in a process that was forked.
+//! The crates do the work. This crate shares their memory with Python without a copy, turns errors
+//! into exceptions, and keeps long work interruptible. Code that only concerns other Python
+//! libraries (NumPy, PyTorch, JAX, Ray) is in `tensilo/*.py`.
 //!
-//! From below: `array` is memory with a type, `batch` samples side by side, `dataset` and `loader`
-//! read them, `write` writes them, and `commands` has the commands of the program.
+//! Two invariants shape every class. Any number of threads may use an object at once without the
+//! GIL, so classes are frozen and mutable state is behind locks. And an object may wake up in a
+//! forked process, where a lock can be held by a thread that does not exist there.
+//!
+//! Bottom-up: `array` is typed memory, `batch` holds samples column by column, `dataset` and
+//! `loader` read them, `write` writes them, and `commands` runs the commands of the CLI.
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -55,6 +59,6 @@ mod _tensilo {
     use crate::write::writer::Writer;
 
     #[pymodule_export]
-    #[allow(non_upper_case_globals, reason = "the name that Python gives a version")]
+    #[allow(non_upper_case_globals, reason = "Python's name for the version")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

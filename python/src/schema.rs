@@ -1,8 +1,8 @@
-//! Schemas: what Python says of columns.
+//! Schemas and column types in Python.
 //!
-//! A column has a type, made by `tensor`, `utf8`, `binary` and `list_`, and its name is the key in
-//! a dict. The crates keep both in one `ColumnSchema`; a [`ColumnType`] is one whose name does not
-//! count. Types and schemas are values: frozen, equal by content, and pickled by what they say.
+//! In Python, a schema is a dict from column names to types, which `tensor`, `utf8`, `binary` and
+//! `list_` create. The crates keep name and type in one `ColumnSchema`, so a [`ColumnType`] wraps
+//! one and ignores its name. Types and schemas are values: frozen, compared and pickled by content.
 
 use crate::arguments::{Dict, Natural, members};
 use crate::array::dtype::DTypeArgument;
@@ -12,16 +12,16 @@ use pyo3::types::{PyDict, PyInt, PyTuple};
 use tensilo::nested::ListLevel;
 use tensilo::{CastSource, ColumnSchema, DType, Extent, LogicalType, Metadata, Shape};
 
-/// The type of a column: that of its elements, the shape of a sample, and whether samples may be
-/// null.
+/// The type of a column: the dtype of its elements, the shape of a sample, and whether samples may
+/// be null.
 ///
-/// ``tensor``, ``utf8``, ``binary`` and ``list_`` make one.
+/// ``tensor``, ``utf8``, ``binary`` and ``list_`` create one.
 #[pyclass(frozen, module = "tensilo", eq)]
 #[derive(Clone)]
 pub struct ColumnType(pub ColumnSchema);
 
 impl PartialEq for ColumnType {
-    /// A type is the same under any name.
+    /// Compares everything but the name.
     fn eq(&self, other: &Self) -> bool {
         let without_name = |column: &ColumnSchema| ColumnSchema { name: String::new(), ..column.clone() };
         without_name(&self.0) == without_name(&other.0)
@@ -38,7 +38,7 @@ pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a shape as a tuple: None where an extent varies.
+/// Returns a shape as a tuple, with None where an extent varies.
 pub fn shape_tuple<'py>(py: Python<'py>, shape: &Shape) -> PyResult<Bound<'py, PyTuple>> {
     let extents = shape.extents().iter().map(|extent| match extent {
         Extent::Fixed(extent) => Some(*extent),
@@ -47,7 +47,7 @@ pub fn shape_tuple<'py>(py: Python<'py>, shape: &Shape) -> PyResult<Bound<'py, P
     PyTuple::new(py, extents.collect::<Vec<_>>())
 }
 
-/// A shape: extents, None where one varies, or a single extent.
+/// A shape argument: a sequence of extents, None where one varies, or a single extent.
 pub struct ShapeArgument(pub Shape);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArgument {
@@ -62,18 +62,20 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArgument {
     }
 }
 
-/// Returns the shape of extents, None where one varies.
+/// Returns the shape of extents, with `None` where one varies.
 fn shape_of(extents: Vec<Option<u32>>) -> Shape {
     Shape::new(extents.into_iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed)))
 }
 
-/// Returns a schema of the types that a mapping has.
+/// Returns the schema of a mapping from names to column types.
 pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
     if let Ok(schema) = columns.cast::<Schema>() {
         return Ok(schema.get().0.clone());
     }
     let columns: Dict<'_> = columns.extract().map_err(|_| {
-        PyTypeError::new_err("a schema is a dict from names to types, as tensilo.tensor and tensilo.utf8 return them")
+        PyTypeError::new_err(
+            "a schema is a dict from column names to types such as tensilo.tensor() and tensilo.utf8()",
+        )
     })?;
     let column = |(name, column): (String, Bound<'_, PyAny>)| {
         let column = column.cast::<ColumnType>().map_err(|_| {
@@ -87,43 +89,43 @@ pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
     })
 }
 
-/// Returns the type that the elements of a column stand for, if it is not their own.
+/// Returns the type that the elements of a column represent, if they are not plain values.
 pub fn logical_type(column: &ColumnSchema) -> Option<String> {
     LogicalType::of(column).map(|logical| logical.to_string())
 }
 
-/// Fails if the elements of a column are not its values, such as the integers of decimals.
+/// Fails if the elements of a column only encode its values, as the integers of decimals do.
 pub fn check_values(column: &ColumnSchema) -> PyResult<()> {
     LogicalType::check_values(column).map_err(|error| {
         let ways =
-            "; Arrow's libraries take the values (pyarrow.array), and .stored of a column of a batch has the elements";
+            "; use an Arrow library for the values (pyarrow.array), or .stored of a batch column for the stored elements";
         PyTypeError::new_err(format!("{}{ways}", crate::error::text(&error)))
     })
 }
 
 #[pymethods]
 impl ColumnType {
-    /// The type of the elements, such as "bf16".
+    /// The dtype of the elements, such as "bf16".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.0.dtype.name()
     }
 
-    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
-    /// None if it is their own.
+    /// The type that the elements represent, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if they are plain numbers, text or bytes.
     #[getter]
     fn logical_type(&self) -> Option<String> {
         logical_type(&self.0)
     }
 
-    /// What is to be done before the column is trained on, if its elements are not its values; None
-    /// if they are.
+    /// What to do before training on a column whose elements only encode its values; None for other
+    /// columns.
     #[getter]
     fn _advice(&self) -> Option<String> {
         LogicalType::check_values(&self.0).err().map(|error| crate::error::text(&error))
     }
 
-    /// The shape of a sample, or of an item of its lists: None where an extent varies.
+    /// The shape of a sample, or of an item of its lists; None where an extent varies.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         shape_tuple(py, &self.0.shape)
@@ -135,20 +137,20 @@ impl ColumnType {
         self.0.nullable
     }
 
-    /// The levels of lists around the items, outermost first: for each, whether its members may be
-    /// null. Empty if samples are tensors, text or bytes.
+    /// For each level of lists around the items, outermost first, whether its members may be null.
+    /// Empty if samples are not lists.
     #[getter]
     fn levels(&self) -> Vec<bool> {
         self.0.levels.iter().map(|level| level.nullable).collect()
     }
 
-    /// The type that values were rounded from, or None.
+    /// The dtype that values were rounded from, or None.
     #[getter]
     fn cast_from(&self) -> Option<&'static str> {
         self.0.cast.map(|cast| cast.source.name())
     }
 
-    /// The metadata: a dict of texts.
+    /// The metadata of the column: a dict of strings.
     #[getter]
     fn metadata(&self) -> Metadata {
         self.0.metadata.clone()
@@ -175,8 +177,8 @@ pub fn _schema(columns: &Bound<'_, PyAny>, metadata: Metadata) -> PyResult<Schem
     Schema::new(columns, Some(metadata))
 }
 
-/// Returns the type of a pickle. The last of `nulls` is whether samples may be null, and those
-/// before it are those of the levels of lists.
+/// Returns the column type of a pickle. The last entry of `nulls` says whether samples may be null;
+/// the entries before it belong to the levels of lists.
 #[pyfunction]
 pub fn _column_type(
     dtype: DTypeArgument,
@@ -185,11 +187,13 @@ pub fn _column_type(
     cast_from: Option<&str>,
     metadata: Metadata,
 ) -> PyResult<ColumnType> {
-    let (nullable, levels) = nulls.split_last().ok_or_else(|| PyValueError::new_err("a type without nulls"))?;
+    let (nullable, levels) = nulls
+        .split_last()
+        .ok_or_else(|| PyValueError::new_err("the pickle of the column type is damaged: nulls is empty"))?;
     let mut column = ColumnSchema::tensor("", dtype.0, shape_of(shape));
     (column.nullable, column.metadata) = (*nullable, metadata);
     column.levels = levels.iter().map(|nullable| ListLevel { nullable: *nullable }).collect();
-    let unknown = || PyValueError::new_err("a type that is cast from an unknown one");
+    let unknown = || PyValueError::new_err("the pickle of the column type is damaged: unknown cast_from");
     Ok(ColumnType(match cast_from {
         Some(source) => column.cast_from(CastSource::of_name(source).ok_or_else(unknown)?),
         None => column,
@@ -206,7 +210,7 @@ impl Schema {
         Ok(Self(schema))
     }
 
-    /// Returns the type of a column, or ``default`` if there is none.
+    /// Returns the type of a column, or ``default`` if the schema does not have it.
     #[pyo3(signature = (name, default=None))]
     fn get<'py>(&self, py: Python<'py>, name: &str, default: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         match self.__getitem__(name) {
@@ -237,7 +241,7 @@ impl Schema {
         self.0.columns.iter().map(|column| (column.name.as_str(), ColumnType(column.clone()))).collect()
     }
 
-    /// The metadata of the dataset: a dict of texts.
+    /// The metadata of the dataset: a dict of strings.
     #[getter]
     fn metadata(&self) -> Metadata {
         self.0.metadata.clone()
@@ -257,9 +261,9 @@ impl Schema {
 
     fn __getitem__(&self, name: &str) -> PyResult<ColumnType> {
         let column = self.0.columns.iter().find(|column| column.name == name);
-        column
-            .map(|column| ColumnType(column.clone()))
-            .ok_or_else(|| PyKeyError::new_err(format!("no column {name:?}; there are {}", self.keys().join(", "))))
+        column.map(|column| ColumnType(column.clone())).ok_or_else(|| {
+            PyKeyError::new_err(format!("no column {name:?}: the columns are {}", self.keys().join(", ")))
+        })
     }
 
     fn __repr__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
@@ -274,12 +278,14 @@ impl Schema {
 /// Returns the type of a column of tensors.
 ///
 /// Args:
-///     dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", or the name that
-///         another library has for it.
-///     shape: the extents of a sample, None where they vary from sample to sample; or one extent.
-///     nullable: whether samples may be null.
-///     cast_from: the type of the values that are written, which are rounded to ``dtype``.
-///     metadata: a dict of texts.
+///     dtype (str or dtype): "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", or
+///         a dtype of another library.
+///     shape (tuple or int, optional): the extents of a sample, with None where they vary between
+///         samples; an int for one dimension. Default: ``()``, a scalar.
+///     nullable (bool, optional): whether samples may be null. Default: False.
+///     cast_from (str or dtype, optional): the dtype of the values to write, which are rounded to
+///         ``dtype``. Default: ``dtype``.
+///     metadata (dict, optional): strings to store with the column. Default: none.
 #[pyfunction]
 #[pyo3(signature = (dtype, shape=ShapeArgument(Shape::fixed(&[])), *, nullable=false, cast_from=None, metadata=None))]
 pub fn tensor(
@@ -290,9 +296,7 @@ pub fn tensor(
     metadata: Option<Metadata>,
 ) -> PyResult<ColumnType> {
     if dtype.0.is_string() {
-        return Err(PyValueError::new_err(
-            "samples that are text or bytes have a type of their own: utf8() or binary()",
-        ));
+        return Err(PyValueError::new_err("tensor() needs a numeric dtype: use utf8() for text or binary() for bytes"));
     }
     let mut column = ColumnSchema::tensor("", dtype.0, shape.0);
     column.nullable = nullable;
@@ -304,13 +308,21 @@ pub fn tensor(
 }
 
 /// Returns the type of a column of text.
+///
+/// Args:
+///     nullable (bool, optional): whether samples may be null. Default: False.
+///     metadata (dict, optional): strings to store with the column. Default: none.
 #[pyfunction]
 #[pyo3(signature = (*, nullable=false, metadata=None))]
 pub fn utf8(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
     string(DType::Utf8, nullable, metadata)
 }
 
-/// Returns the type of a column of byte strings, such as images.
+/// Returns the type of a column of byte strings, such as encoded images.
+///
+/// Args:
+///     nullable (bool, optional): whether samples may be null. Default: False.
+///     metadata (dict, optional): strings to store with the column. Default: none.
 #[pyfunction]
 #[pyo3(signature = (*, nullable=false, metadata=None))]
 pub fn binary(nullable: bool, metadata: Option<Metadata>) -> ColumnType {
@@ -326,8 +338,8 @@ fn string(dtype: DType, nullable: bool, metadata: Option<Metadata>) -> ColumnTyp
 /// Returns the type of a column whose samples are lists of another type.
 ///
 /// Args:
-///     item: the type of the members, which may be null if it is nullable.
-///     nullable: whether samples may be null.
+///     item (ColumnType): the type of the members, which may be null if it is nullable.
+///     nullable (bool, optional): whether samples may be null. Default: False.
 #[pyfunction]
 #[pyo3(signature = (item, *, nullable=false))]
 pub fn list_(item: &ColumnType, nullable: bool) -> ColumnType {

@@ -1,12 +1,11 @@
-//! Long work: off the interpreter, with progress, until it is done or a signal arrives.
+//! Long work without the GIL, with progress, that Ctrl-C interrupts.
 //!
 //! Python handles signals only on its main thread, between two of its own instructions. So the
-//! thread of the caller never works without looking: [`run`] and [`wait_for`] give the work to a
-//! thread of its own and look ten times a second; [`Signals`] looks from inside of work that stays
-//! on the thread of the caller.
+//! calling thread must keep polling: [`run`] and [`wait_for`] move the work to another thread and
+//! poll ten times a second; [`Signals`] polls from inside work that stays on the calling thread.
 //!
-//! After Ctrl-C, [`run`] waits until the work has ended and what it wrote is gone. [`wait_for`] is
-//! for work that only reads: it raises at once.
+//! After Ctrl-C, [`run`] waits until the work has stopped and its output is removed. [`wait_for`]
+//! is for work that only reads, so it raises at once.
 
 use crate::error::{OrRaise, Result, exception};
 use pyo3::exceptions::PyRuntimeError;
@@ -18,10 +17,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The time after which signals are looked for again.
+/// The interval between two checks for signals.
 pub const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The progress of work, which its threads tell.
+/// The progress of work, which its threads report.
 #[derive(Default)]
 pub struct Progress {
     is_cancelled: AtomicBool,
@@ -31,7 +30,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Tells how far the work is, and returns whether to go on. A total of 0 is not known.
+    /// Reports progress and returns whether to continue. A total of `None` or 0 is unknown.
     pub fn update(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
         if let Ok(mut shown) = self.phase.lock() {
             *shown = phase;
@@ -41,12 +40,12 @@ impl Progress {
         if self.is_cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Tells the work to end.
+    /// Asks the work to stop.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Calls a function of Python with phase, done and total (None if it is not known).
+    /// Calls a Python function with the phase, done and total (None if unknown).
     fn show(&self, py: Python<'_>, show: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(show) = show else { return Ok(()) };
         let phase = self.phase.lock().map_or("", |phase| *phase);
@@ -58,7 +57,7 @@ impl Progress {
     }
 }
 
-/// Looks for signals on behalf of work that a thread of Python does without the GIL.
+/// Checks for signals during work that a Python thread does without the GIL.
 pub struct Signals {
     last_poll: Mutex<Instant>,
     raised: Mutex<Option<PyErr>>,
@@ -69,32 +68,32 @@ impl Signals {
         Self { last_poll: Mutex::new(Instant::now()), raised: Mutex::default() }
     }
 
-    /// Begins a piece of work.
+    /// Restarts the interval: work starts, and Python has just handled its signals.
     pub fn begin(&self) {
         *self.last_poll.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Looks for signals, if that is due, and keeps what their handler raises.
+    /// Checks for signals if the interval has passed, and stores the exception of a handler.
     pub fn poll(&self) -> ControlFlow<()> {
         let mut last_poll = self.last_poll.lock().unwrap_or_else(PoisonError::into_inner);
         if last_poll.elapsed() < SIGNAL_POLL_INTERVAL {
             return ControlFlow::Continue(());
         }
         *last_poll = Instant::now();
-        // at the end of the interpreter nothing can be attached
+        // attaching fails while the interpreter shuts down
         let Some(Err(raised)) = Python::try_attach(|py| py.check_signals()) else { return ControlFlow::Continue(()) };
         *self.raised.lock().unwrap_or_else(PoisonError::into_inner) = Some(raised);
         ControlFlow::Break(())
     }
 
-    /// Takes what a handler has raised.
+    /// Takes the exception that a handler raised.
     pub fn raised(&self) -> Option<PyErr> {
         self.raised.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 
-/// Does work on a thread of its own, and waits for it without the GIL. If a signal arrives, its
-/// exception is raised at once, and the thread ends by itself.
+/// Does work on another thread and waits for it without the GIL. If a signal arrives, its exception
+/// is raised at once, and the thread ends by itself.
 pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send + 'static) -> PyResult<T> {
     let (sender, receiver) = channel();
     thread::Builder::new().name("tensilo-work".to_owned()).spawn(move || sender.send(work()).is_ok())?;
@@ -115,8 +114,8 @@ fn panicked() -> PyErr {
     PyRuntimeError::new_err("internal error: a thread of tensilo panicked; please report it")
 }
 
-/// Does work on a thread of its own. This one waits without the GIL, calls `show` ten times a
-/// second, and looks for signals: after Ctrl-C the work is told to end, and what it wrote vanishes.
+/// Does work on another thread. The calling thread waits without the GIL, and ten times a second
+/// calls `show` and checks for signals. Ctrl-C cancels the work, which removes its output.
 pub fn run<T: Send>(
     py: Python<'_>,
     show: Option<&Py<PyAny>>,
@@ -124,7 +123,7 @@ pub fn run<T: Send>(
 ) -> PyResult<T> {
     let progress = Progress::default();
     let (finished, is_finished) = channel::<()>();
-    // a receiver is of one thread: this one keeps it while it is detached
+    // `detach` takes a closure that is `Send`, and a receiver is not `Sync`
     let is_finished = Mutex::new(is_finished);
     let result = thread::scope(|scope| {
         let progress = &progress;
@@ -144,7 +143,7 @@ pub fn run<T: Send>(
     result.map_err(|error| exception(py, &error))
 }
 
-/// Waits until the work is finished. Fails if a signal arrives, or `show` raises.
+/// Waits until the work is finished. Fails if a signal arrives or `show` raises.
 fn wait(
     py: Python<'_>,
     show: Option<&Py<PyAny>>,

@@ -1,7 +1,7 @@
 """tensilo: a columnar tensor store for training sets.
 
-A file, or a folder of files, has the tensors, texts and bytes of a training set. Any sample is read by
-its number at memory speed, and a checksum covers every byte::
+A file, or a folder of files, holds the tensors, text and bytes of a training set. Any sample can be read
+by index at memory speed, and checksums cover every byte::
 
     import tensilo as ts
 
@@ -9,8 +9,8 @@ its number at memory speed, and a checksum covers every byte::
     batch = ds.take([5, 3, 5], columns=["mel"])
     batch["mel"].torch()
 
-``tensilo.torch`` has datasets and a loader for PyTorch, ``tensilo.jax`` batches for JAX, and
-``python -m tensilo`` is the command line program.
+``tensilo.torch`` has a dataset and a loader for PyTorch, ``tensilo.jax`` a loader for JAX, and
+``python -m tensilo`` runs the command line program.
 """
 
 from collections.abc import Mapping as _Mapping
@@ -42,7 +42,7 @@ from ._tensilo import (
 
 _Mapping.register(Schema)
 
-# loaded when they are first used
+# imported on first use
 _IMPORTERS = (
     "blosc_decoder",
     "from_hdf5",
@@ -66,7 +66,7 @@ def __dir__():
     return sorted({*globals(), *_IMPORTERS})
 
 
-# without `open`, which `import *` would take from Python
+# without `open`: `import *` must not shadow the builtin
 __all__ = [
     "Array",
     "Batch",

@@ -7,8 +7,8 @@ from ._tensilo import _main
 
 
 def main():
-    """Runs the program with the arguments of the process, and ends it."""
-    # the program has handlers of its own, which would call those of Python
+    """Runs the program with the arguments of this process, and exits."""
+    # the program installs its own signal handler, which would chain to Python's
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_main(["tensilo", *sys.argv[1:]]))
 

@@ -1,4 +1,8 @@
-"""Verification."""
+"""``verify`` and its report.
+
+The compiled part checks the bytes and returns a dict per file; ``Report`` summarizes these dicts. An unfinished
+file is not a damaged one: its last commit is intact, but bytes of an interrupted append follow it.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ class Report:
     """The findings of ``verify``.
 
     Attributes:
-        files: for each file a dict: path, state, bytes, samples, damages; message, if the file is not
-            the one of the dataset.
-        damages: a dict for each finding in all files: path, kind, offset, bytes, region, column,
-            samples, rule, message. The kind is "damaged"; or "uncommitted": bytes that an append has
-            not committed; or "unfinished": a file whose writer has not finished.
+        files (list of dict): one dict per file with the keys path, state, bytes, samples and damages; and
+            message, which is not None if the file does not belong to the dataset.
+        damages (list of dict): one dict per finding in any file with the keys path, kind, offset, bytes,
+            region, column, samples, rule and message. The kind is "damaged", "uncommitted" (bytes that an
+            append did not commit) or "unfinished" (the writer of the file did not finish).
     """
 
     def __init__(self, files: list[dict[str, Any]]) -> None:
@@ -28,10 +32,10 @@ class Report:
 
     @property
     def state(self) -> Literal["ok", "unfinished", "damaged"]:
-        """The verdict on all files.
+        """The state of all files together.
 
-        "unfinished": all samples of the last commits are intact, but a writer is at work or was
-        stopped.
+        "unfinished" means that all committed samples are intact, but a writer is still active or was
+        interrupted.
         """
         states = {file["state"] for file in self.files}
         return "damaged" if "damaged" in states else "unfinished" if "unfinished" in states else "ok"
@@ -45,9 +49,9 @@ class Report:
         return self.ok
 
     def raise_if_damaged(self) -> None:
-        """Raises a ``CorruptionError`` of the first damage, which names how many there are.
+        """Raises a ``CorruptionError`` for the first damage, which says how many there are.
 
-        A file that a writer has not finished is not damaged.
+        An unfinished file is not damaged.
         """
         if self.state != "damaged":
             return
@@ -56,7 +60,7 @@ class Report:
             raise _error(broken[0]["message"], {"path": broken[0]["path"]})
         damages = [damage for damage in self.damages if damage["kind"] == "damaged"]
         first = damages[0]
-        more = f", and {len(damages) - 1} other ranges are damaged" if len(damages) > 1 else ""
+        more = f", and {len(damages) - 1} more damaged ranges" if len(damages) > 1 else ""
         rule = f" (rule {first['rule']})" if first["rule"] else ""
         raise _error(f"{first['path']}: {first['message']} at offset {first['offset']}{rule}{more}", first)
 
@@ -73,7 +77,7 @@ def _error(text: str, location: dict[str, Any]) -> CorruptionError:
     error = CorruptionError(text)
     for name in ("path", "column", "samples", "offset", "rule"):
         setattr(error, name, location.get(name))
-    error.add_note("tensilo.salvage saves what is intact")
+    error.add_note("tensilo.salvage recovers the intact samples")
     return error
 
 
@@ -84,15 +88,17 @@ def verify(
     threads: int | Literal["auto"] = "auto",
     progress: bool | Callable[[str, int, int | None], object] = False,
 ) -> Report:
-    """Checks every byte of a file, or of all files of a dataset.
+    """Verifies every byte of a file, or of all files of a dataset.
 
     Args:
         path: a file, the folder of a dataset, or a pattern.
-        deep: whether values are decoded, too.
-        progress: True for a line on the standard error, or a function of phase, done and total.
+        deep: whether to decode all values, too. Default: False.
+        threads: the number of threads. Default: "auto", all CPUs.
+        progress: True to show progress on standard error, or a function that is called with
+            ``(phase, done, total)``. Default: False.
 
     Returns:
-        A ``Report``; its ``raise_if_damaged()`` raises the first damage.
+        A ``Report``. Its ``raise_if_damaged()`` raises an error for the first damage.
     """
     with progress_callback(progress) as show:
         return Report(_tensilo._verify(path, deep=deep, threads=threads, progress=show))

@@ -1,4 +1,8 @@
-"""Conversions, and additions to what is there."""
+"""``convert`` and ``append``.
+
+The compiled part converts without the GIL. This module packs the options, shows progress, and warns about columns
+and metadata that the output cannot keep in full.
+"""
 
 from __future__ import annotations
 
@@ -34,48 +38,50 @@ def convert(
 ) -> _tensilo.Dataset:
     """Converts files, or Arrow data in memory, and opens the result.
 
-    Files are Parquet, Arrow, tensilo, NumPy, safetensors, WebDataset, TFRecord, JSON lines or Megatron.
+    Input files may be Parquet, Arrow, tensilo, NumPy, safetensors, WebDataset, TFRecord, JSON lines or Megatron.
 
     Args:
-        inputs: a path, a folder, a pattern, also in an object store, a list of these, or an object with
-            Arrow data: a table of pyarrow, a frame of polars or pandas, a relation of DuckDB. Tables and
-            frames are read in place. Streams, which can be read once, are copied to an unnamed temporary
-            file in the folder of the output.
-        output: a file, or a folder for a dataset: a path that ends in a slash, or any with
-            ``shard_bytes``. It appears when it is complete.
-        bf16: whether all columns of floats are rounded to bf16.
-        casts: columns of numbers or decimals, and the types that they become: a dict from names to "f32",
-            "bf16", "i64" or another type of numbers. Floats are rounded, and the file records the errors;
-            integers are exact, or an error.
-        columns: the columns to convert, in this order; all by default.
-        skip: columns to leave out.
-        rename: other names for columns or structs: a dict from name to new name. A field stays in its
-            struct. The other arguments have the names before it.
-        shapes: shapes of list columns that are known: a dict from names to tuples, None where an extent
-            varies. By default a first pass finds them.
-        file_is_sample: whether a ``.npz`` or ``.safetensors`` file is one sample. By default the first axis
-            of its arrays counts samples.
-        null_elements: what becomes of nulls inside tensors: "keep" stores lists, "refuse" raises, "nan"
-            and "zero" replace them.
-        profile: "balanced", "fast" to read, "small", "raw" for views, or "bitshuffle-zstd". A dict from
-            names to profiles chooses them for these columns; the others have "balanced".
-        shard_bytes: the raw bytes of a data file of a dataset, such as "1GiB".
-        threads: how many encode: "auto" for all processors.
-        overwrite: whether a file that is there is replaced.
-        progress: True for a line on the standard error, or a function of phase, done and total.
+        inputs: a path, a folder or a pattern, also in an object store; a list of these; or an object with
+            Arrow data, such as a pyarrow table, a polars or pandas frame, or a DuckDB relation. Tables and
+            frames are read in place. Streams can be read only once, so they are copied to an unnamed
+            temporary file in the folder of the output.
+        output: a file, or the folder of a dataset: a path that ends in a slash, or any path if
+            ``shard_bytes`` is given. It appears when it is complete.
+        bf16: whether to round all float columns to bf16. Default: False.
+        casts: numeric or decimal columns to convert: a dict from names to "f32", "bf16", "i64" or another
+            numeric dtype. Floats are rounded, and the file records the rounding errors. Integers must
+            convert exactly. Default: no casts.
+        columns: the columns to convert, in this order. Default: all columns.
+        skip: columns to leave out. Default: none.
+        rename: new names for columns or structs: a dict from old to new name. A field stays in its struct.
+            The other arguments use the old names. Default: no renaming.
+        shapes: known shapes of list columns: a dict from names to tuples, with None where an extent varies.
+            Default: a first pass over the inputs finds the shapes.
+        file_is_sample: whether a ``.npz`` or ``.safetensors`` file is a single sample. Default: False, the
+            first axis of its arrays counts samples.
+        null_elements: how to treat nulls inside tensors: "keep" stores lists, "refuse" raises, "nan" and
+            "zero" replace them. Default: "keep".
+        profile: "balanced", "fast" (to decode), "small", "raw" (for views), or "bitshuffle-zstd"; or a dict
+            from column names to profiles, where other columns have the default. Default: "balanced".
+        shard_bytes: the raw bytes of a data file of a dataset, as a number or such as "1GiB". Default:
+            "1GiB" if the output is a folder.
+        threads: the number of threads that encode. Default: "auto", all CPUs.
+        overwrite: whether to replace an existing file. Default: False.
+        progress: True to show progress on standard error, or a function that is called with
+            ``(phase, done, total)``. Default: False.
 
     Returns:
         The ``Dataset``.
 
     Warns:
-        UserWarning: a column of decimals or intervals is stored as scaled integers, bytes or parts, which
-            arrays and loaders refuse. For decimals, ``casts`` stores the values; for intervals, their
-            parts as plain numbers.
+        UserWarning: a column of decimals or intervals is stored as scaled integers, bytes or components,
+            which arrays and loaders refuse. ``casts`` stores decimals as values, and intervals as plain
+            numbers for each component.
 
     Raises:
         InputError: an input is malformed, or has values that cannot be stored.
-        FileExistsError: the output is there.
-        KeyboardInterrupt: after Ctrl-C; nothing is left of the output.
+        FileExistsError: the output exists.
+        KeyboardInterrupt: the user pressed Ctrl-C. Nothing is left of the output.
     """
     with progress_callback(progress) as show:
         dropped = _tensilo._convert(
@@ -88,7 +94,7 @@ def convert(
             progress=show,
         )
     if dropped:
-        message = "some metadata was left out because the format cannot keep it: " + ", ".join(dropped)
+        message = "some metadata was left out because the format cannot store it: " + ", ".join(dropped)
         warnings.warn(message, stacklevel=2)
     converted = _tensilo.open(output)
     for column in converted.schema.values():
@@ -112,19 +118,23 @@ def append(
 ) -> int:
     """Appends files, or Arrow data in memory, to a file or a dataset.
 
-    A file gets a new commit, a dataset a new version: readers see all of the new samples, or none.
+    A file gets a new commit, a dataset a new version. Readers see either all of the new samples or none.
 
     Args:
         target: the file, or the folder of the dataset.
-        inputs, file_is_sample: as those of ``convert``. They have the columns of the target.
-        skip_extra_columns: whether columns that the target does not have are left out.
-        discard_tail: whether bytes that an append left unfinished at the end of a file are cut off.
+        inputs: the inputs, as in ``convert``. They must have the columns of the target.
+        skip_extra_columns: whether to leave out columns that the target does not have. Default: False.
+        file_is_sample, null_elements, profile, threads, progress: see ``convert``.
+        shard_bytes: the raw bytes of a data file, as a number or such as "1GiB". Only for datasets.
+            Default: one data file.
+        discard_tail: whether to cut off the uncommitted tail that an interrupted append left at the end of
+            the file. Default: False.
 
     Returns:
-        The number of samples that were appended.
+        The number of appended samples.
 
     Raises:
-        ConflictError: another writer has published a version of the dataset meanwhile.
+        ConflictError: another writer has published a version of the dataset in the meantime.
     """
     with progress_callback(progress) as show:
         return _tensilo._append(
@@ -152,7 +162,7 @@ def conversion(
     file_is_sample: bool = False,
     rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Returns the options that say what a conversion makes, as the compiled part takes them."""
+    """Returns the options that determine the content of the output, in the form that the compiled part takes."""
     return {
         "bf16": bf16,
         "casts": casts,

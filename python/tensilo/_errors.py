@@ -1,7 +1,7 @@
 """The exceptions of the package.
 
-Arguments that do not fit are ``ValueError``, ``TypeError``, ``IndexError`` and ``KeyError``, and what the
-system refuses is the ``OSError`` that fits.
+Invalid arguments raise ``ValueError``, ``TypeError``, ``IndexError`` or ``KeyError``, and system errors raise the
+matching ``OSError``.
 """
 
 
@@ -9,13 +9,13 @@ class TensiloError(Exception):
     """An error of a file or a dataset.
 
     Attributes:
-        path: the file, or None.
-        column: the name of the column, or None.
-        samples: ``(start, end)`` of the samples, or None.
-        offset: the offset in the file in bytes, or None.
-        rule: the rule of the specification that is broken, such as "R-2.6", or None.
+        path (str or None): the file.
+        column (str or None): the name of the column.
+        samples (tuple or None): ``(start, end)`` of the affected samples.
+        offset (int or None): the offset in the file, in bytes.
+        rule (str or None): the violated rule of the specification, such as "R-2.6".
 
-    A note says what to do next, if there is something to do.
+    A note says what to do next, if there is anything to do.
     """
 
     path: str | None = None
@@ -34,11 +34,11 @@ class UnsupportedError(TensiloError):
 
 
 class ConflictError(TensiloError):
-    """Another writer has published a version meanwhile: open the dataset again, and repeat."""
+    """Another writer has published a version in the meantime: open the dataset again, and retry."""
 
 
 class LimitError(TensiloError, ValueError):
-    """A limit would be exceeded: of the format, or of the memory of this machine."""
+    """A limit of the format, or the memory of this machine, would be exceeded."""
 
 
 class InputError(TensiloError, ValueError):

@@ -1,4 +1,4 @@
-"""GPUs that decode, by their names in PyTorch."""
+"""GPUs that decode, by device names such as "cuda:1"."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ _opened: dict[tuple[int, int], _tensilo.Gpu] = {}
 
 
 def number_of(device: str) -> int | None:
-    """Returns the number in a name such as "cuda:1"; None of "cuda" alone."""
+    """Returns the index in a device name such as "cuda:1", or None for "cuda"."""
     kind, colon, number = device.partition(":")
     if kind != "cuda" or (colon and not number.isdecimal()):
-        raise ValueError(f'device={device!r}: tensilo decodes on GPUs of NVIDIA, such as "cuda" or "cuda:1"')
+        raise ValueError(f'device={device!r}: tensilo decodes on NVIDIA GPUs only, such as "cuda" or "cuda:1"')
     return int(number) if number else None
 
 
 def opened(number: int) -> _tensilo.Gpu:
-    """Returns a GPU, which is opened once in a process."""
+    """Returns a GPU, which is opened once per process."""
     process = os.getpid()
     if any(other != process for other, _ in _opened):
         raise RuntimeError(
-            "this process was forked after a GPU was used, and cannot use it: start processes by spawn or forkserver"
+            "this process was forked after a GPU was used and cannot use it: start processes with spawn or forkserver"
         )
     if (process, number) not in _opened:
         _opened[process, number] = _tensilo.Gpu(number)

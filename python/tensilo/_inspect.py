@@ -1,4 +1,4 @@
-"""What files hold, what damaged ones have left, and where in a file that is: as dicts and drawings."""
+"""``inspect``, ``salvage`` and ``draw_layout``: the content of files, intact or damaged, as dicts and drawings."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import _tensilo
 
 
 class Drawing:
-    """A drawing of a file, as SVG, which notebooks show. ``str(drawing)`` is its text."""
+    """An SVG drawing of a file, which notebooks show. ``str(drawing)`` is the SVG text."""
 
     def __init__(self, svg: str) -> None:
         self._svg = svg
@@ -26,27 +26,35 @@ class Drawing:
         return self._svg
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the drawing to a file."""
+        """Writes the SVG to a file.
+
+        Args:
+            path: the file, which is replaced if it exists.
+        """
         with open(path, "w", encoding="utf-8") as file:
             file.write(self._svg)
 
 
 def inspect(path: str | PathLike[str]) -> dict[str, Any]:
-    """Returns the columns, sizes, encodings and metadata of a file or a dataset, as a dict."""
+    """Returns the columns, sizes, encodings and metadata of a file or a dataset as a dict.
+
+    Args:
+        path: a file, or the folder of a dataset.
+    """
     return _tensilo._inspect(path)
 
 
 def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None) -> dict[str, Any]:
-    """Finds what is intact in a damaged file or dataset, and writes it to a new one.
+    """Recovers the intact samples of a damaged file or dataset, and writes them to a new one.
 
     Args:
         path: the file, or the folder of the dataset.
-        output: the new file or folder, in which lost samples are null; None only looks.
+        output: the new file or folder, in which lost samples are null. Default: None, which only reports.
 
     Returns:
-        A dict of the losses, and of the samples that nothing confirms: ``"unconfirmed"`` of each
-        column. An older file of the same columns may have left these if index or footer are damaged,
-        too. The new file names them in the metadata ``tensilo.unconfirmed`` of its columns.
+        A dict of the losses. The entry ``"unconfirmed"`` of a column lists samples that could not be
+        confirmed: if the index or the footer is damaged, they may come from an older file with the same
+        columns. The new file lists them in the metadata ``tensilo.unconfirmed`` of its columns.
     """
     if output is not None and os.path.lexists(output):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(output))
@@ -54,11 +62,11 @@ def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None
 
 
 def draw_layout(path: str | PathLike[str], *, width: int = 1200, verify: bool = False) -> Drawing:
-    """Returns a drawing of the chunks of a file to scale, and of their damage if ``verify``.
+    """Draws the chunks of a file to scale.
 
     Args:
         path: a file, or the folder of a dataset, whose files are drawn as bars.
-        width: of the drawing, 600 to 10000 pixels.
-        verify: whether every byte of the file is checked first, and damage is crossed out.
+        width: the width of the drawing in pixels, 600 to 10,000. Default: 1200.
+        verify: whether to verify every byte of the file first, and to cross out damage. Default: False.
     """
     return Drawing(_tensilo._draw_layout(path, width, verify))

@@ -1,4 +1,8 @@
-"""The shapes of lists that several tasks write, each of which sees a part of the samples."""
+"""Shapes of list columns in distributed writes.
+
+Each task sees only some of the samples. If tasks inferred shapes from them, one might find a fixed length where
+another finds a varying one, so lists without a declared shape may have any length.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,13 @@ import pyarrow as pa
 def with_open_lists(
     schema: pa.Schema, shapes: Mapping[str, Sequence[int | None]] | None
 ) -> dict[str, Sequence[int | None]]:
-    """Returns shapes with those of lists that they do not declare: any length.
-
-    A task would find the lengths of its own lists, and another one others.
-    """
+    """Adds shapes of any length for lists that ``shapes`` does not declare."""
     found = {field.name: _shape(field.type) for field in schema}
     return {**{name: shape for name, shape in found.items() if shape}, **(shapes or {})}
 
 
 def _shape(type_: pa.DataType) -> tuple[int | None, ...] | None:
-    """Returns the shape of the innermost list of numbers, if its length varies; outer lists stay lists."""
+    """Returns the shape of the innermost list of numbers if its length varies; outer lists stay lists."""
     if not (pa.types.is_list(type_) or pa.types.is_large_list(type_)):
         return None
     extents: list[int] = []

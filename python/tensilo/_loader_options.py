@@ -1,4 +1,4 @@
-"""The options that the loaders of PyTorch and JAX hand to ``tensilo.Loader``."""
+"""Options that the PyTorch and JAX loaders pass on to ``tensilo.Loader``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Io = Literal["auto", "mmap", "pread", "io_uring", "direct"]
 
 
 class LoaderOptions(TypedDict, total=False):
-    """Options of ``tensilo.Loader``, which describes them."""
+    """Options of ``tensilo.Loader``; see there for their meaning."""
 
     columns: str | Sequence[str] | None
     dtypes: Mapping[str, Any] | None
@@ -26,7 +26,7 @@ class LoaderOptions(TypedDict, total=False):
     on_damage: Literal["error", "substitute"]
 
 
-# What a DataLoader has instead.
+# DataLoader options, and what to use instead
 _HINTS = {
     "shuffle": 'order="shuffled" or "sequential"',
     "num_workers": "decode_threads",
@@ -40,14 +40,14 @@ _HINTS = {
 
 
 def opened(source: Any, io: Io) -> _tensilo.Dataset:
-    """Returns a dataset, or opens what ``tensilo.open`` takes."""
+    """Returns a dataset, or opens a source for ``tensilo.open``."""
     return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
 
 
 def check(options: Mapping[str, Any]) -> None:
-    """Raises a ``TypeError`` that helps if there is no such option."""
+    """Raises a helpful ``TypeError`` for an unknown option."""
     for name in options:
         if name not in LoaderOptions.__annotations__:
             hint = _HINTS.get(name)
-            there = f"use {hint}" if hint else f"there are {', '.join(LoaderOptions.__annotations__)}"
+            there = f"use {hint}" if hint else f"the options are {', '.join(LoaderOptions.__annotations__)}"
             raise TypeError(f"Loader has no option {name!r}: {there}")

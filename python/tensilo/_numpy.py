@@ -1,11 +1,15 @@
-"""Arrays of NumPy."""
+"""Converts ``Array`` to NumPy.
+
+NumPy has no bf16, no 8-bit floats, and no numbers of 4 or 6 bits. These become dtypes of ml_dtypes if that package is
+installed; otherwise the error names the conversions that work without it.
+"""
 
 try:
     import numpy as np
 except ImportError as error:
-    raise ImportError("arrays of NumPy need NumPy: pip install 'tensilo[numpy]'") from error
+    raise ImportError("NumPy is not installed: pip install 'tensilo[numpy]'") from error
 
-# Types that NumPy lacks: their names in ml_dtypes, and the type of their bits.
+# dtypes that NumPy lacks: their names in ml_dtypes, and the dtype of their bits
 _OF_ML_DTYPES = {
     "bf16": ("bfloat16", "u16"),
     "f8_e4m3fn": ("float8_e4m3fn", "u8"),
@@ -29,10 +33,10 @@ _NAMES = {
 
 
 def to_numpy(array, dtype=None, view=None):
-    """Returns an array that shares the memory of an ``Array``, or a copy of another type."""
+    """Returns an array that shares the memory of an ``Array``, or a copy if the dtype changes."""
     if view is not None:
         if dtype is not None:
-            raise ValueError("dtype converts and view keeps the bytes: pass one of them")
+            raise ValueError("dtype converts the values and view reinterprets the bytes: pass only one of them")
         return _shared(array.view(view))
     if array.dtype == "bf16":
         return _of_bf16(array, dtype)
@@ -40,16 +44,16 @@ def to_numpy(array, dtype=None, view=None):
 
 
 def to_array(array, dtype=None, copy=None):
-    """Returns what ``np.asarray`` and ``np.array`` ask for."""
+    """Implements ``__array__`` for ``np.asarray`` and ``np.array``."""
     result = to_numpy(array, dtype)
     shares = np.shares_memory(result, _shared(_bits(array)))
     if copy is False and not shares and result.size:
-        raise ValueError("another type needs a copy")
+        raise ValueError("converting the dtype needs a copy, but copy=False was passed")
     return result.copy() if copy and shares else result
 
 
 def of_objects(samples):
-    """Returns an array of objects, of one dimension."""
+    """Returns a one-dimensional object array."""
     array = np.empty(len(samples), dtype=object)
     array[:] = samples
     return array
@@ -66,7 +70,7 @@ def _shared(array):
 
 
 def _dtype(dtype):
-    """Returns the type of NumPy. Names are those of this package first: "i8" has 8 bits."""
+    """Returns the NumPy dtype. Names of this package take precedence: "i8" has 8 bits, not 8 bytes."""
     name = dtype if isinstance(dtype, str) else ""
     for own, (other, _) in _OF_ML_DTYPES.items():
         if name in (own, other):
@@ -75,7 +79,7 @@ def _dtype(dtype):
 
 
 def _bits(array):
-    """Returns the bits of elements that NumPy has no type for, and any other array unchanged."""
+    """Returns the bits of elements that NumPy has no dtype for, and any other array unchanged."""
     _, bits = _OF_ML_DTYPES.get(array.dtype, (None, None))
     return array.view(bits) if bits else array
 
@@ -95,5 +99,5 @@ def _of_ml_dtypes(own, other):
         ways = 'or use numpy(view="uint8") for the bits'
         if own == "bf16":
             ways = 'or use numpy(dtype="float32"), which is exact, or numpy(view="uint16") for the bits'
-        raise TypeError(f"NumPy has no {own} of its own: install ml_dtypes, {ways}") from None
+        raise TypeError(f"NumPy has no dtype for {own}: install ml_dtypes, {ways}") from None
     return np.dtype(getattr(ml_dtypes, other))

@@ -1,4 +1,4 @@
-"""Progress of long work."""
+"""Progress of long work: a line on standard error, or a function of the caller."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from contextlib import contextmanager
 def progress_callback(
     progress: bool | Callable[[str, int, int | None], object] | None,
 ) -> Iterator[Callable[[str, int, int | None], object] | None]:
-    """Yields the function that is called with phase, done and total; None for no progress.
+    """Yields the function to call with ``(phase, done, total)``, or None for no progress.
 
-    ``progress`` is such a function, or True for a line on the standard error.
+    ``progress`` is such a function, or True for a line on standard error.
     """
     if progress is True:
         line = _Line()
@@ -28,10 +28,10 @@ def progress_callback(
 
 
 class _Line:
-    """A line on the standard error, written anew once a second; on a terminal ten times."""
+    """Prints progress to standard error: a new line every second, or on a terminal one line updated every 0.1 s."""
 
     def __init__(self) -> None:
-        # a program without a console has none
+        # sys.stderr is None in programs without a console
         self._stream = sys.stderr or io.StringIO()
         self._is_terminal = self._stream.isatty()
         self._next = 0.0
@@ -51,7 +51,7 @@ class _Line:
         self._stream.flush()
 
     def end(self) -> None:
-        """Ends the line."""
+        """Ends the line on a terminal."""
         if self._width:
             self._stream.write("\n")
             self._stream.flush()

@@ -1,4 +1,4 @@
-"""Ranges of samples that tasks read."""
+"""Divides samples into ranges for the read tasks of Ray, Dask and Spark."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ import pyarrow as pa
 
 from . import _tensilo
 
-# the samples from which the bytes of one are estimated
+# the number of samples from which the size of a sample is estimated
 _PROBE_SAMPLES = 16
 
 
 def ranges(count: int, range_count: int) -> list[range]:
-    """Divides samples among at most so many ranges, whose lengths differ by at most 1."""
+    """Divides samples into at most ``range_count`` ranges, whose lengths differ by at most 1."""
     range_count = max(1, min(range_count, count))
     ends = [count * i // range_count for i in range(range_count + 1)]
     return [range(start, end) for start, end in pairwise(ends) if start < end]
 
 
 def sample_bytes(dataset: _tensilo.Dataset, columns: Sequence[str] | None) -> int:
-    """Returns about how many bytes a sample has in Arrow, at least 1."""
+    """Estimates the size of a sample in Arrow, in bytes, at least 1."""
     count = len(dataset)
     samples = sorted({count * i // _PROBE_SAMPLES for i in range(_PROBE_SAMPLES)}) if count else []
     nbytes = pa.table(dataset.take(samples, columns)).nbytes

@@ -1,4 +1,4 @@
-"""Samples one by one."""
+"""Iterates over a dataset sample by sample."""
 
 _BATCH_SAMPLES = 256
 

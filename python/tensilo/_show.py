@@ -1,10 +1,10 @@
-"""Datasets and schemas as tables, of text and of HTML."""
+"""Shows datasets, schemas and batches as text and HTML tables."""
 
 import html
 
 
 def schema_text(schema):
-    """Returns the columns as lines of a table."""
+    """Returns the columns as a text table."""
     return _lines(_rows(schema))
 
 
@@ -15,28 +15,28 @@ def _lines(rows):
 
 
 def schema_html(schema):
-    """Returns the columns as a table of a notebook."""
+    """Returns the columns as an HTML table for notebooks."""
     head, *body = _rows(schema)
     rows = "".join(_html_row("td", row) for row in body)
     return f"<table><thead>{_html_row('th', head)}</thead><tbody>{rows}</tbody></table>"
 
 
 def dataset_text(dataset, is_closed):
-    """Returns what a dataset is, and its columns."""
+    """Returns the title and the columns of a dataset as text."""
     if is_closed:
         return _closed(dataset)
     return f"{_title(dataset)}\n{schema_text(dataset.schema)}"
 
 
 def dataset_html(dataset, is_closed):
-    """Returns the same for a notebook."""
+    """Returns the title and the columns of a dataset as HTML."""
     if is_closed:
         return f"<div>{html.escape(_closed(dataset))}</div>"
     return f"<div>{html.escape(_title(dataset))}</div>{schema_html(dataset.schema)}"
 
 
 def batch_text(batch):
-    """Returns what a batch has: shapes begin with the number of samples."""
+    """Returns the columns of a batch as text. Shapes start with the number of samples."""
     rows = [("column", "type", "shape")]
     for name, column in batch.items():
         rows.append((name, _type_text(column.dtype, column.levels), _shape_text(column.dtype, column.shape)))

@@ -1,4 +1,4 @@
-"""Types of the compiled part of the package."""
+"""Types of the compiled part of the package. Its docstrings are in the Rust sources."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,4 +1,8 @@
-"""Batches in the memory of a GPU, as tensors of PyTorch."""
+"""Batches in GPU memory as PyTorch tensors.
+
+PyTorch's allocator provides the memory, and tensilo decodes into it on a stream of its own. The allocator must know
+every stream that uses a block, or it could hand the block out while a stream still reads it.
+"""
 
 import torch
 
@@ -7,10 +11,10 @@ from ._torch_tensors import dtype_of, has_tensor, masks_of, or_list
 
 
 class TorchDevice:
-    """A GPU, with memory of PyTorch's allocator.
+    """A GPU, with memory from PyTorch's allocator.
 
-    Memory of batches belongs to the stream that they are decoded on, so that decoding need not wait for what
-    the training does at the moment. The streams that use a batch are told to the allocator.
+    The memory of a batch belongs to the stream that decodes it, so decoding does not wait for the current work
+    of the training. Each stream that uses a batch is recorded with the allocator.
     """
 
     def __init__(self, device):
@@ -23,23 +27,23 @@ class TorchDevice:
             self.device = torch.device("cpu")
             return
         if not torch.cuda.is_available():
-            raise RuntimeError(f"PyTorch {torch.__version__} has no CUDA: install one that has, or pass no device")
+            raise RuntimeError(f"PyTorch {torch.__version__} has no CUDA: install a CUDA build, or omit device")
         self.device = torch.device("cuda", number)
         self._torch_stream = torch.cuda.ExternalStream(self.stream, device=self.device)
 
     def allocate(self, byte_count):
-        """Returns memory for a batch that is decoded ahead."""
+        """Returns memory for a prefetched batch."""
         if self.gpu.is_emulated:
             return torch.empty(byte_count, dtype=torch.uint8)
         with torch.cuda.stream(self._torch_stream):
             return torch.empty(byte_count, dtype=torch.uint8, device=self.device)
 
     def current_stream(self):
-        """Returns the stream that the caller works on."""
+        """Returns the current stream of the caller."""
         return 0 if self.gpu.is_emulated else torch.cuda.current_stream(self.device).cuda_stream
 
     def tensors(self, batch, memory, *, null_masks=False):
-        """Returns the columns of a batch that was decoded to memory of ``allocate``."""
+        """Returns the columns of a batch that was decoded into memory from ``allocate``."""
         if not self.gpu.is_emulated:
             memory.record_stream(torch.cuda.current_stream(self.device))
         tensors = {name: self._tensor(column, memory) for name, column in batch.items()}
@@ -58,13 +62,13 @@ class TorchDevice:
             return [None if slot is None else _at(values, dtype, *slot) for slot in column._sample_slots()]
         offsets = torch.from_dlpack(column._row_offsets())
         rows = values.view(dtype).view(int(offsets[-1]), *column.shape[2:])
-        # PyTorch would take all rows for the longest
+        # by default, PyTorch would take the total number of rows for the longest sample
         longest = int(offsets.diff().max()) if len(column) else 0
         return torch.nested.nested_tensor_from_jagged(rows, offsets.to(self.device), max_seqlen=longest)
 
 
 def _at(values, dtype, start, shape):
-    """Returns the tensor that begins at a byte."""
+    """Returns the tensor at a byte offset."""
     count = dtype.itemsize
     for extent in shape:
         count *= extent

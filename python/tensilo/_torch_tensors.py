@@ -1,27 +1,31 @@
-"""Tensors of PyTorch."""
+"""Converts batches to PyTorch tensors.
+
+A column becomes one tensor if its samples have a fixed shape or were padded, a nested tensor if only their first
+extent varies, and a list otherwise.
+"""
 
 import torch
 
 
 def of_column(column):
-    """Returns the samples of a ``BatchColumn`` as a tensor: a nested one if only their first extent varies."""
+    """Returns a ``BatchColumn`` as a tensor, which is nested if only the first extent varies."""
     if column.is_tensor:
         return torch.from_dlpack(column)
     if column.dtype in ("utf8", "bytes"):
-        raise TypeError(f"column {column.name!r}: PyTorch has no tensors of {column.dtype}; use tolist()")
+        raise TypeError(f"column {column.name!r}: PyTorch has no tensors of {column.dtype}: use tolist()")
     if column.levels or None in column.shape[2:]:
         raise TypeError(
-            f"column {column.name!r}: a nested tensor has samples that differ in their first extent alone; use "
+            f"column {column.name!r}: a nested tensor needs samples that differ only in their first extent: use "
             "ragged(), padded() or tolist()"
         )
     values, offsets = map(torch.from_dlpack, column.ragged())
-    # PyTorch would take all rows for the longest
+    # by default, PyTorch would take the total number of rows for the longest sample
     longest = int(offsets.diff().max()) if len(column) else 0
     return torch.nested.nested_tensor_from_jagged(values, offsets, max_seqlen=longest)
 
 
 def of_batch(batch, *, pin_memory=False, null_masks=False):
-    """Returns the columns of a ``Batch``: tensors, and lists of what has none."""
+    """Returns the columns of a ``Batch`` as tensors, or as lists where no tensor fits."""
     tensors = {name: or_list(column) for name, column in batch.items()}
     if null_masks:
         tensors |= masks_of(batch)
@@ -29,7 +33,7 @@ def of_batch(batch, *, pin_memory=False, null_masks=False):
 
 
 def masks_of(batch):
-    """Returns for each column that may have nulls, and is a tensor, which samples are null."""
+    """Returns null masks of the nullable columns that are tensors."""
     columns = {name: column for name, column in batch.items() if column.nullable and has_tensor(column)}
     return {f"{name}_is_null": _mask(column) for name, column in columns.items()}
 
@@ -40,20 +44,20 @@ def _mask(column):
 
 
 def has_tensor(column):
-    """Returns whether a ``BatchColumn`` is a tensor, maybe a nested one."""
+    """Returns whether a ``BatchColumn`` can be one tensor, possibly a nested one."""
     is_jagged = not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]
     return column.is_tensor or is_jagged
 
 
 def pinned(tensor):
-    """Returns a copy in pinned memory of PyTorch's own, which its allocator knows."""
+    """Copies a tensor to pinned memory of PyTorch's allocator."""
     if not isinstance(tensor, torch.Tensor) or tensor.is_nested:
         return tensor
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
 
 
 def in_shared_memory(shape, dtype):
-    """Returns an empty tensor that another process takes without a copy."""
+    """Returns an uninitialized tensor in shared memory, which another process receives without a copy."""
     tensor = torch.empty(0, dtype=dtype)
     count = 1
     for extent in shape:
@@ -63,7 +67,7 @@ def in_shared_memory(shape, dtype):
 
 
 def dtype_of(name):
-    """Returns the dtype of PyTorch."""
+    """Returns the PyTorch dtype of a dtype name."""
     return _DTYPES[name]
 
 
@@ -76,7 +80,7 @@ def _strides(shape):
 
 
 def or_list(column):
-    """Returns a ``BatchColumn`` as a tensor, or as a list if there is none: of tensors, unless it has none."""
+    """Returns a ``BatchColumn`` as one tensor, else as a list of tensors, else (for text and lists) as objects."""
     if has_tensor(column):
         return of_column(column)
     if column.levels or column.dtype in ("utf8", "bytes"):
@@ -100,13 +104,13 @@ _DTYPES = {
     "u64": torch.uint64,
     "bool": torch.bool,
     "complex64": torch.complex64,
-    # of those of 4 and 6 bits PyTorch has none, or packed ones: these are their bits
+    # PyTorch has no unpacked dtypes of 4 and 6 bits, so these are the bits
     **{
         f"f8_{name}": getattr(torch, f"float8_{name}", torch.uint8)
         for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
     },
     **dict.fromkeys(("f6_e2m3", "f6_e3m2", "f4_e2m1", "i4", "u4"), torch.uint8),
-    # of which padded samples have the bytes
+    # the bytes of padded samples
     "utf8": torch.uint8,
     "bytes": torch.uint8,
 }

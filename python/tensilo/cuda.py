@@ -1,7 +1,8 @@
-"""Datasets that stay compressed in the memory of a GPU.
+"""Datasets that stay compressed in GPU memory.
 
-``ResidentDataset`` needs PyTorch. ``tensilo.torch.Loader(..., device="cuda")`` is for datasets that are larger than
-the memory of the GPU.
+``ResidentDataset`` sends the encoded samples to the GPU once; after that, gathering a batch decodes on the GPU and
+transfers nothing. It needs PyTorch. For datasets that are much larger than GPU memory, use
+``tensilo.torch.Loader(..., device="cuda")``.
 """
 
 from __future__ import annotations
@@ -17,33 +18,34 @@ from . import _loader_options, _tensilo
 from ._torch_device import TorchDevice
 from ._torch_tensors import dtype_of
 
-__all__ = ["Resident"]
+__all__ = ["ResidentDataset"]
 
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# Gathers whose reports are not waited for.
+# gathers that run before the host waits for the oldest one
 _MAX_IN_FLIGHT = 8
 
 
 class ResidentDataset:
-    """Samples that stay in the memory of a GPU as they are stored, and are decoded there when they are gathered.
+    """Keeps encoded samples in GPU memory, and decodes them there when they are gathered.
 
-    All are read, checked and sent when this is made. ``gather`` then needs neither the processor nor the link.
-    Columns are numbers of a fixed shape, or of samples whose first extent varies and that ``pad`` names.
+    Creating it reads, verifies and sends all samples. After that, ``gather`` uses neither the CPU nor the link to
+    the GPU. Columns need numeric elements and a fixed shape; if their first extent varies, ``pad`` must name them.
 
     Args:
-        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
-        columns: the names of the columns; all by default.
-        device: "cuda", or one such as "cuda:1".
-        dtypes: columns of bf16 and f16 that become f32, such as ``{"mel": "f32"}``.
-        pad: the values that fill up samples which are shorter than the longest one, by the names of columns.
-        null_masks: whether a batch has, for each column that may have nulls, a tensor of bool ``NAME_is_null``.
-        max_bytes: the memory of the GPU that samples may take, such as "40GiB"; by default nine tenths of what is
-            free. If not all have room, those from the first on that have are resident, in pieces of about 64 MiB.
-            Others are read when they are gathered, and the numbers of the samples are then copied to the host,
-            which waits for the GPU.
-        rank, world_size: of the samples, this GPU has its share: the numbers of ``samples``.
-        progress: a function of phase, done and total.
-        io: how files are read, see ``tensilo.open``.
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
+        columns: the columns to load. Default: all columns.
+        device: "cuda", or a device such as "cuda:1". Default: "cuda".
+        dtypes: bf16 and f16 columns to convert to f32, such as ``{"mel": "f32"}``. Default: no conversion.
+        pad: the padding values of columns whose samples differ in length, by name. Default: no padding.
+        null_masks: whether a batch has a bool tensor ``NAME_is_null`` for each nullable column. Default: False.
+        max_bytes: the maximum GPU memory for samples, as a number or such as "40GiB". If not all samples fit, the
+            first ones that do are resident, in segments of about 64 MiB. The others are read when they are
+            gathered; the indices are then copied to the host, which waits for the GPU. Default: 90 % of the free
+            GPU memory.
+        rank: the rank of this process. The GPU holds the samples of this rank: the range ``samples``. Default: 0.
+        world_size: the number of ranks. Default: 1.
+        progress: a function that is called with ``(phase, done, total)``. Default: None.
+        io: how files are read, see ``tensilo.open``. Default: "auto".
     """
 
     def __init__(
@@ -62,7 +64,7 @@ class ResidentDataset:
         io: _loader_options.Io = "auto",
     ) -> None:
         if not 0 <= rank < world_size:
-            raise ValueError(f"rank {rank} of {world_size}")
+            raise ValueError(f"rank {rank} is out of range for world_size {world_size}")
         dataset = _loader_options.opened(source, io)
         self._gpu = TorchDevice(device)
         self.device = self._gpu.device
@@ -86,12 +88,12 @@ class ResidentDataset:
 
     @property
     def resident(self) -> int:
-        """The number of samples, from the first on, that are in the memory of the GPU."""
+        """The number of samples, from the first one on, that are in GPU memory."""
         return len(self._resident)
 
     @property
     def nbytes(self) -> int:
-        """The bytes of the GPU that samples take."""
+        """The GPU memory that the samples take, in bytes."""
         return self._resident.nbytes
 
     def __repr__(self) -> str:
@@ -99,33 +101,33 @@ class ResidentDataset:
         return f"ResidentDataset({names}: {self.resident} of {len(self)} samples, {self.nbytes} bytes of {self.device})"
 
     def gather(self, indices: Any) -> dict[str, torch.Tensor]:
-        """Returns samples, in this order and repeated ones each time, as a dict from names to tensors.
+        """Returns samples in the order of ``indices`` as a dict from names to tensors.
+
+        It returns when the work is enqueued on the current stream. An index on the GPU that is out of range raises
+        an ``IndexError`` in a later ``gather`` or in ``synchronize``.
 
         Args:
-            indices: the numbers of the samples, counted from 0: a tensor of integers, on the GPU or not, or
-                anything that ``torch.as_tensor`` takes. On the GPU they are not looked at by the host, unless
+            indices: the sample indices, counted from 0 and possibly repeated: an integer tensor on the CPU or the
+                GPU, or anything that ``torch.as_tensor`` takes. The host does not read indices on the GPU, unless
                 some samples are not resident.
-
-        Returns when the work is enqueued on the current stream. An index on the GPU that no sample has is an
-        ``IndexError`` of a later ``gather``, or of ``synchronize``.
         """
         indices = torch.as_tensor(indices)
         if indices.numel() == 0:
             indices = indices.long()
         if indices.dtype.is_floating_point or indices.dtype in (torch.bool, torch.complex64) or indices.dim() != 1:
-            raise TypeError(f"indices are integers of one dimension, not {indices.dtype} of {indices.dim()}")
+            raise TypeError(f"indices must be integers in one dimension, not {indices.dtype} in {indices.dim()}")
         if self.resident == len(self) and indices.device.type != "cpu":
             return self._gathered(indices.to(self.device, torch.int64).contiguous(), {})
         host = indices.cpu().long().contiguous()
         if host.numel() > 0:
             lowest, highest = int(host.min()), int(host.max())
             if lowest < 0 or highest >= len(self):
-                raise IndexError(f"sample {lowest if lowest < 0 else highest} of {len(self)}, counted from 0")
+                raise IndexError(f"sample {lowest if lowest < 0 else highest} is out of range for {len(self)} samples")
         indices = host.to(self.device)
         absent = (host >= self.resident).nonzero()[:, 0]
         if absent.numel() == 0:
             return self._gathered(indices, {})
-        # rows of another sample until those that are read take their places
+        # absent rows hold sample 0 until the streamed samples replace them
         streamed = self._streamed(host[absent])
         tensors = self._gathered(indices.masked_fill(indices >= self.resident, 0), streamed)
         positions = absent.to(self.device)
@@ -136,35 +138,35 @@ class ResidentDataset:
         return tensors
 
     def synchronize(self) -> None:
-        """Waits until all that was gathered is decoded, and raises what the GPU has found."""
+        """Waits until all gathered samples are decoded, and raises the errors that the GPU found."""
         while self._pending:
             self._finish(*self._pending.popleft())
 
     def _finish(self, gathering, indices):
-        """Waits for a gather, and raises what the processor finds if the GPU has refused a sample."""
+        """Waits for a gather. If the GPU refused a sample, decodes it on the CPU to raise the precise error."""
         row = gathering.finish()
         if row is None:
             return
         sample = int(indices[row])
         if not 0 <= sample < self.resident:
-            raise IndexError(f"sample {sample} of {len(self)}, counted from 0")
+            raise IndexError(f"sample {sample} is out of range for {len(self)} samples")
         self._streamed(torch.tensor([sample]))
         raise RuntimeError(f"internal error: the GPU refused sample {sample}, which is intact; please report it")
 
     def _streamed(self, samples):
-        """Returns samples that are not resident."""
+        """Reads samples that are not resident."""
         samples = (samples + self.samples.start).tolist()
         item = self._reader._take_on_device(samples, self._gpu.allocate, self._gpu.stream)
         return self._gpu.tensors(*item, null_masks=True)
 
     def _gathered(self, indices, streamed):
-        """Returns rows of resident samples, which are as long as those that were streamed."""
+        """Returns rows of resident samples, at least as long as the streamed ones."""
         gathering, tensors = _tensilo.PendingGathers(), {}
         for column in self._columns:
             tensors[column.name] = column.rows(indices, streamed.get(column.name), gathering)
             if self._null_masks and column.nullable:
                 tensors[f"{column.name}_is_null"] = column.masks(indices)
-        # the caller may write to the indices meanwhile
+        # the caller may overwrite the indices before `_finish` reads them
         self._pending.append((gathering, indices.clone()))
         while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _MAX_IN_FLIGHT):
             self._finish(*self._pending.popleft())
@@ -178,14 +180,14 @@ class _Column:
         self._gpu, self._resident, self._number = owner._gpu, owner._resident, number
         self.name, self.nullable, self._is_padded = name, nullable, name in pad
         self._dtype, self._shape = dtype_of(dtype), shape
-        # rows are filled up by bits: of some types PyTorch has nothing but these
+        # padding writes bits, because PyTorch cannot fill tensors of some dtypes
         self._bits, self._filler = _INTEGERS[len(filler)], int.from_bytes(filler, sys.byteorder, signed=True)
         self._nulls = torch.zeros(len(owner._resident), dtype=torch.bool)
         self._nulls[nulls] = True
         self._nulls = self._nulls.to(owner.device)
 
     def rows(self, indices, streamed, gathering):
-        """Returns the samples with these numbers."""
+        """Returns the samples at these indices."""
         count, shape = len(indices), self._shape
         if streamed is not None and self._is_padded:
             shape = (max(shape[0] if shape else 0, streamed.shape[1]), *streamed.shape[2:])
@@ -201,7 +203,7 @@ class _Column:
         return rows
 
     def replace(self, rows, positions, streamed):
-        """Puts samples into rows, which are at least as long."""
+        """Copies streamed samples into rows, which are at least as long."""
         if not self._is_padded:
             rows[positions] = streamed
             return
@@ -212,5 +214,5 @@ class _Column:
         """Returns which of the samples are null."""
         if len(self._nulls) == 0:
             return torch.zeros_like(indices, dtype=torch.bool)
-        # PyTorch would end all work of the process on the GPU for a number that no sample has
+        # an index out of range would be a CUDA assertion, after which the process cannot use the GPU
         return self._nulls[indices.clamp(0, len(self._nulls) - 1)]

@@ -1,4 +1,4 @@
-"""Batches of a loader for pipelines of NVIDIA DALI.
+"""Feeds batches of a loader to NVIDIA DALI pipelines.
 
     @pipeline_def(batch_size=256, num_threads=4, device_id=0)
     def pipeline(loader):
@@ -6,7 +6,7 @@
         image, label = fn.external_source(source, num_outputs=2, cycle="raise")
         return fn.decoders.image(image, device="mixed"), label
 
-The library is not needed to import this module.
+Importing this module does not need DALI.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ __all__ = ["Source"]
 
 
 class Source:
-    """The batches of a loader, for ``fn.external_source`` in batch mode.
+    """Delivers the batches of a loader to ``fn.external_source`` in batch mode.
 
-    Each pass is an epoch of the loader. A batch is a list with one entry for each column: an array if its
-    samples have one shape, else a list of arrays. Texts and bytes are arrays of ``uint8``, such as encoded
-    images; bf16 becomes float32.
+    Each pass is an epoch of the loader. A batch is a list with one entry per column: an array if its samples
+    have one shape, else a list of arrays. Text and bytes, such as encoded images, are arrays of ``uint8``; bf16
+    becomes float32.
 
     Args:
-        loader: the batches. Its batch size is at most that of the pipeline.
-        columns: their names, in the order of the outputs.
+        loader: the loader. Its batch size must not exceed the batch size of the pipeline.
+        columns: the names of the columns, in the order of the outputs.
 
     Raises:
-        ValueError: a sample is null, or a column has no form that DALI takes.
+        ValueError: a sample is null, or a column has a type that DALI does not take.
     """
 
     def __init__(self, loader: _tensilo.Loader, columns: str | Sequence[str]) -> None:
@@ -43,7 +43,7 @@ class Source:
         self._batches: Iterator[_tensilo.Batch] | None = None
 
     def __iter__(self) -> Source:
-        self._batches = None  # a pass that nobody reads is no epoch
+        self._batches = None  # an epoch starts at the first batch, so an unused pass does not consume one
         return self
 
     def __next__(self) -> list[Any]:
@@ -55,9 +55,9 @@ class Source:
 
 def _samples(column: _tensilo.BatchColumn) -> Any:
     if column.null_count:
-        raise ValueError(f"column {column.name!r} has nulls, which DALI does not take: fill or skip them before")
+        raise ValueError(f"column {column.name!r} has nulls, which DALI does not support: replace or skip them first")
     if column.levels:
-        raise ValueError(f"column {column.name!r} has lists, which DALI does not take")
+        raise ValueError(f"column {column.name!r} has lists, which DALI does not support")
     if column.dtype in ("utf8", "bytes"):
         return [_array_of_text(column[i]) for i in range(len(column))]
     dtype = np.float32 if column.dtype == "bf16" else None

@@ -1,7 +1,7 @@
-"""Datasets with Dask: conversion, and frames.
+"""Converts to datasets, and reads them as dataframes, with Dask.
 
-Works with any scheduler of Dask, such as that of ``dask.distributed``, whose workers see inputs and outputs
-under the same paths.
+Works with any Dask scheduler, such as ``dask.distributed``. All workers must see inputs and outputs under the same
+paths.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from .distributed._paths import opened
 
 __all__ = ["convert", "read"]
 
-# about the memory of a partition
+# the approximate size of a partition in memory
 _PARTITION_BYTES = 128 << 20
 
 
 def convert(inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
-    """Converts files to a new dataset, each of whose files is a task of Dask, and opens it.
+    """Converts files to a new dataset, with one Dask task per data file, and opens it.
 
-    Args and errors are those of ``tensilo.distributed.plan``. Tasks may be repeated.
+    Tasks may be repeated.
+
+    Args:
+        inputs, out, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
     """
     tasks = distributed.plan(inputs, out, **options)
     run = dask.delayed(distributed.run)
@@ -40,14 +43,14 @@ def convert(inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.D
 def read(
     source: Any, columns: str | Sequence[str] | None = None, *, partitions: int | None = None
 ) -> dask.dataframe.DataFrame:
-    """Returns a frame of Dask with the samples of a dataset, whose index is their numbers.
+    """Returns a Dask dataframe with the samples of a dataset. Its index is the sample index.
 
-    Columns are those that ``pandas.DataFrame.from_arrow`` makes of a ``Batch``, with types of Arrow.
+    Columns are the ones that ``pandas.DataFrame.from_arrow`` makes of a ``Batch``, with Arrow dtypes.
 
     Args:
-        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes. Tasks read the version that it is now.
-        columns: the names of the columns; all by default.
-        partitions: the number of partitions; by default they have about 128 MiB.
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``. Tasks read its current version.
+        columns: the columns to read. Default: all columns.
+        partitions: the number of partitions. Default: chosen so that a partition has about 128 MiB.
     """
     dataset = opened(source)
     names = [columns] if isinstance(columns, str) else columns
@@ -56,7 +59,12 @@ def read(
     sample_ranges = ranges(len(dataset), partitions) or [range(0)]
     divisions = [samples.start for samples in sample_ranges] + [max(0, len(dataset) - 1)]
     return dask.dataframe.from_map(
-        _frame, sample_ranges, dataset=dataset, columns=names, meta=_frame(range(0), dataset, names), divisions=divisions
+        _frame,
+        sample_ranges,
+        dataset=dataset,
+        columns=names,
+        meta=_frame(range(0), dataset, names),
+        divisions=divisions,
     )
 
 

@@ -1,4 +1,8 @@
-"""Batches for JAX."""
+"""A loader for JAX.
+
+It wraps ``tensilo.Loader`` and converts its batches to JAX arrays: on the host, as global arrays of a sharding, or
+decoded on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -15,28 +19,30 @@ __all__ = ["Loader"]
 
 
 def _sample(values: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Returns the sample that begins at an element."""
+    """Returns the sample that starts at an element."""
     return jax.lax.dynamic_slice(values, (start,), (math.prod(shape),)).reshape(shape)
 
 
 class Loader:
-    """Batches of arrays of JAX, of which each process has its share.
+    """Delivers batches of JAX arrays; each process gets its share.
 
-    A batch is a dict from names to arrays. Samples of different shapes that ``pad`` does not name are a list
-    of arrays; texts and lists are lists.
+    A batch is a dict from names to arrays. Columns whose samples differ in shape are lists of arrays unless ``pad``
+    names them. Text and lists are lists.
 
     Args:
-        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
-        batch_size: the samples of a batch of this process.
-        device: "cuda", which is the first GPU, or one such as "cuda:1": this GPU decodes, and arrays are in its
-            memory. Without a sharding.
-        sharding: a ``jax.sharding.Sharding``: arrays are then global ones, of the batches of all processes.
-        transform: a function of a batch, as a dict of arrays, whose result is delivered in its place. It runs
-            on the thread that iterates.
-        io: how files are read, see ``tensilo.open``.
-        rank, world_size: those of JAX's processes by default.
-
-    Others are those of ``tensilo.Loader``: columns, dtypes, pad, order, seed, last_batch, decode_threads, and more.
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
+        batch_size: the number of samples in a batch of this process.
+        device: the GPU that decodes and holds the arrays: "cuda" for the first GPU, or a device such as "cuda:1".
+            Not with ``sharding``. Default: None, the CPU decodes.
+        sharding: a ``jax.sharding.Sharding``. Arrays are then global arrays over the batches of all processes.
+            Default: None.
+        transform: a function of a batch, as a dict of arrays, whose result is delivered instead. It runs on the
+            iterating thread. Default: None.
+        io: how files are read, see ``tensilo.open``. Default: "auto".
+        rank: the rank of this process. Default: ``jax.process_index()``.
+        world_size: the number of ranks. Default: ``jax.process_count()``.
+        **options: options of ``tensilo.Loader``, such as ``columns``, ``pad``, ``order``, ``seed`` and
+            ``last_batch``.
     """
 
     def __init__(
@@ -57,7 +63,7 @@ class Loader:
         rank = jax.process_index() if rank is None else rank
         world_size = jax.process_count() if world_size is None else world_size
         if device is not None and sharding is not None:
-            raise ValueError("arrays of a device have no sharding: pass one of both")
+            raise ValueError("device and sharding exclude each other: pass only one of them")
         self._gpu = None if device is None else _gpu.opened(_gpu.number_of(device) or 0)
         self._loader = _tensilo.Loader(dataset, batch_size, rank=rank, world_size=world_size, _gpu=self._gpu, **options)
         self._sharding = sharding
@@ -73,7 +79,7 @@ class Loader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        # not generators, which threads cannot share
+        # `map` rather than a generator: threads can share it
         if self._gpu is not None:
             return map(self._on_device, self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream))
         return map(self._arrays, self._loader)
@@ -91,7 +97,7 @@ class Loader:
             return jax.dlpack.from_dlpack(memory.array(start, column.dtype, column.shape))
         slots = column._sample_slots()
         _, end = column._device_range
-        # arrays begin at multiples of 16 bytes, which samples of different lengths do not
+        # JAX arrays start at multiples of 16 bytes, but samples of different lengths do not
         values = jax.dlpack.from_dlpack(memory.array(start, column.dtype, ((end - start) // column._element_bytes,)))
         return [slot and _sample(values, slot[0] // column._element_bytes, slot[1]) for slot in slots]
 

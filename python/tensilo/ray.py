@@ -1,7 +1,7 @@
-"""Datasets on a cluster of Ray: conversion, and datasets of Ray Data.
+"""Converts to datasets, and exchanges them with Ray Data, on a Ray cluster.
 
-Workers may be killed and tasks repeated at any time: files have the same bytes, and readers see a whole
-version, or none. All nodes see inputs and outputs under the same paths.
+Workers may be killed and tasks repeated at any time: a repeated task writes the same bytes, and readers see either
+the complete version or nothing. All nodes must see inputs and outputs under the same paths.
 
     import tensilo.ray
 
@@ -33,9 +33,9 @@ __all__ = ["Sink", "Source", "convert", "read", "write"]
 
 _Path = str | PathLike[str]
 
-# a task that is killed is run again so often, unless the caller says otherwise
+# the default number of retries of a task whose worker dies
 _RETRIES = 10
-# about the memory of a block of Ray Data
+# the approximate size of a Ray Data block in memory
 _BLOCK_BYTES = 64 << 20
 
 
@@ -49,13 +49,14 @@ def convert(
 ) -> _tensilo.Dataset:
     """Converts files to a new dataset on the cluster, and opens it.
 
-    The files are those of ``tensilo.convert`` with ``shard_bytes``, byte for byte, whatever fails.
+    Whatever fails on the way, the files are byte for byte the ones that ``tensilo.convert`` writes with
+    ``shard_bytes``.
 
     Args:
-        inputs, out: as those of ``tensilo.distributed.plan``, and so are other options.
-        ray_remote_args: the options of Ray's tasks, such as ``{"num_cpus": 2}``. By default a task has one
-            processor, and is run again up to 10 times if its worker dies.
-        run: what runs a task: ``tensilo.distributed.run``, or a function that calls it.
+        inputs, out, **options: the arguments of ``tensilo.distributed.plan``.
+        ray_remote_args: options of the Ray tasks, such as ``{"num_cpus": 2}``. Default: a task has one CPU, and is
+            retried up to 10 times if its worker dies.
+        run: the function that runs a task. Default: ``tensilo.distributed.run``. A replacement must call it.
     """
     tasks = distributed.plan(inputs, out, **options)
     remote: Any = ray.remote(**{"num_cpus": 1, "max_retries": _RETRIES, **(ray_remote_args or {})})(run)
@@ -73,17 +74,16 @@ def convert(
 def read(
     source: Any, columns: str | Sequence[str] | None = None, *, override_num_blocks: int | None = None, **options: Any
 ) -> ray.data.Dataset:
-    """Returns a dataset of Ray Data with the samples of a dataset, each once.
+    """Returns a Ray Data dataset with every sample of a dataset once.
 
-    Blocks are tables of Arrow, as ``pyarrow.table`` makes one of a ``Batch``: tensors are lists of a fixed
-    size, and bf16 becomes float32.
+    Blocks are Arrow tables, as ``pyarrow.table`` makes of a ``Batch``: tensors are fixed-size lists, and bf16
+    becomes float32.
 
     Args:
-        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes. Tasks read the version that it is now.
-        columns: the names of the columns; all by default.
-        override_num_blocks: the number of read tasks; Ray chooses by default.
-
-    Other options are those of ``ray.data.read_datasource``.
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``. Tasks read its current version.
+        columns: the columns to read. Default: all columns.
+        override_num_blocks: the number of read tasks. Default: chosen by Ray.
+        **options: options of ``ray.data.read_datasource``.
     """
     return ray.data.read_datasource(Source(source, columns), override_num_blocks=override_num_blocks, **options)
 
@@ -97,21 +97,21 @@ def write(
     ray_remote_args: dict[str, Any] | None = None,
     **options: Any,
 ) -> _tensilo.Dataset:
-    """Writes a dataset of Ray Data to a new dataset, and opens it.
+    """Writes a Ray Data dataset to a new dataset, and opens it.
 
-    Readers see all of it, or nothing if any task fails. Samples have the order of the blocks if Ray keeps
-    it (``DataContext.get_current().execution_options.preserve_order``).
+    Readers see all of it, or nothing if any task fails. Samples have the order of the blocks if Ray preserves it
+    (``DataContext.get_current().execution_options.preserve_order``).
 
     Args:
+        dataset: the Ray Data dataset.
         out: the folder, or a prefix of an object store.
-        rows_per_file: the samples of a file, at least; a block by default.
-        concurrency, ray_remote_args: as those of ``ray.data.Dataset.write_datasink``.
-
-    Other options are those of ``tensilo.convert``: bf16, casts, columns, skip, shapes, null_elements and
-    profile. Lists of numbers have any length, unless ``shapes`` declares another one.
+        rows_per_file: the minimum number of samples of a file. Default: one block per file.
+        concurrency, ray_remote_args: see ``ray.data.Dataset.write_datasink``.
+        **options: the options bf16, casts, columns, skip, shapes, null_elements and profile of
+            ``tensilo.convert``. Lists of numbers may have any length, unless ``shapes`` declares one.
 
     Raises:
-        ValueError: the dataset has no rows, of which no dataset can be made.
+        ValueError: the Ray Data dataset has no rows.
     """
     sink = Sink(out, rows_per_file=rows_per_file, **options)
     dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
@@ -119,7 +119,12 @@ def write(
 
 
 class Source(Datasource):
-    """The samples of a dataset, for ``ray.data.read_datasource``. Each task reads a range of them."""
+    """A data source for ``ray.data.read_datasource``. Each task reads a range of samples.
+
+    Args:
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
+        columns: the columns to read. Default: all columns.
+    """
 
     def __init__(self, source: Any, columns: str | Sequence[str] | None = None) -> None:
         super().__init__()
@@ -128,13 +133,13 @@ class Source(Datasource):
         self._sample_bytes = sample_bytes(self._dataset, self._columns)
 
     def estimate_inmemory_data_size(self) -> int:
-        """Returns about how many bytes all blocks have."""
+        """Returns the approximate size of all blocks, in bytes."""
         return self._sample_bytes * len(self._dataset)
 
     def get_read_tasks(
         self, parallelism: int, per_task_row_limit: int | None = None, data_context: Any = None
     ) -> list[ReadTask]:
-        """Returns tasks for about so many ranges of equal length."""
+        """Returns about ``parallelism`` tasks that read ranges of equal length."""
         schema = pa.table(self._dataset.take([], self._columns)).schema
         tasks = []
         for samples in ranges(len(self._dataset), parallelism):
@@ -166,10 +171,10 @@ class _Read:
 
 
 class Sink(Datasink[list[distributed.Fragment]]):
-    """A new dataset, for ``ray.data.Dataset.write_datasink``.
+    """A sink for ``ray.data.Dataset.write_datasink`` that writes a new dataset. See ``write`` for the arguments.
 
-    Each task writes a file that nobody sees. When all are written, one version lists them. If any task
-    fails, there is no version, and ``tensilo dataset gc`` removes the files when the folder has a dataset.
+    Each task writes a file that no reader sees. When all files are written, one version lists them. If any task
+    fails, there is no version, and ``tensilo dataset gc`` removes the files once the folder contains a dataset.
     """
 
     def __init__(
@@ -187,19 +192,19 @@ class Sink(Datasink[list[distributed.Fragment]]):
     ) -> None:
         self._folder = absolute(out)
         if _tensilo._has_manifest(self._folder):
-            raise FileExistsError(f"{self._folder}: a dataset is there; choose another folder")
-        # drawn once, on the driver: attempts of a task write the same file
+            raise FileExistsError(f"{self._folder}: the dataset already exists; choose another folder")
+        # drawn once on the driver, so that all attempts of a task write the same file
         self._job = Job(1, (1 << 62) | secrets.randbits(62), "write", None)
         self._rows_per_file = rows_per_file
         self._options = conversion(bf16, casts, columns, skip, shapes, null_elements, profile)
 
     def get_name(self) -> str:
-        """Returns the name that Ray shows."""
+        """Returns the name that Ray displays."""
         return "Tensilo"
 
     @property
     def min_rows_per_write(self) -> int | None:
-        """The samples of a file, at least."""
+        """The minimum number of samples of a file."""
         return self._rows_per_file
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> list[distributed.Fragment]:
@@ -221,7 +226,7 @@ class Sink(Datasink[list[distributed.Fragment]]):
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Returns a table whose tensors have Arrow's own type in place of Ray's."""
+    """Replaces Ray's tensor types in a table by Arrow's."""
     for i, field in enumerate(table.schema):
         if isinstance(field.type, pa.ExtensionType) and field.type.extension_name.startswith("ray.data."):
             table = table.set_column(i, field.name, _plain_column(field.name, table.column(i).combine_chunks()))
@@ -231,7 +236,7 @@ def _plain(table: pa.Table) -> pa.Table:
 def _plain_column(name: str, array: Any) -> pa.Array:
     shape = getattr(array.type, "shape", None)
     if shape is None:
-        raise TypeError(f"column {name!r} is {array.type}: make lists of tensors of different shapes")
+        raise TypeError(f"column {name!r} is {array.type}: convert tensors of different shapes to lists")
     value_type = array.type.storage_type.value_type
     storage = array.storage.cast(pa.list_(value_type, math.prod(shape)))
     return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(value_type, list(shape)), storage)

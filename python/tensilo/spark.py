@@ -1,6 +1,6 @@
-"""Datasets with Spark: conversion, and a data source.
+"""Converts to datasets with Spark, and provides a Spark data source.
 
-Workers may be lost and tasks repeated at any time, as with ``tensilo.distributed``. All of them see inputs and
+Workers may be lost and tasks repeated at any time, as with ``tensilo.distributed``. All workers must see inputs and
 outputs under the same paths.
 
     spark.dataSource.register(tensilo.spark.Source)
@@ -39,11 +39,11 @@ from .distributed._task import Job
 
 __all__ = ["Source", "convert"]
 
-# about the memory of a partition, and of a batch in it
+# the approximate sizes of a partition and of a batch in it
 _PARTITION_BYTES = 128 << 20
 _BATCH_BYTES = 16 << 20
 
-# Spark has no such types, and these have all of their values
+# types that Spark lacks, and wider types that hold all of their values
 _WIDER = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -54,9 +54,13 @@ _WIDER = {
 
 
 def convert(spark: SparkSession, inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
-    """Converts files to a new dataset, each of whose files is a task of Spark, and opens it.
+    """Converts files to a new dataset, with one Spark task per data file, and opens it.
 
-    Other args and errors are those of ``tensilo.distributed.plan``. Tasks may be repeated.
+    Tasks may be repeated.
+
+    Args:
+        spark: the Spark session.
+        inputs, out, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
     """
     tasks = distributed.plan(inputs, out, **options)
     fragments = spark.sparkContext.parallelize(tasks, len(tasks)).map(distributed.run).collect()
@@ -65,12 +69,14 @@ def convert(spark: SparkSession, inputs: Any, out: str | PathLike[str], **option
 
 
 class Source(DataSource):
-    """The data source ``tensilo``: a dataset, whose folder or prefix is the path.
+    """The Spark data source ``tensilo``. The path is the folder or object prefix of a dataset.
 
-    Options of reading: ``columns``, their names with commas between; ``partitions``, how many; by default
-    they have about 128 MiB. Options of writing: ``bf16`` ("true"), ``profile``. Arrays of numbers become tensors of
-    any length. A frame becomes a new dataset, or is appended to one that has its columns. Readers see all of it,
-    or nothing. An empty frame appends nothing, and cannot become a new dataset (``ValueError``).
+    Options for reading are ``columns``, a comma-separated list, and ``partitions``, the number of partitions (by
+    default, a partition has about 128 MiB). Options for writing are ``bf16`` ("true") and ``profile``. Arrays of
+    numbers become tensors of any length.
+
+    A frame becomes a new dataset, or is appended to an existing dataset with the same columns. Readers see all of
+    it or nothing. An empty frame appends nothing, and raises ``ValueError`` for a new dataset.
     """
 
     @classmethod
@@ -79,17 +85,17 @@ class Source(DataSource):
         return "tensilo"
 
     def schema(self) -> StructType:
-        """Returns the columns: unsigned integers are wider ones with a sign, f16 and bf16 are floats."""
+        """Returns the columns. Unsigned integers become wider signed ones, and f16 and bf16 become float32."""
         dataset, columns = self._opened()
         fields = pa.table(dataset.take([], columns)).schema
         return from_arrow_schema(pa.schema([field.with_type(_wider(field.type)).remove_metadata() for field in fields]))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Returns the reader of the version that the dataset has now."""
+        """Returns a reader of the current version."""
         return _Reader(*self._opened(), to_arrow_schema(schema), self.options.get("partitions"))
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:
-        """Returns the writer of a version."""
+        """Returns the writer of a new version."""
         return _Writer(absolute(self.options["path"]), dict(self.options), overwrite)
 
     def _opened(self) -> tuple[_tensilo.Dataset, list[str] | None]:
@@ -109,14 +115,16 @@ class _Samples(InputPartition):
 
 
 class _Reader(DataSourceReader):
-    """Reads ranges of samples, each in a task."""
+    """Reads ranges of samples, one per task."""
 
     def __init__(
         self, dataset: _tensilo.Dataset, columns: list[str] | None, schema: pa.Schema, partitions: str | None
     ) -> None:
         self._dataset, self._columns, self._schema = dataset, columns, schema
         self._sample_bytes = sample_bytes(dataset, columns)
-        self._partition_count = int(partitions) if partitions else -(-len(dataset) * self._sample_bytes // _PARTITION_BYTES)
+        self._partition_count = (
+            int(partitions) if partitions else -(-len(dataset) * self._sample_bytes // _PARTITION_BYTES)
+        )
 
     def partitions(self) -> list[InputPartition]:
         return [_Samples(samples) for samples in ranges(len(self._dataset), self._partition_count) or [range(0)]]
@@ -135,15 +143,15 @@ class _CommitMessage(WriterCommitMessage):
 
 
 class _Writer(DataSourceArrowWriter):
-    """Writes a file in each task, and publishes all of them at the end."""
+    """Writes a file per task, and publishes all of them at the end."""
 
     def __init__(self, folder: str, options: dict[str, str], overwrite: bool) -> None:
         version = 1
         if _tensilo._has_manifest(folder):
             if overwrite:
-                raise FileExistsError(f"{folder}: a dataset is there; append to it, or choose another folder")
+                raise FileExistsError(f"{folder}: the dataset already exists; append to it, or choose another folder")
             version = _tensilo.open(folder).version + 1
-        # drawn once, on the driver: attempts of a task write the same file
+        # drawn once on the driver, so that all attempts of a task write the same file
         self._job = Job(version, (1 << 62) | secrets.randbits(62), "write", None)
         self._folder = folder
         bf16 = options.get("bf16", "false").lower() == "true"
@@ -167,4 +175,4 @@ class _Writer(DataSourceArrowWriter):
             distributed.commit(self._folder, fragments)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Leaves files that no version lists, which ``tensilo dataset gc`` finds."""
+        """Does nothing: no version lists the files, so ``tensilo dataset gc`` removes them."""

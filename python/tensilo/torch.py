@@ -1,7 +1,10 @@
-"""Datasets and a loader for PyTorch.
+"""A dataset and a loader for PyTorch.
 
-``Dataset`` is for ``torch.utils.data.DataLoader``, which shuffles and has worker processes. ``Loader`` is
-faster, and resumes exactly: its threads decode batches ahead of time, in the process of the training.
+``Dataset`` is for ``torch.utils.data.DataLoader``, which shuffles and has worker processes. ``Loader`` is faster and
+resumes exactly: its threads prefetch batches in the training process.
+
+With the default ``collate_fn``, ``Dataset`` reads a whole batch in one call: the samples that a ``DataLoader``
+fetches are placeholders, and collating them reads their batch, in a worker directly into shared memory.
 """
 
 from __future__ import annotations
@@ -24,26 +27,26 @@ __all__ = ["Dataset", "Loader"]
 
 
 class Dataset(_TorchDataset):
-    """The samples of a dataset, by number.
+    """A map-style dataset for ``torch.utils.data.DataLoader``.
 
-    A sample is a dict of tensors; texts and byte strings are as they are, numbers are tensors without
-    dimensions. A ``DataLoader`` with its default ``collate_fn`` reads a batch by one call, and gets a
-    tensor for each column: also with workers, whose tensors are written to shared memory at once. Samples
-    whose first extent varies become a nested tensor of the layout ``torch.jagged``, and those of which
-    others vary a list of tensors. A ``collate_fn`` of your own gets mappings; ``dict(sample)`` is a dict.
-    ``dataset[[5, 3]]`` is such a batch, too, as ``DataLoader(dataset, batch_size=None,
-    sampler=BatchSampler(...))`` asks for.
+    A sample is a dict of tensors. Numbers are tensors without dimensions; text and bytes stay ``str`` and ``bytes``.
+
+    A ``DataLoader`` with its default ``collate_fn`` reads a batch in one call, and gets one tensor per column. In
+    workers, tensors are decoded directly into shared memory. Samples whose first extent varies become a nested tensor
+    of layout ``torch.jagged``; if other extents vary, they become a list of tensors. A custom ``collate_fn`` gets
+    mappings, which ``dict(sample)`` converts. ``dataset[[5, 3]]`` is such a batch, too, for
+    ``DataLoader(dataset, batch_size=None, sampler=BatchSampler(...))``.
 
     Args:
-        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
-        columns: the names of the columns; all by default.
-        dtypes: types that columns become, such as ``{"mel": "f32"}``.
-        pad: columns of samples of different shapes that become one tensor in a batch of a ``DataLoader``: a
-            dict from names to the value of what is filled up, or to ``(value, multiple)``.
-        null_masks: whether a batch of a ``DataLoader`` has, for each column that may have nulls and is a
-            tensor, a tensor of bool ``NAME_is_null``. Elements of nulls are zeros.
-        transform: a function of a sample, or of each of a batch, which is then collated from samples.
-        io: how files are read, see ``tensilo.open``.
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
+        columns: the columns to read. Default: all columns.
+        dtypes: the dtypes to convert columns to, such as ``{"mel": "f32"}``. Default: the stored dtypes.
+        pad: pads columns whose samples differ in shape, so that each becomes one tensor in a batch of a
+            ``DataLoader``: a dict from names to the padding value or to ``(value, multiple)``. Default: no padding.
+        null_masks: whether a batch of a ``DataLoader`` has a bool tensor ``NAME_is_null`` for each nullable column
+            that is a tensor. The elements of nulls are zeros. Default: False.
+        transform: a function that is applied to every sample. Batches are then collated from samples. Default: None.
+        io: how files are read, see ``tensilo.open``. Default: "auto".
     """
 
     def __init__(
@@ -63,11 +66,11 @@ class Dataset(_TorchDataset):
         self.pad = {name: how if isinstance(how, tuple) else (how, 1) for name, how in (pad or {}).items()}
         self.null_masks = null_masks
         self.transform = transform
-        # errors of names and types come now
+        # raise errors of names and dtypes now, not in a worker
         batch = self.dataset.take([], self.columns, dtypes=dtypes)
         for name, column in batch.items():
             if self.dataset.schema[name]._advice is not None:
-                column.array()  # raises: the elements are not the values
+                column.array()  # raises: the elements only encode the values
         for name, (value, multiple) in self.pad.items():
             batch[name].padded(value, multiple=multiple)
 
@@ -78,7 +81,7 @@ class Dataset(_TorchDataset):
         return f"tensilo.torch.Dataset of {self.dataset!r}"
 
     def __getitem__(self, index: Any) -> Any:
-        """Returns a sample, or of several numbers a batch: tensors as a ``DataLoader`` collates them."""
+        """Returns a sample, or for several indices a batch as a ``DataLoader`` collates it."""
         if hasattr(index, "__index__") and getattr(index, "ndim", 0) == 0:
             row = self.__getitems__([index.__index__()])[0]
             return row.as_dict() if isinstance(row, _Row) else row
@@ -92,7 +95,7 @@ class Dataset(_TorchDataset):
 
 
 class _Fetch:
-    """The samples of a batch, which are read when the first is looked at."""
+    """A batch that is read when the first of its samples is accessed."""
 
     def __init__(self, dataset, indices):
         self._dataset = dataset
@@ -102,14 +105,14 @@ class _Fetch:
 
     @property
     def batch(self):
-        """The samples, read by one call."""
+        """The samples, read in one call."""
         if self._batch is None:
             source = self._dataset
             self._batch = source.dataset.take(self._indices, source.columns, dtypes=source.dtypes)
         return self._batch
 
     def tensors(self):
-        """Returns a tensor for each column; in a worker process in shared memory."""
+        """Returns a tensor per column, in shared memory if this is a worker process."""
         if get_worker_info() is None:
             return self._of_columns(self.batch, False)
         source = self._dataset
@@ -123,7 +126,7 @@ class _Fetch:
         return {name: tensors.pop(name) for name in names} | tensors
 
     def _of_columns(self, batch, is_shared):
-        """Returns the tensors of a batch that was read."""
+        """Converts a batch to tensors."""
         source = self._dataset
         tensors = {name: self._of_column(name, column, is_shared) for name, column in batch.items()}
         return tensors | masks_of(batch) if source.null_masks else tensors
@@ -138,7 +141,7 @@ class _Fetch:
         return column.padded(value, multiple=multiple, out=out)
 
     def _is_read_directly(self, column):
-        """Returns whether a column is read to shared memory at once: it has one shape, and needs no mask."""
+        """Returns whether a column can be decoded directly into shared memory: it has one shape and needs no mask."""
         has_mask = column.nullable and self._dataset.null_masks
         return not column.levels and None not in column.shape and column.dtype not in _TEXTS and not has_mask
 
@@ -156,7 +159,7 @@ _TEXTS = ("utf8", "bytes")
 
 
 class _Row(Mapping):
-    """A sample of a batch that is read when it is looked at."""
+    """A sample of a batch that is read on first access."""
 
     __slots__ = ("fetch", "index")
 
@@ -181,12 +184,12 @@ class _Row(Mapping):
         return {name: self[name] for name in self}
 
     def __reduce__(self):
-        # what a worker returns is read in the worker
+        # a worker must send the values, not the unread batch
         return dict, (self.as_dict(),)
 
 
 def _sample(column, index):
-    """Returns a sample of a column: a tensor, or what has none."""
+    """Returns a sample of a column as a tensor, or unchanged if no tensor can hold it."""
     sample = column[index]
     if isinstance(sample, _tensilo.Array):
         return torch.from_dlpack(sample)
@@ -196,7 +199,7 @@ def _sample(column, index):
 
 
 def _collate_rows(rows, *, collate_fn_map=None):
-    """Collates samples: those of one batch in its order are one read, and others as dicts."""
+    """Collates samples. A complete batch in its order is one read; other samples are collated as dicts."""
     fetch = rows[0].fetch
     is_whole = len(rows) == fetch.count and all(row.fetch is fetch and row.index == i for i, row in enumerate(rows))
     if is_whole:
@@ -208,40 +211,43 @@ default_collate_fn_map[_Row] = _collate_rows
 
 
 class Loader(IterableDataset):
-    """Batches of tensors, which threads decode ahead of time.
+    """Delivers batches of tensors, which threads prefetch.
 
-    A batch is a dict from names to tensors: of samples of a fixed shape, or padded, one tensor; of samples
-    whose first extent varies a nested tensor of the layout ``torch.jagged``; of those of which other
-    extents vary a list of tensors. Texts and lists are lists.
+    A batch is a dict from names to tensors. Samples of a fixed shape, or padded ones, are one tensor. Samples whose
+    first extent varies are a nested tensor of layout ``torch.jagged``; if other extents vary, they are a list of
+    tensors. Text and lists are lists.
 
-    ``for batch in loader`` delivers an epoch, and the next ``for`` the next one. ``state_dict()`` and
-    ``load_state_dict()`` resume exactly, with any number of ranks and any batch size. Each rank has its
-    share: rank and world size are those of ``torch.distributed``, or of ``RANK`` and ``WORLD_SIZE``.
+    ``for batch in loader`` delivers one epoch, and the next ``for`` the next epoch. ``state_dict()`` and
+    ``load_state_dict()`` resume exactly, with any number of ranks and any batch size. Each rank gets its share.
 
-    In a worker of a ``DataLoader(loader, batch_size=None, num_workers=n)`` it has no threads, and delivers
-    the share of the worker, in the same order for any number of workers.
+    In a worker of ``DataLoader(loader, batch_size=None, num_workers=n)`` the loader has no threads. It delivers the
+    share of the worker, and the order of all batches is the same for any number of workers.
 
     Args:
-        source: a ``tensilo.Dataset``, or what ``tensilo.open`` takes.
-        batch_size: the samples of a batch of this rank.
-        device: "cuda", or one such as "cuda:1": tensors are in the memory of this GPU, which decodes them while
-            the training works with the batch before. Texts and lists stay lists. Tensors are complete for any
-            stream; to use one on another stream than the loop does, call ``tensor.record_stream``.
-        min_device_bytes: batches that are shorter, as they are delivered, are decoded by the processor, and sent
-            to the GPU. The default is 1 MiB; 0 is none.
-        pin_memory: whether tensors are in pinned memory, for copies to a device that do not block.
-        null_masks: whether a batch has, for each column that may have nulls and is a tensor, a tensor of bool
-            ``NAME_is_null``. Elements of nulls are zeros.
-        transform: a function of a batch, as a dict of tensors, whose result is delivered in its place. It runs
-            on the thread that iterates, or in the worker of a ``DataLoader``; it takes no part in the state.
-        io: how files are read, see ``tensilo.open``.
-        rank, world_size: both or none.
-        columns, dtypes, pad: as those of ``Dataset``.
-        order: "windowed" (the default), "shuffled", or "sequential".
-        seed: that of the order; 0 by default.
-        last_batch: how an epoch ends: "drop" (the default), "pad", or "exact".
-        decode_threads: the maximum number of threads that decode at the same time; "auto" (the default) leaves
-            a processor to the training.
+        source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
+        batch_size: the number of samples in a batch of this rank.
+        rank: the rank of this process; pass ``world_size``, too. Default: the rank in ``torch.distributed`` if it is
+            initialized, else the environment variable ``RANK``, else 0.
+        world_size: the number of ranks. Default: from ``torch.distributed`` or ``WORLD_SIZE`` likewise, else 1.
+        device: the GPU that decodes and holds the tensors: "cuda", or a device such as "cuda:1". It decodes while the
+            training works on the previous batch. Text and lists stay lists. Any stream may use the tensors; call
+            ``tensor.record_stream`` to use one on a stream other than the stream of the loop. Default: None, the CPU
+            decodes.
+        min_device_bytes: batches of fewer delivered bytes are decoded on the CPU and sent to the GPU; 0 decodes all
+            on the GPU. Only with ``device``. Default: 1 MiB.
+        pin_memory: whether tensors are in pinned memory, for non-blocking copies to a device. Default: False.
+        null_masks: whether a batch has a bool tensor ``NAME_is_null`` for each nullable column that is a tensor. The
+            elements of nulls are zeros. Default: False.
+        transform: a function of a batch, as a dict of tensors, whose result is delivered instead. It runs on the
+            iterating thread, or in the worker of a ``DataLoader``, and is not part of the state. Default: None.
+        io: how files are read, see ``tensilo.open``. Default: "auto".
+        columns, dtypes, pad: see ``Dataset``.
+        order: "windowed", "shuffled" or "sequential". Default: "windowed".
+        seed: the seed of the shuffle. Default: 0.
+        last_batch: what happens to samples that do not fill a batch on every rank: "drop", "pad" or "exact". Default:
+            "drop".
+        decode_threads: the maximum number of threads that decode at the same time. "auto" leaves one CPU to the
+            training. Default: "auto".
         window, io_depth, prefetch, on_damage: see ``tensilo.Loader``.
     """
 
@@ -264,15 +270,15 @@ class Loader(IterableDataset):
         if device is not None and str(device) == "cpu":
             device = None
         if device is not None and pin_memory:
-            raise ValueError("pin_memory is for tensors that are copied to a device: with device, they are there")
+            raise ValueError("pin_memory does not apply with device: the tensors are already on the device")
         if device is None and min_device_bytes is not None:
-            raise ValueError("min_device_bytes is for a loader with a device")
+            raise ValueError("min_device_bytes needs a device")
         if (rank is None) != (world_size is None):
-            raise ValueError("rank and world_size belong together: pass both, or none of them")
+            raise ValueError("rank and world_size belong together: pass both or neither")
         if rank is None:
             rank, world_size = _rank_and_world_size()
         if pin_memory and not getattr(torch, "accelerator", torch.cuda).is_available():
-            warnings.warn("pin_memory: there is no accelerator, so memory is not pinned", stacklevel=2)
+            warnings.warn("pin_memory has no effect: there is no accelerator", stacklevel=2)
             pin_memory = False
         self.dataset = _loader_options.opened(source, io)
         self.batch_size, self.rank, self.world_size = batch_size, rank, world_size
@@ -280,7 +286,7 @@ class Loader(IterableDataset):
         self.device, self._min_device_bytes = device, min_device_bytes
         self._options = options
         self._loader = self._make_loader()
-        # where a worker of a DataLoader is, and whether it has left an epoch early
+        # in a DataLoader worker: its state, and whether its last epoch was left early
         self._worker_state: dict[str, Any] | None = None
         self._left_early = False
 
@@ -302,7 +308,7 @@ class Loader(IterableDataset):
 
     @property
     def batches_left(self) -> int:
-        """The number of batches that the next ``for`` delivers: fewer after a state was loaded."""
+        """The number of batches that the next ``for`` delivers: fewer than ``len`` after a state was loaded."""
         return self._loader.batches_left
 
     def __repr__(self) -> str:
@@ -310,46 +316,58 @@ class Loader(IterableDataset):
 
     @property
     def epoch(self) -> int:
-        """The epoch of the state, counted from 0: after the last batch of an epoch, the next one.
+        """The epoch of the next batch, counted from 0. After the last batch of an epoch, it is the next epoch.
 
-        ``for epoch in range(loader.epoch, epochs)`` goes on where a state is that was loaded.
+        ``for epoch in range(loader.epoch, epochs)`` resumes after a state was loaded.
         """
         return self._loader.epoch
 
     def set_epoch(self, epoch: int) -> None:
-        """Makes the next iteration begin at the start of an epoch."""
+        """Makes the next iteration start at the beginning of an epoch.
+
+        Args:
+            epoch: the epoch, counted from 0.
+        """
         self._worker_state, self._left_early = None, False
         self._loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Returns where the loader is, after the batches that were taken.
+        """Returns the state after the delivered batches.
 
-        In a worker of a ``DataLoader`` it is where the worker is, for a worker of the same number.
+        In a worker of a ``DataLoader``, it is the state of that worker, to load in the worker with the same id.
         """
         return self._loader.state_dict() if self._worker_state is None else self._worker_state
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Makes the next iteration go on from a state, of any number of ranks and any batch size."""
+        """Makes the next iteration resume from a state, with any number of ranks and any batch size.
+
+        Args:
+            state_dict: the result of ``state_dict``.
+        """
         self._loader.load_state_dict(state_dict)
         self._worker_state = state_dict if state_dict.get("taken") else None
         self._left_early = False
 
     def stats(self) -> dict[str, Any]:
-        """Returns what the loader did in the last iteration, and what to do, "verdict"."""
+        """Returns statistics of the last iteration. The entry "verdict" says what limits the loader."""
         return self._loader.stats()
 
     def samples(self, step: int) -> torch.Tensor:
-        """Returns the numbers of the samples of a step of this rank, as a tensor."""
+        """Returns the indices of the samples of a step of this rank as a tensor.
+
+        Args:
+            step: the step in the current epoch, counted from 0.
+        """
         return torch.from_dlpack(self._loader.samples(step))
 
     def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
         if worker is not None and self.device is not None:
-            raise ValueError("a loader with a device works in the process of the training: iterate over it there")
+            raise ValueError("a loader with a device does not work in DataLoader workers: iterate over it directly")
         if worker is not None:
             return self._worker_batches(worker.id, worker.num_workers)
         if self._worker_state is not None:
-            raise ValueError("this is the state of a worker of a DataLoader: load it there, with as many workers")
+            raise ValueError("the loaded state belongs to a DataLoader worker: load it there, with as many workers")
         if self._gpu is not None:
             batches = self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream)
             return _Batches(batches, lambda item: self._gpu.tensors(*item, null_masks=self.null_masks), self.transform)
@@ -357,9 +375,9 @@ class Loader(IterableDataset):
         return _Batches(iter(self._loader), lambda batch: of_batch(batch, **options), self.transform)
 
     def _worker_batches(self, worker, num_workers):
-        """Yields every n-th batch, read by this thread."""
+        """Yields every ``num_workers``-th batch, read on this thread."""
         if self._left_early:
-            # what is left of an epoch that was left early is over
+            # the loop left the epoch early: skip the rest
             self.set_epoch(self.epoch + 1)
         taken = (self._worker_state or {}).get("taken", 0)
         start, self._worker_state = self._loader.state_dict(), None
@@ -385,7 +403,7 @@ class Loader(IterableDataset):
 
 
 class _Batches:
-    """The batches of an epoch as tensors. Threads may share it: a generator would refuse all but one."""
+    """Iterates over an epoch as tensors. Threads may share it, unlike a generator."""
 
     def __init__(self, batches, tensors, transform):
         self._batches, self._tensors, self._transform = batches, tensors, transform
@@ -405,11 +423,11 @@ def _rank_and_world_size():
 
 
 def _env_int(name, default, minimum):
-    """Returns the number in an environment variable."""
+    """Returns the integer in an environment variable."""
     text = os.environ.get(name)
     if not text:
         return default
     if not text.isdecimal() or int(text) < minimum:
         ways = "correct or unset it, or pass rank and world_size"
-        raise ValueError(f"the environment variable {name} is {text!r}, not a number of at least {minimum}: {ways}")
+        raise ValueError(f"environment variable {name} is {text!r}, but must be an integer >= {minimum}: {ways}")
     return int(text)

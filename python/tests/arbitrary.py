@@ -1,4 +1,4 @@
-"""Arbitrary tables, and how samples compare."""
+"""Arbitrary tables, and the comparison of samples."""
 
 import math
 
@@ -24,7 +24,7 @@ STRINGS = {pa.string(): st.text(max_size=9), pa.binary(): st.binary(max_size=9),
 
 @st.composite
 def tables(draw):
-    """Tables of any columns that tensilo takes."""
+    """Tables of any columns that tensilo supports."""
     count = draw(st.integers(1, 30))
     arrays = {}
     for number in range(draw(st.integers(1, 4))):
@@ -49,7 +49,7 @@ def tables(draw):
 
 
 def same(a, b):
-    """Returns whether two samples are equal, and both NaN where one is."""
+    """Returns whether two samples are equal, where NaN equals NaN."""
     if isinstance(a, list) and isinstance(b, list):
         return len(a) == len(b) and all(map(same, a, b))
     if isinstance(a, float) and isinstance(b, float):

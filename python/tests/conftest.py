@@ -1,4 +1,4 @@
-"""Data that the tests share."""
+"""Data and fixtures shared by the tests."""
 
 import importlib
 import os
@@ -11,8 +11,11 @@ import tensilo as ts
 from tensilo import _gpu
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# `.ci/full` sets this: what is optional must be there
+# `.ci/full` sets this: optional packages must be installed
 REQUIRED = os.environ.get("TENSILO_REQUIRE", "").split()
+# The allocator of the address sanitizer does not take its locks for a fork: a lock that another thread
+# holds stays locked in the child.
+forks = pytest.mark.skipif("TENSILO_SANITIZER" in os.environ, reason="the sanitizer's allocator is not safe to fork")
 
 
 def optional(name):
@@ -24,7 +27,7 @@ def optional(name):
 
 @pytest.fixture(scope="session")
 def speech(tmp_path_factory):
-    """The file that is bundled with the project: features of speech, converted."""
+    """The bundled file of speech features, converted."""
     path = tmp_path_factory.mktemp("speech") / "speech.tsl"
     return ts.convert(ROOT / "tests/data/speech.parquet", path, bf16=True)
 
@@ -84,7 +87,7 @@ def assert_is_sample(row, i):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Returns a GPU: one whose number `TENSILO_GPU` has, or an emulated one, whose memory is on the host."""
+    """Returns the GPU with the number in `TENSILO_GPU`, or an emulated one with host memory."""
     if "TENSILO_GPU" in os.environ:
         return _gpu.opened(int(os.environ["TENSILO_GPU"]))
     monkeypatch.setenv("TENSILO_EMULATED_GPU", "1")

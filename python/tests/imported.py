@@ -1,4 +1,4 @@
-"""What the tests of importers share."""
+"""Helpers shared by the tests of importers."""
 
 import os
 
@@ -15,7 +15,7 @@ ODD_BF16 = np.array([0x7FC1, 0xFF80, 0x8000, 0x0001], np.uint16).view(BF16)
 
 
 def bits(value):
-    """Returns type, shape and bytes of an array."""
+    """Returns the dtype, shape and bytes of an array."""
     if isinstance(value, ts.Array):
         value = value.numpy() if value.dtype != "bf16" else value.numpy(view="uint16").view(BF16)
     value = np.asarray(value)

@@ -1,4 +1,4 @@
-"""JAX: arrays of columns, and the loader. ``test_jax.py`` runs this file."""
+"""JAX: column arrays and the loader. ``test_jax.py`` runs this file."""
 
 import pickle
 import tempfile
@@ -82,7 +82,9 @@ def test_options_that_do_not_exist_are_explained(mixed):
 def test_a_gpu_delivers_what_the_processor_delivers(ragged, gpu):
     Loader = tensilo.jax.Loader
     options = {"order": "shuffled", "last_batch": "exact", "pad": {"mel": 0}, "dtypes": {"mel": "f32"}}
-    for found, expected in zip(Loader(ragged, 64, device="cuda", **options), Loader(ragged, 64, **options), strict=True):
+    for found, expected in zip(
+        Loader(ragged, 64, device="cuda", **options), Loader(ragged, 64, **options), strict=True
+    ):
         assert list(found) == list(expected)
         for name, array in expected.items():
             rows = zip(found[name], array, strict=True)

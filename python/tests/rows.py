@@ -1,4 +1,4 @@
-"""Rows that the tests of conversion by many processes share."""
+"""Rows shared by the tests of distributed conversion."""
 
 import pathlib
 
@@ -12,7 +12,7 @@ AT = pa.struct({"x": pa.int64(), "y": pa.float64()})
 
 
 def table(start, stop):
-    """Returns rows of many types, whose raw bytes differ."""
+    """Returns rows of many types and different raw sizes."""
     numbers = range(start, stop)
     rng = np.random.default_rng(start)
     return pa.table(
@@ -28,13 +28,13 @@ def table(start, stop):
 
 
 def write_inputs(folder):
-    """Writes files of several row groups, of which files of a dataset are no multiples."""
+    """Writes files of several row groups, whose boundaries do not match the data files."""
     for number, (start, stop) in enumerate([(0, 250), (250, 251), (251, 600), (600, ROWS)]):
         pq.write_table(table(start, stop), folder / f"{number}.parquet", row_group_size=64)
     return folder
 
 
 def content(folder):
-    """Returns the bytes of all files by their paths, without those that a killed process has left."""
+    """Returns the bytes of all files by path, except for leftovers of killed processes."""
     files = sorted(path for path in pathlib.Path(folder).rglob("*") if path.is_file() and path.suffix != ".tmp")
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}

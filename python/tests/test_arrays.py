@@ -1,4 +1,4 @@
-"""Arrays, and their exchange with NumPy and others."""
+"""Arrays, and their exchange with NumPy and other libraries."""
 
 import pickle
 
@@ -91,7 +91,7 @@ def test_an_array_is_indexed_by_its_first_dimension():
 
 
 def made(values):
-    """Returns an array of this package."""
+    """Returns an ``Array``."""
     values = np.asarray(values, dtype=np.int64)
     return ts._tensilo._array_of_bytes(values.tobytes(), "i64", values.shape)
 
@@ -221,7 +221,7 @@ def test_samples_are_padded_to_memory_of_the_caller(mixed):
         mixed[:4]["emb"].padded_shape()
     rows = mixed.take([4, 4])["mel"]
     values = rows.ragged()[0].numpy().reshape(2, 4, 3)
-    with pytest.raises(ValueError, match="memory of the samples"):
+    with pytest.raises(ValueError, match="out overlaps the samples"):
         rows.padded(out=values)
 
 

@@ -1,4 +1,4 @@
-"""Arrow in and out, and equality of every way of reading."""
+"""Arrow in both directions, and equality of all ways of reading."""
 
 import errno
 import os
@@ -38,7 +38,9 @@ def test_every_way_of_reading_gives_the_same(table, profile):
             if column.is_tensor and column.null_count == 0:
                 raw = column.array().tobytes()
                 assert np.asarray(column).tobytes() == raw == np.from_dlpack(column).tobytes()
-        assert same([table.schema.field(name).type for name in expected], [back.schema.field(name).type for name in expected])
+        assert same(
+            [table.schema.field(name).type for name in expected], [back.schema.field(name).type for name in expected]
+        )
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -154,7 +156,7 @@ import resource, sys
 import pyarrow as pa
 import tensilo as ts
 
-# a file that grows beyond this fails, as on a full disk
+# writing beyond this size fails, as on a full disk
 resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
 table = pa.table({"x": pa.array([7.0] * (1 << 18))})
 ts.convert(table[:1000], "target.tsl")
@@ -192,7 +194,7 @@ def test_a_stream_is_copied_to_a_file_without_a_name(tmp_path):
     assert dataset["x"][:].tolist() == [0, 0, 1, 1, 2, 2] and found == []
     assert ts.append(tmp_path / "x.tsl", pa.RecordBatchReader.from_batches(schema, batches())) == 6
     assert found == ["x.tsl"] * 3
-    # a folder that is made only now, in one that is made only now
+    # neither the folder nor its parent exists yet
     stream = pa.RecordBatchReader.from_batches(schema, iter([pa.record_batch({"x": [1]})]))
     assert len(ts.convert(stream, tmp_path / "new/er", shard_bytes=64)) == 1
 
@@ -201,7 +203,7 @@ def test_a_table_gives_the_same_samples_as_its_file(tmp_path):
     words = [pa.array(["a", "b"]).dictionary_encode(), pa.array(["c", "b", None]).dictionary_encode()]
     table = pa.table(
         {
-            "word": pa.chunked_array(words),  # each chunk has a dictionary of its own
+            "word": pa.chunked_array(words),  # each chunk has its own dictionary
             "list": pa.array([[1], [2, 3], None, [], [4]], pa.list_(pa.int16())),
             "struct": pa.array([{"a": 1}, None, {"a": 2}, {"a": None}, {"a": 5}]),
             "time": pa.array(range(5), pa.timestamp("us", "UTC")),
@@ -222,7 +224,7 @@ def test_a_table_gives_the_same_samples_as_its_file(tmp_path):
 
 
 def test_the_id_of_a_table_depends_on_its_rows_only(tmp_path):
-    """Views and dictionaries may have much more than their rows use: it would be copied to find the id."""
+    """Views and dictionaries may hold much more than their rows use; finding the id must not copy it."""
 
     def rows(others):
         long = [

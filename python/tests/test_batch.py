@@ -1,4 +1,4 @@
-"""Batches: some of their samples, and pickles."""
+"""Batches: selections and pickles."""
 
 import multiprocessing
 import pickle

@@ -1,4 +1,4 @@
-"""Every block of docs/src/bucket.md, in its order, against a server that speaks as S3 does."""
+"""Runs every block of "From a Parquet bucket" in docs/src/objects.md, in order, against an S3 server."""
 
 import os
 import pathlib
@@ -25,13 +25,15 @@ BIN = pathlib.Path(sys.executable).parent
 
 
 def blocks():
-    """Returns the kinds and the texts of the blocks."""
-    return re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "docs/src/bucket.md").read_text(), re.MULTILINE | re.DOTALL)
+    """Returns the languages and the texts of the blocks."""
+    chapter = (ROOT / "docs/src/objects.md").read_text()
+    section = chapter.split("## From a Parquet bucket")[1].split("\n## ")[0]
+    return re.findall(r"^```(\w+)\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def server(monkeypatch, tmp_path):
-    """Starts a server with an empty bucket, and returns a client of it."""
+    """Starts a server with an empty bucket, and returns a client."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -79,7 +81,7 @@ def test_every_block_of_the_page(server, tmp_path):
 
     def run(*command):
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
-        # PyTorch 2.15 with gloo ends some processes so at their exit, also without this package
+        # PyTorch 2.15 with gloo sometimes ends like this at exit, also without this package
         is_torch_at_exit = "terminate called without an active exception" in ran.stderr
         assert ran.returncode == 0 or is_torch_at_exit, f"{command}: {ran.stdout}\n{ran.stderr}"
         return ran.stdout

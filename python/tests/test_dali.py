@@ -1,4 +1,4 @@
-"""Pipelines of NVIDIA DALI: its protocol, and DALI itself where it is installed."""
+"""NVIDIA DALI: the protocol of its sources, and real pipelines if DALI is installed."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ COUNT = 100
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Samples of each form that a pipeline can get."""
+    """Samples of every form that a pipeline takes."""
     path = tmp_path_factory.mktemp("dali") / "samples.tsl"
     schema = {
         "image": ts.binary(),
@@ -61,7 +61,7 @@ def test_each_pass_is_an_epoch(path):
     source = Source(batches, NAMES)
     orders = []
     for _ in range(2):
-        iter(source)  # DALI asks for an iterator more often than it reads one
+        iter(source)  # DALI requests more iterators than it reads
         labels = []
         for batch in source:
             assert_are_samples(batch)

@@ -116,9 +116,9 @@ def test_memory_that_does_not_fit_is_refused(mixed):
         emb.take([1], out=np.zeros((1, 16), dtype=np.uint16)[:, ::2])
     with pytest.raises((TypeError, ValueError)):
         emb.take([1], out=b"0123456789abcdef")
-    with pytest.raises(TypeError, match="neither"):
+    with pytest.raises(TypeError, match="writable array"):
         emb.take([1], out=object())
-    with pytest.raises(TypeError, match="shapes"):
+    with pytest.raises(TypeError, match="one shape"):
         mixed["mel"].take([1], out=np.zeros((1, 3), dtype=np.float32))
 
 
@@ -287,13 +287,13 @@ def test_masks_are_bools_for_all_samples(mixed):
         assert mixed.select(key)["label"][:].tolist() == expected
     assert mixed[np.zeros(COUNT, bool)].samples.tolist() == [] == mixed[[]].samples.tolist()
     for wrong in (mask[:-1], [True]):
-        with pytest.raises(IndexError, match=f"a mask of {len(wrong)} bools for {COUNT} samples"):
+        with pytest.raises(IndexError, match=f"mask has {len(wrong)} bools for {COUNT} samples"):
             mixed[wrong]
     for wrong in (itertools.repeat(True), itertools.cycle([True, False])):
-        with pytest.raises(IndexError, match=f"a mask of more than {COUNT} bools for {COUNT} samples"):
+        with pytest.raises(IndexError, match=f"mask has more than {COUNT} bools for {COUNT} samples"):
             mixed.take(wrong)
     for wrong in ([True, 1], [1, True]):
-        with pytest.raises(TypeError, match="mask of bools"):
+        with pytest.raises(TypeError, match="boolean mask"):
             mixed[wrong]
 
 
@@ -301,14 +301,14 @@ def test_names_among_numbers_get_the_right_advice(mixed):
     with pytest.raises(TypeError, match=r"dataset.take\(indices, columns="):
         mixed[["mel", "label"]]
     for key in ((5, "mel"), ("mel", 5)):
-        with pytest.raises(TypeError, match=r"dataset\[5\]\['mel'\], or dataset\['mel'\]\[5\]"):
+        with pytest.raises(TypeError, match=r"dataset\[5\]\['mel'\] or dataset\['mel'\]\[5\]"):
             mixed[key]
 
 
 def test_a_dataset_is_closed_at_the_end_of_a_block(mixed_path):
     with ts.open(mixed_path) as dataset:
         batch, column, part = dataset[:3], dataset["label"], dataset.select([4])
-    assert batch["label"].tolist() == [0, 1, 2]  # what was read stays
+    assert batch["label"].tolist() == [0, 1, 2]  # batches stay valid after close
     assert column[2] == 2 and part[0]["label"] == 4
     for use in (len, pickle.dumps, lambda closed: closed[0], lambda closed: ts.Loader(closed, 2)):
         with pytest.raises(ValueError, match="the dataset is closed"):

@@ -1,7 +1,7 @@
-"""Batches that a GPU decodes are those that the processor decodes.
+"""Batches that a GPU decodes equal the batches that the CPU decodes.
 
-The GPU is emulated, for which the extension needs the feature ``emulator``
-(``MATURIN_PEP517_ARGS="--features emulator"``), or ``TENSILO_GPU`` has the number of one.
+The GPU is emulated, which needs an extension with the feature ``emulator``
+(``MATURIN_PEP517_ARGS="--features emulator"``), unless ``TENSILO_GPU`` is the number of a real one.
 """
 
 import os
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.usefixtures("gpu")
 
 @pytest.fixture
 def numpy_allocator(gpu):
-    """Returns an allocator of arrays, and all that it has allocated."""
+    """Returns an array allocator, and the list of its allocations."""
     if not gpu.is_emulated:
         pytest.skip("its memory is not on the host")
     allocated = []
@@ -45,7 +45,9 @@ def test_batches_with_their_memory(mixed, min_device_bytes, gpu, numpy_allocator
     for (batch, memory_of_batch), expected in zip(
         loader._iter_on_device(memory, 0), ts.Loader(mixed, 64, **options), strict=True
     ):
-        assert batch.samples.tolist() == expected.samples.tolist() and batch["text"].tolist() == expected["text"].tolist()
+        assert (
+            batch.samples.tolist() == expected.samples.tolist() and batch["text"].tolist() == expected["text"].tolist()
+        )
         for name in ["label", "emb", "mel"]:
             start, end = batch[name]._device_range
             values = expected[name].ragged()[0] if name == "mel" else expected[name].array()
@@ -53,7 +55,8 @@ def test_batches_with_their_memory(mixed, min_device_bytes, gpu, numpy_allocator
         assert batch["mel"]._row_offsets().tolist() == expected["mel"].ragged()[1].tolist()
         slots = [(start // 12, shape) for start, shape in batch["mel"]._sample_slots()]
         assert slots == [
-            (start, row.shape) for start, row in zip(expected["mel"].ragged()[1].tolist()[:-1], expected["mel"], strict=True)
+            (start, row.shape)
+            for start, row in zip(expected["mel"].ragged()[1].tolist()[:-1], expected["mel"], strict=True)
         ]
         count += 1
     assert count == len(allocated) == len(loader) == 8
@@ -72,7 +75,7 @@ def test_the_state_is_that_of_batches_that_were_taken(mixed, gpu, numpy_allocato
         state = loader.state_dict()
         assert (loader.epoch, state["position"]) == (0, 50 * taken)
     del batches
-    assert len(allocated) <= 5  # at most two of them ahead
+    assert len(allocated) <= 5  # at most two of them prefetched
     resumed = ts.Loader(mixed, 50, **options)
     resumed.load_state_dict(state)
     assert [batch["label"].tolist() for batch in resumed] == on_host[3:]
@@ -201,7 +204,7 @@ def test_torch_arguments(mixed):
             Loader(mixed, 4, **wrong)
     assert Loader(mixed, 4, device=torch.device("cpu")).device is None
     loader = Loader(mixed, 4, device="cuda")
-    with pytest.raises(ValueError, match="process of the training"):
+    with pytest.raises(ValueError, match="DataLoader workers"):
         list(DataLoader(loader, None, num_workers=1, multiprocessing_context="fork"))
 
 
@@ -223,7 +226,7 @@ def test_a_damaged_sample_is_the_error_of_the_processor(ragged):
     assert isinstance(outcome(), tuple)
 
 
-# all samples, none, and the first piece
+# all samples, none, and the first segment
 @pytest.mark.parametrize(("max_bytes", "count"), [(None, 300), (1, 0), (17_000, 64)])
 def test_resident_samples(ragged, max_bytes, count):
     torch = optional("torch")
@@ -261,8 +264,8 @@ def test_resident_samples(ragged, max_bytes, count):
         with pytest.raises(IndexError):
             resident.gather(wrong)
     if resident.resident:
-        # of indices that the host does not look at
-        with pytest.raises(IndexError, match="sample 300 of 300"):
+        # with indices that the host does not read
+        with pytest.raises(IndexError, match="sample 300 is out of range for 300"):
             resident._gathered(torch.tensor([0, 300], device=resident.device), {})
             resident.synchronize()
     for wrong in [[0.5], [True], [[1]]]:
@@ -308,7 +311,9 @@ def test_resident_samples_that_break_a_rule_are_errors_of_the_processor(tmp_path
             except (ts.TensiloError, ValueError, StopIteration):
                 continue
             found = outcome(lambda resident=resident: gather_all(torch, resident))
-            expected = outcome(lambda dataset=dataset, name=name: dataset.take(range(len(dataset)), [name])[name].torch())
+            expected = outcome(
+                lambda dataset=dataset, name=name: dataset.take(range(len(dataset)), [name])[name].torch()
+            )
             if isinstance(expected, str):
                 refused += 1
                 assert found == expected, member.name
@@ -318,14 +323,14 @@ def test_resident_samples_that_break_a_rule_are_errors_of_the_processor(tmp_path
 
 
 def gather_all(torch, resident):
-    """Gathers all samples, whose numbers the host does not look at."""
+    """Gathers all samples by indices that the host does not read."""
     (tensor,) = resident._gathered(torch.arange(len(resident), device=resident.device), {}).values()
     resident.synchronize()
     return tensor
 
 
 def outcome(work):
-    """Returns the result of a function, or the text of its error."""
+    """Returns the result of a function, or the message of its error."""
     try:
         return work()
     except ts.TensiloError as error:

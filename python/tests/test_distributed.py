@@ -1,4 +1,4 @@
-"""Conversion by many processes: the same bytes whatever fails, and a whole version or none."""
+"""Distributed conversion: the same bytes whatever fails, and a complete version or none."""
 
 import multiprocessing
 import os
@@ -14,7 +14,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import pytest
 
 import tensilo as ts
-from conftest import optional
+from conftest import forks, optional
 from tensilo import distributed
 
 pa = optional("pyarrow")
@@ -25,18 +25,18 @@ from rows import OPTIONS, ROWS, content, table, write_inputs  # noqa: E402, need
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """Files of several row groups, of which files of a dataset are no multiples."""
+    """Input files of several row groups, whose boundaries do not match the data files."""
     return write_inputs(tmp_path_factory.mktemp("parquet"))
 
 
 @pytest.fixture(autouse=True)
 def no_clock(monkeypatch):
-    """Versions are the same whenever they are made."""
+    """Fixes the time, so that versions do not depend on when they are created."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1")
 
 
 def data(folder):
-    """Returns the bytes of the data files, in their order."""
+    """Returns the bytes of the data files, in order."""
     return [bytes for path, bytes in content(folder).items() if path.startswith("data/")]
 
 
@@ -48,7 +48,7 @@ def convert(inputs, out):
 
 @pytest.fixture(scope="module")
 def reference(inputs, tmp_path_factory):
-    """The content of the dataset that one process makes."""
+    """The content of the dataset that a single process writes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1")
         return convert(inputs, tmp_path_factory.mktemp("one") / "train")
@@ -112,13 +112,14 @@ def test_two_processes_give_the_bytes_of_one(inputs, tmp_path, reference):
 
 
 def run_and_die(tasks, seconds):
-    """Runs tasks again and again in a process that is killed."""
+    """Runs tasks repeatedly in a process that is killed."""
     threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGKILL)).start()
     while True:
         for task in tasks:
             distributed.run(task)
 
 
+@forks
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_killed_workers_leave_nothing_that_differs(inputs, tmp_path, reference):
@@ -133,7 +134,7 @@ def test_killed_workers_leave_nothing_that_differs(inputs, tmp_path, reference):
         process.start()
         process.join(60)
         assert process.exitcode == -signal.SIGKILL
-        # each file is whole, under its name, or not there
+        # each file is complete under its name, or does not exist
         assert all(reference[path] == found for path, found in content(out).items() if path.rsplit("/")[-1] in names)
         with pytest.raises(ValueError, match="neither a manifest nor"):
             ts.open(out)
@@ -191,7 +192,7 @@ def test_a_killed_driver_leaves_the_version_before_or_after(inputs, tmp_path, se
     if seconds != 0:
         assert found.version == (1 if seconds < 0 else found.version)
     assert ts.verify(out).ok
-    # another driver goes on
+    # another driver continues
     assert distributed.commit(out, map(distributed.run, tasks)) == 2
     after = ts.open(out)
     assert after.versions() == [1, 2] and after["label"][:].tolist() == [*range(250), *range(251, 600)]
@@ -217,7 +218,7 @@ def test_another_writer_wins_and_garbage_is_found(inputs, tmp_path):
     left = content(out).keys() - before.keys()
     assert len(left) == 1
     gc = [sys.executable, "-m", "tensilo", "dataset", "gc", str(out)]
-    # the job is at work on the next version
+    # the job works on the next version
     subprocess.run(gc, check=True, capture_output=True)
     assert left <= content(out).keys()
     ts.append(out, inputs / "2.parquet")
@@ -236,7 +237,7 @@ def test_what_is_missing_or_wrong_is_refused(inputs, tmp_path):
     fragments = list(map(distributed.run, tasks))
     with pytest.raises(ValueError, match=r"1 of \d+ fragments are missing: 2;"):
         distributed.commit(out, fragments[:2] + fragments[3:])
-    with pytest.raises(ValueError, match="no fragments"):
+    with pytest.raises(ValueError, match="there are no fragments"):
         distributed.commit(out, [])
     other = distributed.plan(inputs, out, **(OPTIONS | {"profile": "fast"}))
     with pytest.raises(ValueError, match="different jobs"):
@@ -247,9 +248,9 @@ def test_what_is_missing_or_wrong_is_refused(inputs, tmp_path):
         distributed.commit(out, fragments)
     assert distributed.run(tasks[1]) == fragments[1]
     distributed.commit(out, fragments)
-    with pytest.raises(FileExistsError, match="a dataset is there"):
+    with pytest.raises(FileExistsError, match="the dataset already exists"):
         distributed.plan(inputs, out)
-    with pytest.raises(ValueError, match="no dataset with a manifest"):
+    with pytest.raises(ValueError, match="not a dataset with a manifest"):
         distributed.plan_append(tmp_path / "nothing", inputs)
     with pytest.raises(TypeError, match="write the table"):
         distributed.plan(table(0, 3), tmp_path / "new")

@@ -1,4 +1,4 @@
-"""Frameworks that train: Lightning, Accelerate and the Trainer of Hugging Face take a loader as it is."""
+"""Training frameworks: Lightning, Accelerate and the Hugging Face Trainer work with an unchanged loader."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def expected(mixed):
 
 
 class Model(torch.nn.Module):
-    """Returns a loss, and notes the labels that it has seen."""
+    """Returns a loss, and records the labels that it has seen."""
 
     def __init__(self):
         super().__init__()

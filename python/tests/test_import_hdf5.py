@@ -1,4 +1,4 @@
-"""HDF5 files: small data that each test makes, compared bit for bit."""
+"""HDF5 files: each test creates small data and compares it bit for bit."""
 
 import os
 
@@ -117,11 +117,11 @@ def test_hdf5_inputs_that_do_not_fit(tmp_path):
         importers.from_hdf5(path, out)
     with pytest.raises(ts.InputError, match="complex128 cannot be stored"):
         importers.from_hdf5(path, out, columns=["z/complex"])
-    with pytest.raises(KeyError, match="no dataset 'z'; there are"):
+    with pytest.raises(KeyError, match="no dataset 'z': the datasets are"):
         importers.from_hdf5(path, out, columns=["z"])
-    with pytest.raises(KeyError, match="views: no column 'y'; there are x"):
+    with pytest.raises(KeyError, match="views: no column 'y': the columns are x"):
         importers.from_hdf5(path, out, columns=["x"], views={"y": "bf16"})
-    with pytest.raises(ts.InputError, match="its bits are no bfloat16"):
+    with pytest.raises(ts.InputError, match="its elements cannot be viewed as bfloat16"):
         importers.from_hdf5(path, out, columns=["x"], views={"x": "bf16"})
     with pytest.raises(ts.InputError, match=r"samples 0\.\.3: .*utf-8.*tensilo.binary"):
         importers.from_hdf5(path, out, columns=["x", "latin"])
@@ -141,7 +141,7 @@ def test_hdf5_filters_of_the_plugin(tmp_path):
 
 
 def files_of_one_dataset(h5py, folder):
-    """Writes files of which each has values of others, and returns their names."""
+    """Writes files that take values from other files, and returns their names."""
     for i in range(3):
         with h5py.File(folder / f"source{i}.h5", "w") as file:
             file["x"] = np.arange(4.0) + 10 * i
@@ -166,7 +166,7 @@ def test_hdf5_files_of_several(tmp_path):
         ds = importers.from_hdf5(tmp_path / name, tmp_path / "out.tsl", overwrite=True)
         assert ds.columns == ["v"]
         assert ds["v"][:].tolist() == [10 * (i // 4) + i % 4 for i in range(12)]
-    # what was never written, or is mapped to nothing, is a fill value
+    # elements that were never written, or that no source is mapped to, are fill values
     layout = h5py.VirtualLayout((6,), "f8")
     layout[:2] = h5py.VirtualSource("source0.h5", "x", (4,))[::2]
     with h5py.File(tmp_path / "partial.h5", "w") as file:
@@ -180,7 +180,7 @@ def test_hdf5_files_of_several(tmp_path):
     ("damage", "message"),
     [
         ("missing", "'x' in the file 'source1.h5', which cannot be opened"),
-        ("no dataset", "'x' in the file 'source1.h5', and there is no such dataset"),
+        ("no dataset", "'x' in the file 'source1.h5', which does not exist"),
         ("short", r"values up to \(4,\) from 'x' in the file 'source1.h5', whose shape is \(3,\)"),
     ],
 )
@@ -206,15 +206,15 @@ def test_hdf5_links_to_nothing_and_external_files(tmp_path, monkeypatch):
     with h5py.File("in.h5", "w") as file:
         file["a"] = np.arange(4)
         file["g/soft"] = h5py.SoftLink("/nothing")
-    with pytest.raises(ts.InputError, match="column 'g/soft': the link leads to '/nothing', which does not exist"):
+    with pytest.raises(ts.InputError, match="column 'g/soft': the link points to '/nothing', which does not exist"):
         importers.from_hdf5("in.h5", "out.tsl")
     assert len(importers.from_hdf5("in.h5", "a.tsl", columns=["a"])) == 4
-    with pytest.raises(KeyError, match="no dataset 'b'; there are a\""):
+    with pytest.raises(KeyError, match="no dataset 'b': the datasets are a\""):
         importers.from_hdf5("in.h5", "out.tsl", columns=["b"])
     with h5py.File("in.h5", "w") as file:
         file["x"] = h5py.ExternalLink("nothing.h5", "/a")
     for options in ({}, {"columns": ["x"]}):
-        with pytest.raises(ts.InputError, match="leads to '/a' in the file 'nothing.h5', which cannot be opened"):
+        with pytest.raises(ts.InputError, match="points to '/a' in the file 'nothing.h5', which cannot be opened"):
             importers.from_hdf5("in.h5", "out.tsl", **options)
     with h5py.File("in.h5", "w") as file:
         parts = [("one.raw", 8, 16), ("two.raw", 0, h5py.h5f.UNLIMITED)]

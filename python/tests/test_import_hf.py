@@ -1,4 +1,4 @@
-"""Datasets of Hugging Face: small data that each test makes, compared bit for bit."""
+"""Hugging Face datasets: each test creates small data and compares it bit for bit."""
 
 import os
 
@@ -70,7 +70,7 @@ def test_a_dataset_of_hugging_face(tmp_path):
     assert [row["audio.bytes"] for row in found] == [b"sound"] * 4 + [None]
     assert [row["label"] for row in found] == [0, 1, 0, 1, 0]
     assert [row["text"] for row in found] == [*"abcd", None]
-    # chosen and reordered samples, and columns
+    # selected and reordered samples, and selected columns
     ds = importers.from_hf(dataset.select([3, 1]), f"{tmp_path}/some/", columns=["text", "label"], bf16=False)
     assert list(ds) == [{"text": "d", "label": 1}, {"text": "b", "label": 1}]
     assert sorted(os.listdir(tmp_path)) == ["a.png", "out.tsl", "some"]

@@ -1,4 +1,4 @@
-"""Dicts of any iterable: small data that each test makes, compared bit for bit."""
+"""Dicts from any iterable: each test creates small data and compares it bit for bit."""
 
 import json
 import os
@@ -107,7 +107,7 @@ def test_samples_of_a_dataset(tmp_path):
 
 
 def test_samples_come_back_or_are_refused(tmp_path):
-    """Of any samples, either all come back as they were, or the types are refused: none is changed."""
+    """Arbitrary samples either come back unchanged, or their types are refused."""
     hypothesis = pytest.importorskip("hypothesis")
     st, arrays = hypothesis.strategies, pytest.importorskip("hypothesis.extra.numpy").arrays
     scalars = [
@@ -166,13 +166,15 @@ def test_columns_that_are_stored(tmp_path):
     ds = importers.from_iterable(rows, tmp_path / "all.tsl")
     assert list(ds) == [{"a": 1, "b": 2, "c": None}, {"a": None, "b": 3, "c": 4}]
     with pytest.raises(ts.InputError, match="sample 1 has 'c', which the first samples do not"):
-        importers.from_iterable(rows, tmp_path / "more.tsl", infer_samples=1, schema={"a": ts.tensor("i64", nullable=True)})
+        importers.from_iterable(
+            rows, tmp_path / "more.tsl", infer_samples=1, schema={"a": ts.tensor("i64", nullable=True)}
+        )
 
 
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (np.array([{}], object), "array of objects"),
+        (np.array([{}], object), "an object array"),
         (np.ma.masked_array(np.zeros(2), [0, 1]), "mask"),
         (np.zeros(2, "M8[s]"), "datetime64"),
         (object(), "object cannot be stored"),
@@ -190,7 +192,7 @@ def test_values_that_cannot_be_stored(tmp_path, value, message):
     [
         ([1, "a"], "different types: int, str"),
         ([True, 1], "different types: bool, int"),
-        ([2**53 + 1, 0.5], "integers that f64 does not hold exactly"),
+        ([2**53 + 1, 0.5], "integers that f64 cannot hold exactly"),
         ([np.zeros(2, "f4"), np.zeros(2, "f8")], "different types: float32, float64"),
         ([np.zeros((2, 2)), np.zeros(2)], "different ranks"),
         ([None, None], "no value"),
@@ -210,7 +212,7 @@ def test_a_failing_sample_leaves_no_output(tmp_path):
     with pytest.raises(RuntimeError, match="broken") as caught:
         importers.from_iterable(failing(good), tmp_path / "out.tsl")
     assert caught.value.__notes__ == ["sample 3000"]
-    with pytest.raises(ts.InputError, match=r"sample 3000: column \"x\": a sample of shape \[4\]"):
+    with pytest.raises(ts.InputError, match=r"sample 3000: column \"x\": sample shape \[4\]"):
         importers.from_iterable([*good, {"x": np.zeros(4, "f4")}], tmp_path / "out.tsl")
     with pytest.raises(ts.InputError, match=r"sample 3000: .*null"):
         importers.from_iterable([*good, {}], tmp_path / "out.tsl")
@@ -237,7 +239,7 @@ def test_no_samples_and_outputs_that_are_there(tmp_path):
 
 
 def test_batches_are_bounded(tmp_path, monkeypatch):
-    """Of a generator, not many more samples are taken than were written."""
+    """A generator is consumed only a little further than samples are written."""
     monkeypatch.setattr(_samples, "BATCH_BYTES", 40_000)
     monkeypatch.setattr(_samples, "_MAX_INFER_BYTES", 100_000)
     taken, max_buffered, calls = 0, 0, []
@@ -283,14 +285,14 @@ CHATS = [
 
 
 def as_json_lines(rows, folder):
-    """Returns what the program makes of the same rows in a file."""
+    """Converts the same rows from a JSON lines file with the CLI."""
     path = folder / "in.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return ts.convert(path, folder / "json.tsl", overwrite=True)
 
 
 def assert_same(found, expected):
-    """Asserts that two datasets have the same columns, of the same types and places in structs, and samples."""
+    """Asserts that two datasets have the same columns, types, positions in structs, and samples."""
     assert found.columns == expected.columns
     for name, column in found.schema.items():
         other = expected.schema[name]
@@ -339,7 +341,7 @@ def test_arbitrary_dicts_are_those_of_json_lines(tmp_path):
         try:
             ds = importers.from_iterable(rows, tmp_path / "x.tsl", overwrite=True)
         except ts.InputError as error:
-            hypothesis.assume("two columns" not in str(error) and "no value" not in str(error))
+            hypothesis.assume("same name" not in str(error) and "no value" not in str(error))
             raise
         assert_same(ds, as_json_lines(rows, tmp_path))
 
@@ -359,7 +361,7 @@ def test_arrays_and_schemas_inside_dicts(tmp_path):
 def test_a_schema_for_members_that_no_sample_has(tmp_path, name):
     rows = [{"box": {"x": 1, "of": {"y": 2}}, "list": [{"x": 1}], "n": 1}, {"box": None, "list": [], "n": 2}]
     schema = {name: ts.tensor("f32", nullable=True), "m": ts.tensor("f32", nullable=True)}
-    with pytest.raises(ts.InputError, match="the first samples have no values of it") as caught:
+    with pytest.raises(ts.InputError, match="the first samples have no values for it") as caught:
         importers.from_iterable(rows, tmp_path / "out.tsl", schema)
     assert caught.value.column == name
     assert files(tmp_path) == []
@@ -379,13 +381,13 @@ def test_members_of_dicts_that_are_stored(tmp_path):
 @pytest.mark.parametrize(
     ("first", "later", "message"),
     [
-        ({"a": 1}, {"a": 1, "b": 2}, "sample 1: it has 'x.b', which the first samples do not have"),
-        ({"a": 1}, None, "sample 1: 'x' is None, and is a dict in all of the first samples"),
-        ({"a": 1}, 5, "sample 1: 'x' is int, and a dict in the first samples"),
-        ({"a": {"b": 1}}, {}, "sample 1: 'x.a' is None, and is a dict"),
-        ([{"a": 1}], [{"a": 1}, None], "sample 1: 'x' is None, and is a dict"),
-        ([{"a": 1}], {"a": 1}, "sample 1: 'x' is dict, and a list in the first samples"),
-        (5, {"a": 1}, "sample 1: column .x.: .* is no element of i64"),
+        ({"a": 1}, {"a": 1, "b": 2}, "sample 1: 'x.b' does not occur in the first samples"),
+        ({"a": 1}, None, "sample 1: 'x' is None, but is a dict in all of the first samples"),
+        ({"a": 1}, 5, "sample 1: 'x' is int, but a dict in the first samples"),
+        ({"a": {"b": 1}}, {}, "sample 1: 'x.a' is None, but is a dict"),
+        ([{"a": 1}], [{"a": 1}, None], "sample 1: 'x' is None, but is a dict"),
+        ([{"a": 1}], {"a": 1}, "sample 1: 'x' is dict, but a list in the first samples"),
+        (5, {"a": 1}, "sample 1: column .x.: .* is not a valid i64 element"),
         ({"a": 1}, {"a": None}, "sample 1: .*null"),
     ],
 )
@@ -403,7 +405,7 @@ def test_later_dicts_of_other_members_are_refused(tmp_path, first, later, messag
         ([{"x": [{"a": 1}]}, {"x": "b"}], "column 'x': values of different types: list, str"),
         ([{"x": [{"a": 1}, "b"]}], "column 'x': values of different types: dict, str"),
         ([{"x": {0: 1}}], "column 'x': a dict has the key 0"),
-        ([{"x": {"a": 1}, "x.a": 2}], "column 'x.a': two columns have this name"),
+        ([{"x": {"a": 1}, "x.a": 2}], "column 'x.a': a key with dots and a member of a dict have the same name"),
         ([{"x": {"a": None}}], "column 'x.a': there is no value"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Shards of MDS: small data that each test makes, compared bit for bit."""
+"""MDS shards: each test creates small data and compares it bit for bit."""
 
 import json
 import os
@@ -139,7 +139,7 @@ def test_mds_shards_that_are_damaged(tmp_path):
     shard = folder / "shard.00000.mds"
     good = shard.read_bytes()
     for damaged, message in [
-        (good[:-1], "sample 2 is not in the shard"),
+        (good[:-1], "sample 2 is outside the shard"),
         (good[:10], "does not have the 3 samples"),
         (b"\4" + good[1:], "does not have the 3 samples"),
         (good[:-7] + b"\4" + good[-6:], "sample 2 has 7 bytes, but its values end at 8"),
@@ -152,7 +152,7 @@ def test_mds_shards_that_are_damaged(tmp_path):
     with pytest.raises(FileNotFoundError):
         importers.from_mds(folder, tmp_path / "out.tsl")
     (folder / "index.json").write_text('{"version": 1, "shards": [{"format": "mds"}]}')
-    with pytest.raises(ts.InputError, match="not version 2"):
+    with pytest.raises(ts.InputError, match="expected format 'mds' version 2"):
         importers.from_mds(folder, tmp_path / "out.tsl")
     assert os.listdir(tmp_path) == ["in"]
 

@@ -1,4 +1,4 @@
-"""Importers without the packages of their formats: small data that each test makes, compared bit for bit."""
+"""Importers without the packages that their formats need."""
 
 import sys
 

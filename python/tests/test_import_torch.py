@@ -1,4 +1,4 @@
-"""Datasets of PyTorch: small data that each test makes, compared bit for bit."""
+"""PyTorch datasets: each test creates small data and compares it bit for bit."""
 
 import collections
 import os
@@ -11,7 +11,7 @@ from tensilo import importers
 
 
 class MapStyle:
-    """A map-style dataset of tuples; at module level, so that workers can have it."""
+    """A map-style dataset of tuples; at module level, so that workers can import it."""
 
     def __init__(self, count, broken=None):
         self.count = count
@@ -60,9 +60,9 @@ def test_samples_of_torch_datasets(tmp_path):
     with pytest.raises(ValueError, match="map-style"):
         importers.from_torch_dataset(Stream(), tmp_path / "none.tsl", num_workers=1)
     tensors = TensorDataset(torch.arange(6.0).reshape(3, 2), torch.arange(3))
-    with pytest.raises(ValueError, match="pass names= with 2 names"):
+    with pytest.raises(ValueError, match="pass 2 names in names="):
         importers.from_torch_dataset(tensors, tmp_path / "none.tsl")
-    with pytest.raises(ValueError, match="2 names, not 1"):
+    with pytest.raises(ValueError, match="2 names in names=, not 1"):
         importers.from_torch_dataset(tensors, tmp_path / "none.tsl", names="x")
     ds = importers.from_torch_dataset(tensors, tmp_path / "tensors.tsl", names=["x", "y"])
     assert ds["x"].take([2, 0]).tolist() == [[4.0, 5.0], [0.0, 1.0]]
@@ -74,7 +74,7 @@ def test_samples_of_torch_datasets(tmp_path):
 
 
 class Targets:
-    """Detection targets: a list of dicts for each image."""
+    """Detection targets: a list of dicts per image."""
 
     def __len__(self):
         return 40

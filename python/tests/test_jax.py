@@ -1,4 +1,4 @@
-"""JAX, in a process of its own: it has threads, and warns of every fork of the other tests."""
+"""JAX, in a separate process: it has threads, and would warn about every fork in other tests."""
 
 import importlib.util
 import pathlib

@@ -1,4 +1,4 @@
-"""The loader: order, state, shares."""
+"""The loader: order, state, shares of ranks."""
 
 import itertools
 import json
@@ -72,7 +72,7 @@ def test_an_epoch_that_was_left_is_over(mixed):
     state = loader.state_dict()
     assert next(iter(loader))["label"].tolist() != first and loader.epoch == 1
     loader.load_state_dict(state)
-    iter(loader)  # nothing was taken
+    iter(loader)  # no batch is taken
     assert loader.epoch == 0 and loader.state_dict()["position"] == 50
 
 
@@ -202,7 +202,7 @@ def test_an_epoch_of_which_all_was_taken_is_over(mixed):
     loader = ts.Loader(mixed, 50, columns=["label"], order="shuffled")
     expected = [[batch["label"].tolist() for batch in loader] for _ in range(3)]
     loader.set_epoch(0)
-    # frameworks that know the length do not ask for another batch
+    # frameworks that know the length do not request another batch
     seen = [[batch["label"].tolist() for batch in itertools.islice(loader, len(loader))] for _ in range(3)]
     assert seen == expected and loader.epoch == 3
 
@@ -237,7 +237,7 @@ def test_the_batches_that_are_left(mixed):
     first = loader()
     assert len(first) == first.batches_left == 10
     batches = iter(first)
-    assert first.batches_left == 10  # nothing was taken: the next `for` begins here again
+    assert first.batches_left == 10  # no batch was taken: the next `for` starts here again
     next(batches)
     next(batches)
     assert first.batches_left == 10  # the next `for` is the next epoch
@@ -260,5 +260,5 @@ def test_set_epoch_after_a_state_was_loaded(mixed, recwarn):
     assert len(list(after)) == 9
     after.set_epoch(1)
     assert not recwarn.list
-    with pytest.warns(UserWarning, match="set_epoch begins the epoch of the loaded state again"):
+    with pytest.warns(UserWarning, match="set_epoch restarts the epoch of the loaded state"):
         loaded().set_epoch(0)

@@ -1,4 +1,4 @@
-"""Datasets on a host of objects."""
+"""Datasets in an object store."""
 
 import contextlib
 import functools
@@ -18,7 +18,7 @@ from tensilo import distributed
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files and folders, and single ranges of files."""
+    """Serves folders, files, and single ranges of files."""
 
     protocol_version = "HTTP/1.1"
 
@@ -44,7 +44,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 @contextlib.contextmanager
 def hosted(folder, handler=Handler):
-    """Serves a folder, and yields its address."""
+    """Serves a folder, and yields its URL."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(handler, directory=str(folder)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}"
@@ -54,7 +54,7 @@ def hosted(folder, handler=Handler):
 
 @pytest.fixture(scope="module")
 def url(mixed_path):
-    """The address of the mixed data on a host."""
+    """The URL of the mixed data."""
     with hosted(mixed_path.parent) as root:
         yield f"{root}/{mixed_path.name}"
 
@@ -123,7 +123,7 @@ def test_inputs_of_conversions_are_objects(tmp_path):
 
 
 class Bucket(Handler):
-    """Serves a list of S3, which has a key that cannot be read."""
+    """Serves an S3 listing that contains a key that cannot be read."""
 
     def do_GET(self):
         if "list-type=2" not in self.path:
@@ -155,7 +155,7 @@ def test_keys_that_cannot_be_read_are_warned_of(tmp_path, monkeypatch):
             warnings.simplefilter("error")
             with pytest.raises(UserWarning, match=text):
                 ts.convert("s3://bucket/raw/*.npy", tmp_path / "b.tsl")
-            # an error counts before a warning
+            # an error takes precedence over a warning
             with pytest.raises(FileExistsError):
                 ts.convert("s3://bucket/raw/*.npy", tmp_path / "a.tsl")
 

@@ -1,4 +1,4 @@
-"""Datasets on a local cluster of Ray, of several nodes whose workers are killed."""
+"""Datasets on a local Ray cluster of several nodes, whose workers are killed."""
 
 import os
 import pathlib
@@ -19,13 +19,13 @@ trt = pytest.importorskip("tensilo.ray")
 
 from rows import OPTIONS, ROWS, content, write_inputs  # noqa: E402, needs pyarrow
 
-# of Ray, not of this package
+# warnings of Ray, not of this package
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    """Three nodes of one processor each."""
+    """Three nodes with one CPU each."""
     args = {"num_cpus": 1, "object_store_memory": 80 << 20}
     cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=args)
     for _ in range(2):
@@ -55,13 +55,13 @@ def in_one_process(inputs, out):
 
 
 def run_or_die(task):
-    """Runs a task in a worker that is killed in two of three cases, at any time."""
+    """Runs a task in a worker that is killed at a random time in two of three cases."""
     rng = random.Random(os.urandom(8))
     if rng.random() < 2 / 3:
         threading.Timer(rng.uniform(0, 0.02), os.kill, (os.getpid(), signal.SIGKILL)).start()
     fragment = distributed.run(task)
     if rng.random() < 1 / 3:
-        os.kill(os.getpid(), signal.SIGKILL)  # the file is written, and nobody knows
+        os.kill(os.getpid(), signal.SIGKILL)  # the file is written, but the driver does not know it
     return fragment
 
 

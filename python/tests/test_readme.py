@@ -1,4 +1,4 @@
-"""The examples of the README and the guide, run as they are."""
+"""Runs the examples of the README and the guide unchanged."""
 
 import ast
 import importlib.util
@@ -13,12 +13,12 @@ from conftest import REQUIRED, ROOT
 
 GUIDE = sorted(page for page in (ROOT / "docs/src/python").glob("*.md") if page.name != "benchmark.md")
 PAGES = [ROOT / "python/README.md", ROOT / "README.md", *GUIDE]
-# by the name of the import
+# import names
 OPTIONAL = ["torch", "jax", "pyarrow", "polars", "pandas", "duckdb", "h5py", "lmdb", "blosc2", "datasets"]
 
 
 def names(block, context):
-    """Returns the names that a block uses or, with ``ast.Store``, makes."""
+    """Returns the names that a block uses or, with ``ast.Store``, defines."""
     found = {node.id for node in ast.walk(block) if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
     for node in ast.walk(block):
         if context is ast.Store and isinstance(node, ast.Import | ast.ImportFrom):
@@ -29,7 +29,7 @@ def names(block, context):
 
 
 def runnable(blocks):
-    """Returns the blocks that do not need a package that is missing, or a name that such a block makes."""
+    """Returns the blocks that need neither a missing package nor a name that such a block defines."""
     missing = [name for name in OPTIONAL if name not in REQUIRED and importlib.util.find_spec(name) is None]
     needs = [re.compile(rf"\b(import|from) (tensilo\.)?{name}\b|\.{name}\(") for name in missing]
     left_out, selected = set(), []

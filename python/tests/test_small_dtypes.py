@@ -21,7 +21,7 @@ BITS = {**dict.fromkeys(SMALL, 8), "f6_e2m3": 6, "f6_e3m2": 6, "f4_e2m1": 4, "i4
 
 
 def all_of(name):
-    """Returns an array of ml_dtypes with each value of a type."""
+    """Returns an ml_dtypes array with every value of a dtype."""
     ml_dtypes = pytest.importorskip("ml_dtypes")
     return np.arange(1 << BITS[name], dtype=np.uint8).view(getattr(ml_dtypes, SMALL[name]))
 
@@ -61,7 +61,7 @@ def test_without_ml_dtypes_the_bits_are_left(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("name", "value"), [("f4_e2m1", 2.5), ("i4", 8), ("u4", -1), ("f8_e4m3fn", 1e9)])
 def test_numbers_that_a_type_lacks_are_refused_and_not_rounded(tmp_path, name, value):
     with ts.Writer(tmp_path / "x.tsl", {"x": ts.tensor(name, ())}) as writer:
-        with pytest.raises(TypeError, match=f"no element of {name}"):
+        with pytest.raises(TypeError, match=f"not a valid {name} element"):
             writer.write(x=[value])
         writer.write(x=[1])
 

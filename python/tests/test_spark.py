@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:PySpark does not yet fully suppo
 
 @pytest.fixture(scope="module")
 def spark(tmp_path_factory):
-    """Starts Spark with two workers, which try a task again that fails."""
+    """Starts Spark with two workers, which retry failed tasks."""
     folder = tmp_path_factory.mktemp("spark")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PYSPARK_PYTHON", sys.executable)
@@ -59,7 +59,7 @@ def test_a_frame_has_all_samples_once(spark, mixed_path):
 
 
 def fails_once(folder):
-    """Returns a function of batches whose first attempt of each partition fails behind some rows."""
+    """Returns a function of batches whose first attempt in each partition fails after some rows."""
 
     def run(batches):
         from pyspark import TaskContext
@@ -87,9 +87,9 @@ def test_a_frame_becomes_a_dataset_and_is_appended(spark, tmp_path):
     assert (ts.open(path).version, len(ts.open(path))) == (2, 2000)
     frame.limit(0).write.format("tensilo").mode("append").save(str(path))
     assert ts.open(path).version == 2, "nothing is appended"
-    with pytest.raises(Exception, match="no fragments"):
+    with pytest.raises(Exception, match="there are no fragments"):
         frame.limit(0).write.format("tensilo").mode("append").save(str(tmp_path / "empty"))
-    with pytest.raises(Exception, match="a dataset is there"):
+    with pytest.raises(Exception, match="the dataset already exists"):
         frame.write.format("tensilo").mode("overwrite").save(str(path))
 
 

@@ -210,7 +210,7 @@ def test_columns_become_tensors(mixed):
     assert mixed["emb"].take(torch.tensor([3, 4]), out=out) is out
     assert torch.equal(out.float()[0], torch.from_numpy(sample(3)["emb"]))
     schema = {"x": ts.tensor(torch.bfloat16, (8,))}
-    with pytest.raises(ValueError, match="gaps|contiguous"):
+    with pytest.raises(ValueError, match="contiguous"):
         mixed["emb"].take([3], out=torch.zeros((1, 16), dtype=torch.bfloat16)[:, ::2])
     assert schema["x"].dtype == "bf16"
 
@@ -281,7 +281,12 @@ def test_samples_of_any_shapes_are_tensors(tmp_path):
 
 
 def test_options_of_a_data_loader_are_explained(mixed):
-    hints = {"shuffle": "order=", "num_workers": "decode_threads", "drop_last": "last_batch=", "colums": "columns, dtypes"}
+    hints = {
+        "shuffle": "order=",
+        "num_workers": "decode_threads",
+        "drop_last": "last_batch=",
+        "colums": "columns, dtypes",
+    }
     for name, hint in hints.items():
         with pytest.raises(TypeError, match=f"{name}.*{hint}"):
             Loader(mixed, 5, **{name: 1})
@@ -322,7 +327,7 @@ def bits(tensor):
 
 
 def assert_has_bits(column, found):
-    """Asserts that what PyTorch has of a column is what is stored."""
+    """Asserts that PyTorch gets the stored values of a column."""
     if column.levels or column.dtype in ("utf8", "bytes"):
         assert same(found, column.tolist())
     elif column.is_tensor:
@@ -365,7 +370,7 @@ def test_numbers_in_a_list_are_a_batch(mixed):
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_sampler_of_batches(mixed, workers):
-    """As PyTorch's documentation loads in bulk."""
+    """Bulk loading as in PyTorch's documentation."""
     dataset = Dataset(mixed, ["label", "mel"])
     sampler = BatchSampler(RandomSampler(dataset), 64, False)
     batches = list(DataLoader(dataset, batch_size=None, sampler=sampler, num_workers=workers))
@@ -398,7 +403,7 @@ def test_an_environment_variable_that_is_no_number_is_named(mixed, monkeypatch, 
     monkeypatch.setenv("WORLD_SIZE", "2")
     assert (Loader(mixed, 5).rank, Loader(mixed, 5).world_size) == (1, 2)
     monkeypatch.setenv(name, text)
-    with pytest.raises(ValueError, match=f"the environment variable {name} is '{text}', not a number"):
+    with pytest.raises(ValueError, match=f"environment variable {name} is '{text}', but must be an integer"):
         Loader(mixed, 5)
     assert Loader(mixed, 5, rank=0, world_size=1).rank == 0
     # an empty variable counts as unset

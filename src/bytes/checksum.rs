@@ -1,4 +1,4 @@
-//! CRC-32 over stored bytes.
+//! The CRC-32 of stored bytes.
 
 /// Returns the CRC-32 (IEEE 802.3, as in zlib) of `bytes`. Cost: 30 to 60 GB/s on current x86-64
 /// and ARM cores.
@@ -6,7 +6,7 @@ pub(crate) fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)
 }
 
-/// The CRC-32 of bytes that are added one part after the other.
+/// A CRC-32 of bytes that are added in several steps.
 pub(crate) struct Crc(crc32fast::Hasher);
 
 impl Crc {
@@ -18,7 +18,7 @@ impl Crc {
         self.0.update(bytes);
     }
 
-    /// Adds bytes of which only checksum and length are known.
+    /// Adds bytes given by their checksum and length only.
     pub(crate) fn add_known(&mut self, crc: u32, length: u64) {
         self.0.combine(&crc32fast::Hasher::new_with_initial_len(crc, length));
     }

@@ -1,16 +1,18 @@
-//! Numbers of the file, which are little-endian, and numbers in memory, which are native.
+//! Little-endian fields of the file.
 //!
-//! [`structure!`] declares where the fields of a structure of the file are; [`Fields`] reads what
-//! has no fixed offset.
+//! [`structure!`] declares the layout of a fixed structure as a table of offsets and types, as the
+//! specification prints it. The compiler proves that the fields cover every byte exactly once, so
+//! no access is out of bounds and no reserved byte is forgotten. [`Fields`] reads what has no fixed
+//! offset.
 
 use std::marker::PhantomData;
 
-/// A type of a field: an integer, a float or bytes.
+/// The type of a field: an integer, a float or bytes.
 pub(crate) trait FieldValue: Copy {
-    /// Reads the value from its bytes in the file; `bytes` has as many as the value.
+    /// Reads the value from its bytes in the file. `bytes` has the length of the value.
     fn load(bytes: &[u8]) -> Self;
 
-    /// Writes the value to its bytes in the file; `bytes` has as many as the value.
+    /// Writes the value to its bytes in the file. `bytes` has the length of the value.
     fn store(self, bytes: &mut [u8]);
 }
 
@@ -36,13 +38,13 @@ impl<const M: usize> FieldValue for [u8; M] {
     #[inline]
     fn load(bytes: &[u8]) -> Self {
         let mut value = [0; M];
-        value.copy_from_slice(bytes); // as long: the caller's promise
+        value.copy_from_slice(bytes); // equal lengths: the caller's promise
         value
     }
 
     #[inline]
     fn store(self, bytes: &mut [u8]) {
-        bytes.copy_from_slice(&self); // as long: the caller's promise
+        bytes.copy_from_slice(&self); // equal lengths: the caller's promise
     }
 }
 
@@ -50,7 +52,7 @@ impl<const M: usize> FieldValue for [u8; M] {
 pub(crate) struct Field<T, const AT: usize, const N: usize>(PhantomData<T>);
 
 impl<T: FieldValue, const AT: usize, const N: usize> Field<T, AT, N> {
-    /// Declares a field. Does not compile if the field reaches beyond the structure.
+    /// Declares a field. Fails to compile if the field reaches beyond the structure.
     pub(crate) const fn new() -> Self {
         const { assert!(AT + size_of::<T>() <= N, "a field lies inside its structure") };
         Self(PhantomData)
@@ -89,7 +91,7 @@ impl<T: FieldValue, const AT: usize, const N: usize> Field<T, AT, N> {
 ///
 /// declares `entry::SIZE` and a [`Field`] for each line, such as `entry::STORED_BYTES`. It compiles
 /// only if every byte of the structure is in exactly one field. `mod b: 64 bytes with a` declares
-/// the fields that `b` has beside those of the structure `a`.
+/// the fields of `b` that are not in the structure `a`.
 macro_rules! structure {
     (
         $(#[$meta:meta])*
@@ -102,26 +104,26 @@ macro_rules! structure {
             use $crate::bytes::le::{Field, field_mask};
 
             /// The length of the structure in bytes.
-            #[allow(dead_code, reason = "heads of regions have a constant of their own")]
+            #[allow(dead_code, reason = "region headers share one constant")]
             pub(crate) const SIZE: usize = $size;
             $(pub(crate) const $field: Field<$type, $at, $size> = Field::new();)*
 
-            /// The bytes that these fields take: one bit for each.
+            /// The bytes of these fields, one bit for each byte.
             pub(crate) const FIELD_MASK: u64 = field_mask(&[$(($at, size_of::<$type>())),*]);
         }
 
         const _: () = {
             let common = 0 $(| $common::FIELD_MASK)?;
-            assert!($name::FIELD_MASK & common == 0, "a field overlaps one of the common part");
-            assert!($name::FIELD_MASK | common == u64::MAX >> (64 - $size), "a byte is in no field");
+            assert!($name::FIELD_MASK & common == 0, "a field overlaps a common field");
+            assert!($name::FIELD_MASK | common == u64::MAX >> (64 - $size), "a byte is not in any field");
         };
     };
 }
 
 pub(crate) use structure;
 
-/// Returns the bytes that fields with these offsets and lengths take, one bit for each. Fails when
-/// compiling if two fields overlap. A structure has at most 64 bytes.
+/// Returns the bytes of fields with these offsets and lengths, one bit for each byte. Fails to
+/// compile if two fields overlap. A structure has at most 64 bytes.
 pub(crate) const fn field_mask(fields: &[(usize, usize)]) -> u64 {
     let mut mask = 0;
     let mut i = 0;
@@ -135,7 +137,7 @@ pub(crate) const fn field_mask(fields: &[(usize, usize)]) -> u64 {
     mask
 }
 
-/// Converts a length or an index. Exact: a `usize` has at most 64 bits.
+/// Converts a length or index. Exact: a `usize` has at most 64 bits.
 pub(crate) const fn u64_of(length: usize) -> u64 {
     const { assert!(usize::BITS <= u64::BITS) };
     length as u64
@@ -179,8 +181,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Swaps elements of `width` bytes from the order of the file to that of memory, or back, which is
-/// the same operation.
+/// Swaps elements of `width` bytes between file order and memory order. Both directions are the
+/// same operation.
 pub(crate) fn swap_to_native(width: usize, elements: &mut [u8]) {
     if cfg!(target_endian = "big") && width > 1 {
         for element in elements.chunks_exact_mut(width) {

@@ -1,5 +1,5 @@
-//! Allocation of sizes that a file or a caller states. If memory lacks, that is an error, and does
-//! not end the process.
+//! Fallible allocation, for every size that a file or a caller states. If memory runs out, the
+//! result is an error instead of an abort, so a hostile file cannot end the process.
 
 use crate::{Error, Result};
 
@@ -11,7 +11,7 @@ pub(crate) fn reserve<T>(out: &mut Vec<T>, count: usize) -> Result<()> {
 
 #[cold]
 fn too_many(bytes: usize) -> Error {
-    Error::over_limit(format!("{bytes} bytes of memory cannot be allocated; ask for less at a time"))
+    Error::over_limit(format!("cannot allocate {bytes} bytes of memory; request less at a time"))
 }
 
 /// Returns an empty vector with capacity for `count` elements.
@@ -20,20 +20,20 @@ pub(crate) fn with_capacity<T>(count: usize) -> Result<Vec<T>> {
     reserve(&mut out, count).map(|()| out)
 }
 
-/// Appends a copy of some elements.
+/// Appends a copy of elements.
 pub(crate) fn extend<T: Copy>(out: &mut Vec<T>, from: &[T]) -> Result<()> {
     reserve(out, from.len())?;
     out.extend_from_slice(from);
     Ok(())
 }
 
-/// Returns a copy of some elements.
+/// Returns a copy of elements.
 pub(crate) fn copied<T: Copy>(from: &[T]) -> Result<Vec<T>> {
     let mut out = Vec::new();
     extend(&mut out, from).map(|()| out)
 }
 
-/// Changes the length of `out`; new elements have this value.
+/// Changes the length of `out`, filling new elements with `value`.
 pub(crate) fn resize<T: Clone>(out: &mut Vec<T>, length: usize, value: T) -> Result<()> {
     reserve(out, length.saturating_sub(out.len()))?;
     out.resize(length, value);

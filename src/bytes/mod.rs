@@ -1,5 +1,4 @@
-//! Bytes: memory whose size a file states, elements seen as bytes and back, numbers of either byte
-//! order, and checksums.
+//! Bytes: fallible allocation, typed views of memory, little-endian fields, and checksums.
 
 pub(crate) mod checksum;
 pub(crate) mod le;

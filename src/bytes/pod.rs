@@ -1,8 +1,8 @@
-//! Typed views of element bytes. The casts themselves are `bytemuck`'s, which check size and
-//! alignment, and for floats of 16 bits `half`'s.
+//! Typed views of element bytes.
 //!
-//! `half` could make its types `Pod`, too, but that would bring a derive macro and another `syn` to
-//! every build.
+//! `bytemuck` does the casts and checks size and alignment; `half` does them for its 16-bit floats.
+//! `half` can also make its types `Pod`, but that feature would bring a derive macro and a second
+//! version of `syn` into every build.
 
 use crate::Result;
 use crate::bytes::memory;
@@ -11,22 +11,22 @@ use bytemuck::Pod;
 use half::slice::{HalfBitsSliceExt as _, HalfFloatSliceExt as _};
 use half::{bf16, f16};
 
-/// A Rust type that is the element of a column.
+/// A Rust type that can be the element of a column.
 ///
-/// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64`, `u8` to `u64`, and `[f32; 2]`, which
-/// is a complex number. `u8` also serves for columns of bools (0 or 1), bytes, text and numbers of
-/// 4 to 8 bits. The trait is sealed.
+/// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64`, `u8` to `u64`, and `[f32; 2]`, a
+/// complex number. `u8` also serves for columns of bools (0 or 1), bytes, text, and numbers of 4 to
+/// 8 bits. The trait is sealed.
 pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
-    /// The type of column whose elements these are.
+    /// The column type with these elements.
     const DTYPE: DType;
 
-    /// Returns bytes in the order of this machine as elements, without copying; `None` if they are
-    /// misaligned or not whole elements.
+    /// Casts bytes in the order of this machine to elements, without copying. Returns `None` if
+    /// they are misaligned or not whole elements.
     fn slice_of(bytes: &[u8]) -> Option<&[Self]> {
         as_elements(bytes)
     }
 
-    /// As [`Element::slice_of`], for writing.
+    /// Like [`Element::slice_of`], but mutable.
     fn slice_of_mut(bytes: &mut [u8]) -> Option<&mut [Self]> {
         if bytes.is_empty() {
             return Some(&mut []); // needs no alignment
@@ -47,7 +47,7 @@ mod sealed {
     }
 }
 
-/// Implements `Element` for types that are their own bits, and for those of `half`.
+/// Implements `Element` for types that are their own bits, and for the types of `half`.
 macro_rules! elements {
     ($($rust:ty as $bits:ty => $dtype:ident: |$slice:ident| $of_bits:expr, $of_bits_mut:expr, $to_bits:expr, $to_bits_mut:expr;)*) => {$(
         impl sealed::Sealed for $rust {
@@ -92,7 +92,7 @@ pub(crate) fn fits<T: Element>(dtype: DType) -> bool {
     T::DTYPE == dtype || (T::DTYPE == DType::U8 && dtype.is_byte())
 }
 
-/// Returns `bytes` as elements, without copying; `None` if they are misaligned or not whole
+/// Casts `bytes` to elements, without copying. Returns `None` if they are misaligned or not whole
 /// elements.
 pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     if bytes.is_empty() {
@@ -101,17 +101,17 @@ pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     bytemuck::try_cast_slice(bytes).ok().map(T::of_bits)
 }
 
-/// Returns elements as bytes in the order of this machine.
+/// Casts elements to bytes in the order of this machine.
 pub(crate) fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
     bytemuck::cast_slice(T::bits(elements))
 }
 
-/// Returns elements as bytes in the order of this machine, for writing.
+/// Casts elements to mutable bytes in the order of this machine.
 pub(crate) fn as_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
     bytemuck::cast_slice_mut(T::bits_mut(elements))
 }
 
-/// A buffer of bytes that is aligned for every [`Element`] and keeps its memory.
+/// A byte buffer that is aligned for every [`Element`] and keeps its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlignedBytes {
     words: Vec<u64>,
@@ -119,7 +119,7 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// Changes the length. The first bytes stay. New ones are 0 or old content.
+    /// Changes the length. Bytes before the old length stay; new ones are 0 or stale.
     pub(crate) fn resize(&mut self, length: usize) -> Result<()> {
         let words = length.div_ceil(size_of::<u64>());
         if words > self.words.len() {

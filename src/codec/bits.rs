@@ -1,14 +1,14 @@
-//! Bits, short integers and byte planes, as several encodings store them.
+//! Bit sequences, short integers and byte planes, as several encodings store them.
 //!
-//! Everything that is smaller than a byte is little-endian: the first bit is the lowest one, and
-//! zero bits fill up the last byte. [`ends_in_zeros`] is the check of that, which every sequence of
-//! bits needs, so that no bit of a file is without meaning. Integers of one to eight bytes become
-//! an `i64` by [`wide`]; loops over elements are generic over their bytes and are chosen once for
-//! all elements by [`with_width`].
+//! Everything shorter than a byte is little-endian: the first bit is the lowest, and zero bits pad
+//! the last byte. Every bit sequence checks its padding with [`ends_in_zeros`], so that no bit of a
+//! file is without meaning. [`wide`] turns integers of one to eight bytes into an `i64`. Loops over
+//! elements are generic over the element width, and [`with_width`] picks the instance once for all
+//! elements.
 
 use crate::kernel::{Width, byte_planes, extra_bits};
 
-/// Evaluates an expression in which a constant has the bytes of a width.
+/// Evaluates an expression with the bytes of a width as a constant.
 macro_rules! with_width {
     ($width:expr, $bytes:ident => $body:expr) => {
         match $width {
@@ -34,7 +34,7 @@ macro_rules! with_width {
 
 pub(super) use with_width;
 
-/// Returns at most eight bytes as an integer.
+/// Returns up to eight bytes as an integer, zero-extended.
 #[inline(always)]
 pub(super) fn wide(bytes: &[u8]) -> i64 {
     let mut wide = [0; 8];
@@ -42,14 +42,13 @@ pub(super) fn wide(bytes: &[u8]) -> i64 {
     i64::from_le_bytes(wide)
 }
 
-/// Returns the number whose lower bytes, as many as given, are those of `number`, in two's
-/// complement.
+/// Sign-extends the lowest `bytes` bytes of `number`.
 pub(super) fn signed(number: i64, bytes: usize) -> i64 {
     let unused = 64 - 8 * bytes.clamp(1, 8);
     number << unused >> unused
 }
 
-/// Returns a mask of the lower bytes.
+/// Returns a mask of the lowest `bytes` bytes.
 pub(super) fn mask(bytes: usize) -> u64 {
     u64::MAX >> (64 - 8 * bytes.clamp(1, 8))
 }
@@ -58,7 +57,7 @@ pub(super) fn min_width(fits: impl Fn(usize) -> bool) -> Option<Width> {
     [Width::W1, Width::W2, Width::W4, Width::W8].into_iter().find(|width| fits(width.bytes()))
 }
 
-/// Returns whether zero bits fill up the last of the bytes that `bits` take.
+/// Returns whether zero bits pad the last byte of a sequence of `bits` bits.
 pub(super) fn ends_in_zeros(bytes: &[u8], bits: usize) -> bool {
     bits.is_multiple_of(8) || bytes.last().is_none_or(|last| last >> (bits % 8) == 0)
 }
@@ -70,7 +69,7 @@ pub(super) fn sum_extra_bits(lengths: &[u8]) -> u64 {
     sums.map(|sum: u16| u64::from(sum)).sum()
 }
 
-/// Appends the extra bits of integers of these bit lengths. Returns the bytes that they take.
+/// Appends the extra bits of integers of these bit lengths. Returns the number of bytes appended.
 pub(super) fn append_extra_bits(
     width: Width,
     lengths: &[u8],
@@ -86,7 +85,7 @@ pub(super) fn append_extra_bits(
     bits.div_ceil(8)
 }
 
-/// The codes of a number of classes (chapter 5.13) or filters (5.15).
+/// Fixed-width codes that name classes (chapter 5.13) or filters (5.15).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ClassCodes {
     class_count: usize,
@@ -104,19 +103,19 @@ impl ClassCodes {
         Self { class_count, bits }
     }
 
-    /// Returns the bytes of `count` codes; `None` if this machine cannot address them.
+    /// Returns the length of `count` codes in bytes; `None` if this machine cannot address them.
     pub(super) fn bytes(self, count: usize) -> Option<usize> {
         Some(self.bits.checked_mul(count)?.div_ceil(8))
     }
 
-    /// Returns code `i`, which lies inside `codes`.
+    /// Returns code `i`, which must lie inside `codes`.
     pub(super) fn get(self, codes: &[u8], i: usize) -> u8 {
         let at = self.bits * i; // below 8 times the length of `codes`
         let byte = codes.get(at / 8).copied().unwrap_or(0);
         byte >> (at % 8) & ((1 << self.bits) - 1)
     }
 
-    /// Returns whether the first `count` codes name classes.
+    /// Returns whether the first `count` codes name existing classes.
     pub(super) fn are_valid(self, codes: &[u8], count: usize) -> bool {
         (0..count).all(|i| usize::from(self.get(codes, i)) < self.class_count)
     }
@@ -143,8 +142,7 @@ pub(super) fn split(width: Width, rotate: bool, elements: &[u8], top: &mut Vec<u
     byte_planes::best().split(width, rotate, elements, planes, top);
 }
 
-/// Joins top bytes with the planes of the bytes below, each of which begins with the byte of the
-/// first element.
+/// Joins top bytes with the planes of the bytes below. Each plane begins at the first element.
 pub(super) fn join<'p>(width: Width, rotate: bool, low: impl Iterator<Item = &'p [u8]>, top: &[u8], out: &mut [u8]) {
     let mut planes: [&[u8]; 7] = [&[]; 7];
     planes.iter_mut().zip(low).for_each(|(plane, low)| *plane = low.get(..top.len()).unwrap_or(low));
@@ -152,7 +150,7 @@ pub(super) fn join<'p>(width: Width, rotate: bool, low: impl Iterator<Item = &'p
     byte_planes::best().join(width, rotate, planes, top, out);
 }
 
-/// Returns all byte planes, the lowest one first: those in `low`, and `top`.
+/// Returns all byte planes, lowest first: the planes in `low`, then `top`.
 pub(super) fn planes<'p>(low: &'p [u8], top: &'p [u8]) -> impl Iterator<Item = &'p [u8]> + Clone {
     low.chunks_exact(top.len().max(1)).chain(std::iter::once(top))
 }

@@ -1,11 +1,19 @@
-//! Chapter 5: encodings, and chunks between their decoded parts and their stored bytes.
+//! Encodings (chapter 5): from the decoded parts of a chunk to stored bytes, and back.
 //!
-//! [`ChunkEncoder`] chooses an encoding for each part of a chunk, [`ChunkDecoder`] decodes them. An
-//! encoding implements the traits of `blocked/encoding.rs`. Here are the encodings by id, and
-//! nothing else matches on ids; `choice/profile.rs` lists those that writers choose from.
+//! A chunk has up to three parts: validity, shape and values. Each is encoded on its own, as one
+//! block or as several blocks that decode independently. From the outside in:
 //!
-//! An unknown id in a chunk is damage. One that the footer lists belongs to a newer
-//! release, and only the columns that use it are refused.
+//! * `chunk`: [`ChunkEncoder`] chooses an encoding for each part and lays out the body,
+//!   [`ChunkDecoder`] finds the parts in a body and decodes them;
+//! * `choice`: how encoders choose, by profiles, samples and estimates;
+//! * `blocked`: the division of a part into blocks, the same for all encodings;
+//! * `tiers`, `bins`, `zstandard` and `blocked/raw.rs`: the encodings, which know single blocks;
+//! * `transform`, `bits`: the steps that several encodings share.
+//!
+//! An encoding implements the traits of `blocked/encoding.rs`. This module maps ids to encodings,
+//! and `choice/profile.rs` lists the ones that writers choose from. An unknown id in a chunk is
+//! damage. An unknown id in the footer belongs to a newer release: only the columns that
+//! use it are refused.
 
 mod bins;
 mod bits;
@@ -53,11 +61,11 @@ static REGISTRY: [&dyn Codec; 8] = [
     &Blocked(PlaneBlocks),
 ];
 
-/// The encoding of what no other makes smaller.
+/// The fallback for parts that no other encoding makes smaller.
 const RAW_BLOCKS: &Blocked<RawBlocks> = &Blocked(RawBlocks);
-/// A part that is one block of it, which needs no encoder.
+/// Raw in one block: the stored bytes are the decoded ones, so that no encoder is needed.
 const RAW: Encoding = Encoding::new(RAW_BLOCKS, false);
-/// A part that is several blocks of it.
+/// Raw in several blocks.
 const RAW_IN_BLOCKS: Encoding = Encoding::new(RAW_BLOCKS, true);
 
 fn find(field: u16) -> Option<Encoding> {
@@ -66,13 +74,13 @@ fn find(field: u16) -> Option<Encoding> {
     (!in_blocks || !codec.is_constant()).then_some(Encoding::new(codec, in_blocks))
 }
 
-/// Returns what a field `encoding` states; fails if this release does not know it.
+/// Parses a field `encoding`. Fails if this release does not know it.
 #[inline]
 pub(crate) fn encoding(field: u16) -> Result<Encoding> {
     find(field).ok_or_else(|| Error::corrupt("R-5.1", format!("a chunk has the unknown encoding {field:#06x}")))
 }
 
-/// Returns the encoding of what an encoder writes for a part of one block, or of several.
+/// Returns the encoding that an encoder writes, for a part in one block or in several.
 fn encoding_of(encoder: &dyn Codec, in_blocks: bool) -> Result<Encoding> {
     encoding(encoder.id() | if in_blocks && !encoder.is_constant() { BLOCKS } else { 0 })
 }
@@ -82,8 +90,8 @@ pub(crate) fn check_supported(id: u16) -> Result<()> {
     known(id)?.check_built()
 }
 
-/// Returns the encoding with this id, which the footer lists. If this release does not know it, the
-/// column is not damaged, but too new.
+/// Returns the encoding with an id that the footer lists. If this release does not know it, the
+/// column is too new, not damaged.
 pub(crate) fn known(id: u16) -> Result<Encoding> {
     encoding(id).map_err(|_| {
         let message =
@@ -92,21 +100,21 @@ pub(crate) fn known(id: u16) -> Result<Encoding> {
     })
 }
 
-/// Returns the name of an encoding, for people: with ` in blocks` if the part is in several.
+/// Returns the display name of an encoding, with ` in blocks` if the part is in several blocks.
 pub(crate) fn encoding_name(id: u16) -> String {
     let in_blocks = if id & BLOCKS == 0 { "" } else { IN_BLOCKS };
     find(id).map_or_else(|| format!("encoding-{id}"), |found| format!("{}{in_blocks}", found.name()))
 }
 
-/// What the names of encodings of parts in several blocks end with.
+/// The suffix of display names of parts in several blocks.
 const IN_BLOCKS: &str = " in blocks";
 
-/// Returns the name of an encoding without what tells that the part is in several blocks.
+/// Strips [`IN_BLOCKS`] from a display name.
 fn base_name(name: &str) -> &str {
     name.strip_suffix(IN_BLOCKS).unwrap_or(name)
 }
 
-/// Returns all encodings, of parts of one block and of parts in several.
+/// Returns all encodings, each for one block and for several.
 #[cfg(test)]
 fn all_encodings() -> impl Iterator<Item = Encoding> {
     (0..8).flat_map(|id| [id, id | BLOCKS]).filter_map(find)

@@ -1,15 +1,16 @@
-//! What codecs know about a part of a chunk, and what they tell of it.
+//! A part of a chunk: what decoders are given, what encoders also know, and where blocks end.
 //!
-//! [`PartSpec`] has the lengths and the table that decoding needs, [`Body`] the bytes of a chunk,
-//! or those that were read of it, and [`Description`] describes stored bytes for people.
+//! [`PartSpec`] has the lengths and the table that decoding needs. [`Body`] holds the bytes of a
+//! chunk, or the ranges of them that were read. [`Description`] describes stored bytes for people.
 //!
-//! [`Geometry`] is what encoders know besides: the length of rows, where prediction restarts,
-//! whether elements are floats. These facts decide how small the stored bytes are, and nothing
-//! else. A decoder needs none of them.
+//! [`Geometry`] is for encoders: the length of rows, where prediction restarts, whether elements
+//! are floats. It decides how small the stored bytes are and nothing else, so a decoder never needs
+//! it.
 //!
-//! Writers end blocks with samples, so that a sample is read with one request, or with rows of a
-//! long one. Prediction restarts with each block, which is why blocks of a long sample have some
-//! rows at least.
+//! [`block_ends`] decides where blocks end. They end with samples, so that one request reads a
+//! sample; a sample longer than a few blocks is divided at its rows. Prediction restarts in each
+//! block, and the first row then costs more, so a block of a long sample has a minimum number of
+//! rows.
 
 use super::zstandard::ZstdDictionary;
 use crate::bytes::le::u64_of;
@@ -21,7 +22,7 @@ use half::{bf16, f16};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The facts about a part that a decoder is given.
+/// The facts about a part that decoding needs.
 #[derive(Clone, Copy)]
 pub(crate) struct PartSpec<'a> {
     /// Bytes of one element.
@@ -43,32 +44,35 @@ impl<'a> PartSpec<'a> {
         Self { zstd_dictionary, ..self }
     }
 
-    /// Returns width and number of the elements. Fails if their number is not whole, or if
-    /// no kernel has their width.
+    /// Returns the width and the number of the elements. Fails if the length is not a whole number
+    /// of elements, or if no kernel has their width.
     pub(super) fn width_and_count(self) -> Result<(Width, usize)> {
         if let Some(width) = Width::from_bytes(self.element_bytes)
             && self.raw_bytes.is_multiple_of(width.bytes())
         {
             return Ok((width, self.raw_bytes / width.bytes()));
         }
-        Err(Error::corrupt("R-4.5", format!("{} bytes of elements of {}", self.raw_bytes, self.element_bytes)))
+        Err(Error::corrupt(
+            "R-4.5",
+            format!("{} bytes are not a whole number of elements of {} bytes", self.raw_bytes, self.element_bytes),
+        ))
     }
 }
 
-/// The tables of one column (4.5). All of them are dictionaries.
+/// The tables of one column (4.5), all of them Zstandard dictionaries.
 pub(crate) trait Tables {
-    /// Returns a table by its number. Reads it, unless that was done before.
+    /// Returns a table by its number. Reads it on first use.
     fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>>;
 }
 
-/// The body of a chunk; of one in blocks, perhaps only its front and some blocks.
+/// The body of a chunk. If the chunk is in blocks, perhaps only its block index and some blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Body<'a> {
-    /// The body up to any length.
+    /// A prefix of the body.
     start: &'a [u8],
-    /// Bytes from somewhere else in it.
+    /// Another range of the body.
     segment: &'a [u8],
-    /// Their offset.
+    /// The offset of `segment` in the body.
     segment_offset: usize,
     is_mapped: bool,
 }
@@ -79,27 +83,28 @@ impl<'a> Body<'a> {
         Self { start: body, segment: &[], segment_offset: 0, is_mapped: false }
     }
 
-    /// Returns a body in a file that is mapped, or in memory otherwise.
+    /// Returns a body in a mapped file or in other memory that was not just read.
     pub(crate) fn mapped(body: &'a [u8]) -> Self {
         Self { is_mapped: true, ..Self::whole(body) }
     }
 
-    /// Returns a body of which the start was read, and a piece that is at byte `segment_offset`.
+    /// Returns a partly read body: its start, and the range that begins at byte `segment_offset`.
     pub(crate) fn partial(start: &'a [u8], segment_offset: usize, segment: &'a [u8]) -> Self {
         Self { start, segment, segment_offset, is_mapped: false }
     }
 
-    /// Returns whether the bytes are perhaps in no cache of the processor: they were not just read.
+    /// Returns whether the bytes may be missing from the CPU caches, because they were not just
+    /// read.
     pub(crate) fn is_mapped(self) -> bool {
         self.is_mapped
     }
 
-    /// Returns the start of the body; all of one that was read whole.
+    /// Returns the start of the body; all of it if it was read whole.
     pub(crate) fn start(self) -> &'a [u8] {
         self.start
     }
 
-    /// Returns some bytes, if they were read.
+    /// Returns a range of the body, if it was read.
     #[inline]
     pub(crate) fn get(self, range: Range<usize>) -> Option<&'a [u8]> {
         match self.start.get(range.clone()) {
@@ -142,7 +147,7 @@ impl Description {
         }
     }
 
-    /// Adds the sections of a block to those of the blocks before it, by name.
+    /// Merges the sections of a block into the sections of earlier blocks, by name.
     pub(super) fn add_block(&mut self, block: Description) {
         for section in block.sections {
             match self.sections.iter_mut().find(|found| found.name == section.name) {
@@ -158,7 +163,7 @@ impl Description {
     }
 }
 
-/// Returns a detail without the number that it begins with, which differs from block to block.
+/// Strips the leading number of a detail, which differs from block to block.
 fn without_number(detail: &str) -> &str {
     detail.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
 }
@@ -175,15 +180,15 @@ pub(crate) struct Geometry<'a> {
     pub float: bool,
     /// The type of the elements, if they are floats of a known one.
     pub float_type: Option<FloatType>,
-    /// Elements after which prediction begins anew: those of one sample, or a multiple.
+    /// Elements after which prediction restarts: the length of a sample, or a multiple of it.
     pub restart: u32,
     /// Elements of a row and of a matrix; 0 if there is none.
     pub strides: [u32; 2],
-    /// The element at which each block ends. One if the part is one block.
+    /// The element at which each block ends; a single entry if the part is one block.
     pub blocks: &'a [u32],
 }
 
-/// A part that is to be encoded.
+/// A part to encode.
 #[derive(Clone, Copy)]
 pub(crate) struct RawPart<'a> {
     pub geometry: &'a Geometry<'a>,
@@ -197,8 +202,8 @@ impl<'a> RawPart<'a> {
     }
 }
 
-/// Scalars are predicted from the samples before them. Prediction begins anew after this many, so
-/// that a reader of one sample decodes few others.
+/// Scalars are predicted from the samples before them. Prediction restarts after this many, so that
+/// a reader of one sample decodes few others.
 pub(super) const SCALAR_RESTART: u32 = 1024;
 
 impl<'a> Geometry<'a> {
@@ -240,7 +245,7 @@ impl<'a> Geometry<'a> {
     }
 
     pub(super) fn bytes_of<'r>(&self, raw: &'r [u8], elements: &Range<usize>) -> &'r [u8] {
-        // a part of the bytes
+        // no overflow: inside the part
         raw.get(elements.start * self.element_bytes..elements.end * self.element_bytes).unwrap_or(&[])
     }
 
@@ -252,14 +257,15 @@ impl<'a> Geometry<'a> {
         Self { element_bytes, float: false, float_type: None, restart: u32::MAX, strides: [0; 2], blocks: &[] }
     }
 
-    /// Returns the elements of the longest row, of at most `max_elements`; 0 if all are longer.
+    /// Returns the length of the longest row of at most `max_elements` elements; 0 if all are
+    /// longer.
     pub(super) fn longest_row(&self, max_elements: usize) -> usize {
         let rows = self.strides.into_iter().map(|stride| stride as usize); // exact
         rows.filter(|row| *row <= max_elements).max().unwrap_or(0)
     }
 
-    /// Returns the elements of a sample, or else of the longest row, of at most `max_elements`; 1 if all
-    /// are longer.
+    /// Returns the length of the longest unit (sample, matrix or row) of at most `max_elements`
+    /// elements; 1 if all are longer.
     pub(super) fn row_up_to(&self, max_elements: u32) -> u32 {
         let rows = [self.restart, self.strides[1], self.strides[0]].into_iter();
         rows.filter(|row| (1..=max_elements).contains(row)).max().unwrap_or(1)
@@ -291,7 +297,7 @@ impl FloatType {
         match dtype {
             DType::Bf16 => Some(Self::Bf16),
             DType::F16 => Some(Self::F16),
-            DType::F32 | DType::Complex64 => Some(Self::F32), // which is coded as two
+            DType::F32 | DType::Complex64 => Some(Self::F32), // complex64 is coded as two f32
             DType::F64 => Some(Self::F64),
             _ => None,
         }
@@ -314,7 +320,7 @@ impl FloatType {
         self.format().precision()
     }
 
-    /// Returns the value of an element, which has the type's length. That is exact.
+    /// Returns the exact value of an element of this type.
     pub(super) fn value(self, element: &[u8]) -> f64 {
         match (self, element) {
             (Self::Bf16, &[a, b]) => bf16::from_le_bytes([a, b]).to_f64(),
@@ -326,15 +332,15 @@ impl FloatType {
     }
 }
 
-/// A sample of up to this many blocks is in one, and so are the rows of a longer one: all of them
-/// are read with it.
+/// A sample of up to this many blocks is a single block, and a longer one is cut into blocks of
+/// this size: its rows are read together anyway.
 const LONG_SAMPLE_BLOCKS: usize = 4;
-/// The least number of rows in a block of a long sample. Prediction begins anew with each block, so
-/// that its first row costs more bits.
+/// The minimum number of rows in a block of a long sample. Prediction restarts in each block, so
+/// its first row costs more bits.
 const MIN_ROWS: usize = 16;
 
 /// Sets `ends` to the element at which each block of a chunk ends, for blocks of about
-/// `block_bytes`. It has none if the chunk is one block.
+/// `block_bytes`. Leaves it empty if the chunk is one block.
 pub(crate) fn block_ends(
     layout: &Layout,
     content: &Content<'_>,
@@ -358,14 +364,14 @@ pub(crate) fn block_ends(
     Ok(())
 }
 
-/// Returns the ends of as few blocks as validity or a shape of `count` elements may have.
+/// Returns the ends of the fewest blocks that validity or a shape of `count` elements can have.
 pub(crate) fn number_ends(count: usize) -> Vec<u32> {
     let ends = (1..=count.div_ceil(limits::BLOCK_ELEMENTS)).map(|block| count.min(block * limits::BLOCK_ELEMENTS));
     ends.filter_map(|end| u32::try_from(end).ok()).collect() // a part has fewer than 2^32 bytes
 }
 
-/// Returns the elements of a row, and the elements of a block of rows, which are at most those that
-/// any block may have.
+/// Returns the length of a row and of a block of rows, in elements. The latter does not exceed the
+/// maximum of a block.
 fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
     // exact
     let stride = layout.strides.into_iter().map(|stride| stride as usize).find(|&stride| stride > 1);
@@ -380,11 +386,11 @@ fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
 }
 
 struct Planner<'a> {
-    /// The elements that a block has if samples are small.
+    /// The maximum elements of a block of small samples.
     max_elements: usize,
-    /// The elements of a row, and of a block of rows.
+    /// The length of a row and of a block of rows.
     rows: (usize, usize),
-    /// The elements that are in no block yet.
+    /// The elements that do not belong to a block yet.
     block: Range<usize>,
     ends: &'a mut Vec<u32>,
 }
@@ -399,9 +405,9 @@ impl Planner<'_> {
         if self.block.len() <= step {
             return;
         }
-        // a long sample: parts of equal length, but for the last
+        // a long sample: blocks of equal length, except for the last
         let parts = self.block.len().div_ceil(step).max(1);
-        let step = self.block.len().div_ceil(parts).next_multiple_of(row); // at most the other one
+        let step = self.block.len().div_ceil(parts).next_multiple_of(row); // at most the old step
         while self.block.start < end {
             self.block.end = end.min(self.block.start + step);
             self.close();

@@ -1,4 +1,8 @@
-//! Memory and contexts that encoders and decoders reuse.
+//! Scratch memory: the buffers, contexts and cached tables that encoders and decoders reuse.
+//!
+//! Between parts, encodings keep state here and nowhere else. Apart from the choices that an
+//! estimate leaves for the encoder (`tier_transform`, `bin_choice`), results do not depend on what
+//! a scratch held before.
 
 use super::bins::{
     BinChoice, BinPlan, BinTableCache, DictionaryPlan, FilterPlan, MappedScratch, Marks, Numbers, Present,
@@ -31,9 +35,9 @@ pub(crate) struct DecodeScratch {
     pub(super) outliers: Marks,
     /// The filter of each segment of a block.
     pub(super) filter_codes: Vec<u8>,
-    /// Elements that are no gaps.
+    /// Elements outside gaps.
     pub(super) present: Vec<u8>,
-    /// A block of which only some elements are wanted.
+    /// A whole block, if only some of its elements are requested.
     pub(super) block: Vec<u8>,
 }
 
@@ -43,7 +47,7 @@ pub(crate) struct EncodeScratch {
     pub(super) search: Search,
     #[cfg(feature = "zstd")]
     pub(super) frames: FrameEncodeScratch,
-    /// The dictionary of the column whose values are encoded.
+    /// The Zstandard dictionary of the column whose values are encoded.
     pub(super) zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
@@ -57,24 +61,24 @@ pub(crate) struct EncodeScratch {
     pub(super) bins: BinPlan,
     /// The numbers that bins code instead of the elements, if there is a mapping.
     pub(super) numbers: Numbers,
-    /// The palettes that were found for the part.
+    /// The dictionaries that were found for the part.
     pub(super) dictionaries: Vec<DictionaryPlan>,
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
     pub(super) present: Present,
-    /// What was chosen for the part that is estimated, until it is encoded.
+    /// The choices made while the part was estimated, until it is encoded.
     pub(super) tier_transform: Option<Transform>,
     pub(super) bin_choice: Option<BinChoice>,
-    /// What bins were encoded with last.
+    /// The choice that bins were last encoded with.
     pub(super) last_bin_choice: Option<BinChoice>,
-    /// The head that the blocks of a part were planned with.
+    /// The header that was planned for the blocks of a part.
     pub(super) header: TierHeader,
-    /// Front and blocks of a plan.
+    /// The block index and the blocks of a plan.
     pub(super) planned: Vec<u8>,
 }
 
 impl EncodeScratch {
-    /// Returns an estimate of a part, whose sample is taken into the memory of this scratch.
+    /// Samples a part into the memory of this scratch, and returns an estimate of it.
     pub(super) fn estimated<'a, T>(
         &mut self,
         part: RawPart<'a>,

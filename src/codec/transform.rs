@@ -1,8 +1,13 @@
-//! Chapter 5.6: the transforms between elements and coded integers.
+//! Transforms (chapter 5.6): the step between elements and the integers that are coded.
 //!
-//! A transform loses nothing: each element has one integer, and prediction is modulo 2^bits. Tables
-//! of tiers, planes and bins begin with the same 16 bytes; which transforms an encoding allows is
-//! its own rule. Fields that a transform does not use are zero, so that each has one form.
+//! A transform makes elements easier to code. *Rotate* moves the sign of a float below its
+//! exponent, so that the top byte is the exponent. The predictors (*delta*, *lorenzo*, *separable*)
+//! replace each element with its residual in zigzag form. Arithmetic is modulo 2^bits, so each
+//! element has exactly one integer, and nothing is lost.
+//!
+//! The tables of tiers, planes and bins contain the same 16 bytes, which are parsed here. Each
+//! encoding refuses the transforms that it does not allow by a rule of its own. Fields that a
+//! transform does not use must be zero, so that each transform has one form.
 
 use crate::bytes::le::structure;
 use crate::kernel::predict::{self, Prediction, Predictor, Weights};
@@ -10,7 +15,7 @@ use crate::kernel::{Width, byte_planes};
 use crate::{Error, Result};
 
 structure! {
-    /// Chapter 5.6: the 16 bytes that the tables of tiers and planes begin with.
+    /// Chapter 5.6: the transform in the tables of tiers, planes and bins.
     mod transform_header: 16 bytes {
         0 => TRANSFORM: u8,
         1 => RESERVED_1: u8,
@@ -27,7 +32,7 @@ pub(super) const TRANSFORM_BYTES: usize = transform_header::SIZE;
 /// How elements become the integers that are coded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transform {
-    /// As they are.
+    /// Unchanged.
     None,
     /// Rotated left by one bit, so that the exponent of a float is on top.
     Rotate,
@@ -44,7 +49,7 @@ const SEPARABLE: u8 = 4;
 
 const MAX_WEIGHT: u8 = 8;
 
-/// The weights of a predictor that has none.
+/// The weight fields of predictors without weights.
 const NO_WEIGHTS: Weights = Weights { left: 0, above: 0 };
 
 impl Transform {
@@ -96,7 +101,7 @@ impl Transform {
             }
             _ => return Err(malformed(bytes)),
         };
-        // the bits and fields that the kind does not use are zero as well
+        // fields that the kind does not use must be zero
         let is_zero = transform_header::RESERVED_1.get(bytes) == 0 && transform_header::RESERVED_2.get(bytes) == 0;
         if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
@@ -116,8 +121,7 @@ impl Transform {
         }
     }
 
-    /// Replaces the coded integers in `data` by their elements. Prediction begins anew with the
-    /// first.
+    /// Replaces the coded integers in `data` with their elements. Prediction restarts at the first.
     pub(super) fn undo(self, width: Width, data: &mut [u8]) {
         match self {
             Self::None => {}
@@ -126,8 +130,8 @@ impl Transform {
         }
     }
 
-    /// Returns the index of the element where prediction last began anew: to know element `i`, all
-    /// from there on must be decoded.
+    /// Returns the index of the last restart of prediction at or before element `i`. Decoding `i`
+    /// needs all elements from there on.
     pub(super) fn start_of(self, i: usize) -> usize {
         match self {
             Self::None | Self::Rotate => i,
@@ -139,5 +143,5 @@ impl Transform {
 
 #[cold]
 fn malformed(bytes: &[u8]) -> Error {
-    Error::corrupt("R-5.7", format!("a part of the chunk has the unknown transform {bytes:02x?}"))
+    Error::corrupt("R-5.7", format!("a part of the chunk has an unknown or malformed transform: {bytes:02x?}"))
 }

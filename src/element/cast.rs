@@ -1,21 +1,26 @@
-//! Rounding of numbers to floats when they are written, and the errors of it.
+//! Rounds numbers to floats when they are written, and records the errors.
 //!
-//! All sources go through f64. An integer of 64 bits or a decimal has more digits, so a [`Number`]
-//! is an f64 and what is left. Rounding twice, to f64 and then to a shorter type, can end one step
-//! beside the nearest float. So the first rounding is to odd, after which the second gives the
-//! right result. The errors are recorded in [`CastFacts`], which the footer states.
+//! All sources go through f64. That is exact except for 64-bit integers and decimals, which can
+//! have more digits. So a [`Number`] is the nearest f64 plus the rest.
+//!
+//! Rounding twice, to f64 and then to a shorter type, can miss the nearest float by one step: the
+//! first rounding may produce a tie that was none. The remedy is to round to odd first. If the
+//! value is not exact, the last bit becomes 1, so the second rounding still sees that the value
+//! lies between two floats, and on which side of a tie.
+//!
+//! [`CastFacts`] records the errors. The footer states them, because once the source is gone no one
+//! can compute them again.
 
 use crate::element::dtype::DType;
 use half::{bf16, f16};
 
-/// The errors that a cast made in the values of a column (chapter 7.6 of the specification).
+/// The errors that a cast caused in the values of a column (chapter 7.6 of the specification).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CastFacts {
-    /// The largest `|result - source|` of values where both are finite.
+    /// The largest `|result - source|` where both are finite.
     pub max_abs_error: f64,
-    /// The largest `|result - source| / |source|` of values where both are finite and the source is
-    /// not 0.
+    /// The largest `|result - source| / |source|` where both are finite and the source is not 0.
     pub max_rel_error: f64,
     /// The number of finite values that became infinite.
     pub to_infinite: u64,
@@ -24,10 +29,10 @@ pub struct CastFacts {
 }
 
 impl CastFacts {
-    /// Returns the facts of two casts together.
+    /// Returns the facts of both casts combined.
     pub fn merged(&self, other: &Self) -> Self {
         Self {
-            // no sign bit, which the larger of 0.0 and -0.0 may have
+            // forbids a sign bit, and `max` of 0.0 and -0.0 may have one
             max_abs_error: self.max_abs_error.max(other.max_abs_error).abs(),
             max_rel_error: self.max_rel_error.max(other.max_rel_error).abs(),
             to_infinite: self.to_infinite.saturating_add(other.to_infinite),
@@ -36,24 +41,24 @@ impl CastFacts {
     }
 }
 
-/// Infinity, NaN, or a finite number, which need not be an f64.
+/// An infinity, a NaN, or a finite number, which need not be an f64.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     /// The nearest f64, ties to even.
     pub nearest: f64,
-    /// The number minus `nearest`, rounded; 0 only if they are equal.
+    /// The number minus `nearest`, rounded; 0 only if both are equal.
     pub rest: f64,
 }
 
 impl Number {
-    /// Returns the number as an f64 that is rounded to odd. Rounding that to a shorter type then
-    /// gives the same as rounding the number itself.
+    /// Rounds the number to odd. Rounding the result to a shorter type then gives the same as
+    /// rounding the number itself.
     fn odd(self) -> f64 {
         if self.rest == 0.0 {
             return self.nearest;
         }
         let is_farther = (self.rest < 0.0) == (self.nearest > 0.0);
-        // not 0: it is larger than the number
+        // `nearest` is not 0: its magnitude is larger
         f64::from_bits(self.nearest.to_bits().saturating_sub(is_farther.into()) | 1)
     }
 }
@@ -65,14 +70,14 @@ impl From<f64> for Number {
 }
 
 impl From<i128> for Number {
-    /// `value` has at most 100 bits.
+    /// Requires a `value` of at most 100 bits.
     fn from(value: i128) -> Self {
         let nearest = value as f64; // rounds to nearest even
         Self { nearest, rest: value.saturating_sub(nearest as i128) as f64 }
     }
 }
 
-/// Rounds numbers to floats of a type, to nearest with ties to even, and records the errors.
+/// Rounds numbers to a float type, to nearest with ties to even, and records the errors.
 #[derive(Clone, Debug)]
 pub(crate) struct Caster {
     source: DType,
@@ -81,12 +86,12 @@ pub(crate) struct Caster {
 }
 
 impl Caster {
-    /// Makes a caster of elements of `source`, which are numbers.
+    /// Creates a caster for elements of `source`, a type of numbers.
     pub(crate) fn new(source: DType, target: DType) -> Self {
         Self { source, target, facts: CastFacts::default() }
     }
 
-    /// Rounds `source`, elements in memory order, and appends the results to `out`.
+    /// Rounds the elements `source`, in memory order, and appends the results to `out`.
     pub(crate) fn cast(&mut self, source: &[u8], out: &mut Vec<u8>) {
         let f32_normal = f64::from(f32::MIN_POSITIVE);
         match self.source {
@@ -121,8 +126,8 @@ impl Caster {
         self.numbers(values, f64::MIN_POSITIVE, out);
     }
 
-    /// Rounds numbers. One of at least `smallest_normal` is neither subnormal nor zero in its own
-    /// type.
+    /// Rounds numbers. A value of at least `smallest_normal` is neither subnormal nor zero in its
+    /// own type.
     pub(crate) fn numbers(&mut self, values: impl Iterator<Item = Number>, smallest_normal: f64, out: &mut Vec<u8>) {
         match self.target {
             DType::Bf16 => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
@@ -200,7 +205,7 @@ fn to_f32_odd(value: f64) -> f32 {
         return nearest;
     }
     let away = f64::from(nearest).abs() > value.abs();
-    let towards_zero = nearest.to_bits() - u32::from(away); // not 0: it is larger than `value`
+    let towards_zero = nearest.to_bits() - u32::from(away); // `nearest` is not 0: its magnitude is larger
     f32::from_bits(towards_zero | 1)
 }
 
@@ -217,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_tie_is_broken_by_bits_that_an_f32_does_not_have() {
-        // halfway between two bf16 values, and a little more that only an f64 holds
+        // halfway between two bf16 values, plus a little that only an f64 can hold
         let value = 1.0 + 2f64.powi(-8) + 2f64.powi(-40);
         let (out, _) = cast_one(DType::F64, DType::Bf16, &value.to_ne_bytes());
         assert_eq!(out, bf16::from_f32(1.0 + 2f32.powi(-7)).to_ne_bytes());
@@ -263,11 +268,10 @@ mod tests {
         assert_eq!(cast_one(F16, Bf16, &f16_bits).0, 0xFFC1_u16.to_ne_bytes());
     }
 
-    /// Integers of 64 bits are rounded in one step, and the record has the errors that an f64 would
-    /// hide.
+    /// 64-bit integers are rounded once, and the facts include the errors that an f64 would hide.
     #[test]
     fn integers_are_rounded_once() {
-        // a little more than a tie of f32, which an f64 rounds to the tie
+        // slightly above an f32 tie, which an f64 rounds to the tie
         let value = (1_i64 << 60) + (1 << 36) + 1;
         let (out, facts) = cast_one(DType::I64, DType::F32, &value.to_ne_bytes());
         assert_eq!(out, (2f32.powi(60) + 2f32.powi(37)).to_ne_bytes());

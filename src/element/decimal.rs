@@ -1,10 +1,11 @@
 //! Decimals: an unscaled integer of up to 256 bits, times a power of ten.
 //!
-//! A cast needs two things of a decimal: the integer that equals it, and a float with the error of
-//! it. Division by a power of ten rounds correctly if both numbers are floats without error, which
-//! is so for 53 bits and 22 digits; a fused multiplication gives the remainder. All others are
-//! parsed from their digits, which the standard library does correctly, and integers of any length
-//! give the remainder.
+//! A cast needs two conversions: to an equal integer if there is one, and to the nearest float with
+//! its error. The fast path divides or multiplies by a power of ten. The result is correctly
+//! rounded if both operands are exact as floats, which holds up to 53 bits and 22 digits, and a
+//! fused multiply-add gives the remainder. Everything else takes the slow path: the standard
+//! library parses the digits, which rounds correctly, and integers of arbitrary length give the
+//! remainder.
 
 use crate::element::cast::Number;
 use std::cmp::Ordering;
@@ -20,7 +21,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Makes a decimal of an unscaled integer of at most 32 bytes, little-endian, in two's
+    /// Creates a decimal from an unscaled integer of at most 32 bytes, little-endian, in two's
     /// complement.
     pub(crate) fn from_le_bytes(bytes: &[u8], scale: i8) -> Self {
         let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
@@ -39,7 +40,8 @@ impl Decimal {
         Self { is_negative, magnitude, scale }
     }
 
-    /// Returns the integer that equals the decimal, if there is one of 127 bits.
+    /// Returns the integer that equals the decimal; `None` if it is not whole or needs more than
+    /// 127 bits.
     pub(crate) fn to_integer(self) -> Option<i128> {
         let mut magnitude = Natural::of(&self.magnitude);
         for _ in 0..self.scale.max(0) {
@@ -68,7 +70,7 @@ impl Decimal {
 
     /// Returns the nearest f64, ties to even, and the rest.
     pub(crate) fn to_number(self) -> Number {
-        const WHOLE: u64 = 1 << 53; // all integers up to it are floats
+        const WHOLE: u64 = 1 << 53; // all integers up to this are floats
         let positive = match self.magnitude {
             [0, 0, 0, 0] => Number { nearest: 0.0, rest: 0.0 },
             [low @ 0..=WHOLE, 0, 0, 0] if self.scale.unsigned_abs() <= 22 => {
@@ -87,13 +89,13 @@ impl Decimal {
         if self.is_negative { Number { nearest: -positive.nearest, rest: -positive.rest } } else { positive }
     }
 
-    /// Returns the nearest f64 of the magnitude, which is not 0, and the rest.
+    /// Returns the nearest f64 of a magnitude that is not 0, and the rest, from its digits.
     fn parsed(self) -> Number {
         const HIDDEN: u64 = 1 << 52;
         let magnitude = Natural::of(&self.magnitude);
         let nearest: f64 =
             format!("{}e{}", magnitude.clone().digits(), -i32::from(self.scale)).parse().unwrap_or(f64::NAN);
-        // a normal number, as 10^-127 and 2^255 * 10^128 are
+        // normal, as are 10^-127 and 2^255 * 10^128
         let (mantissa, exponent) = (nearest.to_bits() & (HIDDEN - 1) | HIDDEN, (nearest.to_bits() >> 52) as i32 - 1075);
         let (scale, binary) = (i32::from(self.scale), -exponent);
         let (mut number, mut float) = (magnitude, Natural::of(&[mantissa]));
@@ -124,7 +126,7 @@ impl fmt::Display for Decimal {
     }
 }
 
-/// A natural number, little-endian, without zeros at its end.
+/// A natural number of any length: little-endian words without trailing zeros.
 #[derive(Clone)]
 struct Natural(Vec<u64>);
 
@@ -145,7 +147,7 @@ impl Natural {
         let mut carry = 0;
         for word in &mut self.0 {
             let product = u128::from(*word) * u128::from(factor) + carry;
-            (*word, carry) = (product as u64, product >> 64); // the low half, and the high one
+            (*word, carry) = (product as u64, product >> 64); // low and high half
         }
         self.0.extend((carry > 0).then_some(carry as u64));
     }
@@ -155,14 +157,14 @@ impl Natural {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {
             let dividend = rest << 64 | u128::from(*word);
-            *word = (dividend / u128::from(divisor)) as u64; // as the rest is less than the divisor
+            *word = (dividend / u128::from(divisor)) as u64; // fits: the rest is less than the divisor
             rest = dividend % u128::from(divisor);
         }
         self.trim();
         rest as u64
     }
 
-    /// Multiplies by a power of two; by 1 if the exponent is negative.
+    /// Multiplies by a power of two. Does nothing if the exponent is negative.
     fn shift(&mut self, exponent: i32) {
         let exponent = u32::try_from(exponent).unwrap_or(0);
         self.multiply(1 << (exponent % 64));
@@ -175,7 +177,7 @@ impl Natural {
         self.0.len().cmp(&other.0.len()).then_with(|| self.0.iter().rev().cmp(other.0.iter().rev()))
     }
 
-    /// Subtracts a number that is not larger.
+    /// Subtracts `other`, which must not be larger.
     fn minus(mut self, other: &Self) -> Self {
         let mut borrow = false;
         let others = other.0.iter().copied().chain(std::iter::repeat(0));
@@ -188,7 +190,7 @@ impl Natural {
         self
     }
 
-    /// Returns about this number.
+    /// Returns an approximation of the number.
     fn to_f64(&self) -> f64 {
         self.0.iter().rev().fold(0.0, |number, word| number * 2_f64.powi(64) + *word as f64)
     }
@@ -264,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Both ways give the same, also the rest: to the last bit but for the rounding of powers.
+    /// Both paths agree. The rests differ at most by the rounding of powers.
     #[test]
     fn division_and_parsing_agree() {
         let mut unscaled = 1_u64;

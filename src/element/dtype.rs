@@ -1,16 +1,16 @@
 //! The types of elements.
 //!
-//! Chapter 3.2 of the specification is the registry: the number of a type, and the bytes of its
-//! elements. A file also states the bytes. So a reader that does not know a type, because a later
-//! release has added it, still finds, checks and copies its elements. It refuses to return them.
+//! Chapter 3.2 of the specification is the registry: a code for each type, and the bytes of its
+//! elements. Files state both. So a reader that does not know a type, because a later release added
+//! it, can still find, verify and copy its elements; it only refuses to return them.
 //!
-//! Types whose values have fewer than 8 bits have a byte for each element. The bits above are
-//! zero, which R-4.9 and R-4.13 check.
+//! Types of fewer than 8 bits take a byte for each element. The upper bits are zero, which R-4.9
+//! and R-4.13 check.
 //!
-//! The values of numbers of 4 to 8 bits are those of the table of chapter 3.7. With `e` and `f` the
-//! fields of an element, a value is `(1 + f / 2^m) * 2^(e - bias)`, or `f / 2^m * 2^(1 - bias)` if
-//! `e` is 0. All of them are values of `f32`. What differs from type to type is which bits are no
-//! numbers.
+//! Numbers of 4 to 8 bits have no Rust type, so their values are computed here, from the table of
+//! chapter 3.7. With the exponent field `e` and the fraction field `f`, the value is
+//! `(1 + f / 2^m) * 2^(e - bias)`, or `f / 2^m * 2^(1 - bias)` if `e` is 0. Each value is exact in
+//! `f32`. The types differ in which bit patterns are infinities or NaN.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ pub enum DType {
     U64,
     /// One byte, 0 or 1.
     Bool,
-    /// A string of bytes for each sample.
+    /// A byte string for each sample.
     Bytes,
     /// UTF-8 text for each sample.
     Utf8,
@@ -64,7 +64,7 @@ pub enum DType {
     F6E3M2,
     /// OCP float of 4 bits, in a byte: 2 exponent bits and 1 mantissa bit.
     F4E2M1,
-    /// Signed, 4 bits in a byte, of which the upper 4 are zero: -1 is 0x0F.
+    /// Signed, 4 bits in a byte whose upper 4 bits are zero: -1 is 0x0F.
     I4,
     /// Unsigned, 4 bits in a byte.
     U4,
@@ -72,7 +72,7 @@ pub enum DType {
     Complex64,
     /// A type that this release does not know. Its samples cannot be read.
     Unknown {
-        /// The number of the type in the specification.
+        /// The code of the type in the specification.
         code: u8,
         /// The bytes of one element.
         element_bytes: u8,
@@ -123,8 +123,8 @@ impl DType {
         }
     }
 
-    /// Returns the bits of an element that its value takes, the lowest ones: 1, 4 or 6 for types
-    /// that do not use their byte. The other bits are zero.
+    /// Returns the number of bits that the value of an element takes, the lowest ones: 1, 4 or 6
+    /// for types that do not fill their byte. The other bits are zero.
     pub fn value_bits(self) -> u32 {
         match self {
             Self::Bool => 1,
@@ -168,14 +168,13 @@ impl DType {
         }
     }
 
-    /// Returns whether this is one of the four types to which values can be rounded: bf16, f16,
-    /// f32 and f64.
+    /// Returns whether values can be rounded to this type: bf16, f16, f32 and f64.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Bf16 | Self::F16 | Self::F32 | Self::F64)
     }
 
-    /// Returns whether this is a type from which values can be cast: one of those four, or an
-    /// integer of 8 to 64 bits.
+    /// Returns whether values can be cast from this type: the four [floats](Self::is_float) and
+    /// integers of 8 to 64 bits.
     pub fn is_number(self) -> bool {
         self.is_float() || self.is_integer()
     }
@@ -185,30 +184,30 @@ impl DType {
             || matches!(self, Self::U8 | Self::U16 | Self::U32 | Self::U64)
     }
 
-    /// Returns whether samples are strings of bytes or text instead of tensors.
+    /// Returns whether samples are byte strings or text instead of tensors.
     pub fn is_string(self) -> bool {
         matches!(self, Self::Bytes | Self::Utf8)
     }
 
-    /// Returns whether this is a float of 4 to 8 bits or an integer of 4 bits, for which Rust has
-    /// no type. An element is one byte.
+    /// Returns whether this is a float of 4 to 8 bits or an integer of 4 bits. Rust has no such
+    /// type; an element is one byte.
     pub fn is_small(self) -> bool {
         matches!(self, Self::F8E4M3Fn | Self::F8E4M3Fnuz | Self::F8E5M2 | Self::F8E5M2Fnuz | Self::F8E8M0Fnu)
             || matches!(self, Self::F6E2M3 | Self::F6E3M2 | Self::F4E2M1 | Self::I4 | Self::U4)
     }
 
-    /// Returns whether elements of another type are read and written as `u8`: bools, strings and
-    /// [small](Self::is_small) numbers.
+    /// Returns whether elements are read and written as `u8` although the type is not `u8`: bools,
+    /// strings and [small](Self::is_small) numbers.
     pub fn is_byte(self) -> bool {
         self == Self::Bool || self.is_string() || self.is_small()
     }
 
-    /// Returns the bytes of what encodings take as one element: half of a complex number.
+    /// Returns the bytes of what encodings treat as one element: half of a complex number.
     pub fn coded_bytes(self) -> usize {
         if self == Self::Complex64 { 4 } else { self.element_bytes() }
     }
 
-    /// Returns the bits of a byte that are zero in each element.
+    /// Returns the bits of a byte that are zero in every element.
     pub(crate) fn unused_bits(self) -> u8 {
         if self.element_bytes() == 1 { u8::MAX.checked_shl(self.value_bits()).unwrap_or(0) } else { 0 }
     }
@@ -217,7 +216,7 @@ impl DType {
         if let Self::Unknown { code, .. } = self {
             return code;
         }
-        // `ALL` has fewer than 255 types, and each that is known
+        // `ALL` has fewer than 255 types, and every known one
         let codes = Self::ALL.into_iter().zip(1..);
         codes.into_iter().find(|(dtype, _)| *dtype == self).map_or(0, |(_, code)| code)
     }
@@ -228,8 +227,8 @@ impl DType {
         Self::ALL.get(index).copied()
     }
 
-    /// Returns the value of an element of a [small](Self::is_small) type, which is exact; `None`
-    /// for other types.
+    /// Returns the exact value of an element of a [small](Self::is_small) type; `None` for other
+    /// types.
     ///
     /// ```
     /// use tensilo::DType;
@@ -253,21 +252,21 @@ impl fmt::Display for DType {
 
 /// A row of the table of chapter 3.7 of the specification.
 struct SmallFormat {
-    /// The bits of sign, exponent and fraction.
+    /// The number of bits of sign, exponent and fraction.
     bits: (u32, u32, u32),
     bias: i32,
     special: Special,
 }
 
-/// The elements that are not finite.
+/// The bit patterns that are not finite.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
     None,
-    /// NaN, if all bits but the sign are set.
+    /// NaN if all bits but the sign are set.
     AllSet,
-    /// NaN, where -0 would be.
+    /// NaN in place of -0.
     MinusZero,
-    /// Infinities and NaNs as in IEEE 754: if all bits of the exponent are set.
+    /// Infinities and NaNs as in IEEE 754, if all exponent bits are set.
     Ieee,
 }
 
@@ -308,7 +307,7 @@ impl SmallFormat {
             _ => None,
         };
         let magnitude = special.unwrap_or_else(|| {
-            // without a sign there is no zero, and no other value of a smaller form
+            // a type without a sign has neither zero nor subnormal values
             let is_normal = exponent > 0 || sign_bits == 0;
             let significand = if is_normal { (1 << fraction_bits) + fraction } else { fraction };
             // all below 256
@@ -342,7 +341,8 @@ mod tests {
         assert_eq!(values(DType::U4), std::array::from_fn::<f32, 16, _>(|i| i as f32));
     }
 
-    /// Largest, smallest normal and smallest value, as the specifications of the types state them.
+    /// The largest, smallest normal and smallest values, as the specifications of the types state
+    /// them.
     #[test]
     fn ranges_are_those_of_the_specifications() {
         for (dtype, max, min_normal, min) in [

@@ -1,4 +1,4 @@
-//! Elements of tensors one by one: their types, the numbers they hold, and casts between them.
+//! Elements of tensors: their types, the numbers they stand for, and casts between them.
 
 pub(crate) mod cast;
 #[cfg(feature = "import")]

@@ -1,10 +1,10 @@
-//! Samples side by side as arrays of Arrow, without a copy of their values where types allow.
+//! Samples in memory as Arrow arrays, without copying their values where types allow.
 //!
-//! This is for samples that were read already, such as the batches of a loader. An export to
-//! batches reads chunks, and fills arrays of its own (`column.rs`). Values, validity and lists here
-//! are those of the caller. Extents become levels of lists: of a fixed size, or with offsets that
-//! are made from the extents of all items. Lists of empty lists take no values, so their number is
-//! bounded.
+//! This is for samples that have been read already, such as the batches of a loader. An export
+//! reads chunks and fills its own arrays instead (`column.rs`). Here the values, validity and lists
+//! are the caller's buffers. Each extent becomes a level of lists: of a fixed size, or with offsets
+//! computed from the extents of all items. Lists of empty lists take no values, so their number is
+//! bounded separately.
 
 use super::elements::ElementsBuilder;
 use super::field::{Repetition, imported_type, plain_type};
@@ -18,10 +18,9 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The samples of one column side by side, which become an array of Arrow.
+/// The samples of one column, as buffers that become an Arrow array.
 ///
-/// The members of a column without lists are its samples, and are called items here as those of
-/// nested columns.
+/// Without lists, the samples are the items.
 #[derive(Clone, Debug)]
 pub struct ArrowSamples<'a> {
     /// The column.
@@ -32,28 +31,29 @@ pub struct ArrowSamples<'a> {
     pub item_count: usize,
     /// The elements of all items, one after the other, in the byte order of the machine.
     pub values: Buffer,
-    /// The extents of the tensor that the values are, samples first; `None` if they are none.
+    /// The extents of the dense tensor that the values form, samples first; `None` if they do not
+    /// form one.
     pub tensor: Option<&'a [u64]>,
-    /// Of a ragged column, the offsets of items in elements, and the end of the last.
+    /// For a ragged column, the offsets of items in elements, and the end of the last item.
     pub offsets: &'a [u64],
-    /// Of a ragged column, the varying extents of each item, outermost first.
+    /// For a ragged column, the varying extents of each item, outermost first.
     pub varying_extents: &'a [u32],
-    /// The bitmap of items that are not null; `None` if none is.
+    /// The validity bitmap of the items; `None` if none is null.
     pub validity: Option<&'a [u8]>,
     /// The lists of each level.
     pub lists: &'a [ListBuffer],
 }
 
 impl ArrowSamples<'_> {
-    /// Returns the field and the array: scalars are primitives, tensors are lists in lists, of a
-    /// fixed size where an extent is. bf16 becomes f32, because Arrow has no bf16. Small numbers
-    /// are `UInt8`, and complex ones pairs of `Float32`; the field's metadata `tensilo.dtype` name
-    /// the type. Decimals, times and intervals have the type that the metadata state.
+    /// Returns the field and the array. Scalars are primitives. Tensors are nested lists, of a
+    /// fixed size where the extent is fixed. bf16 becomes f32, because Arrow has no bf16. Small
+    /// numbers are `UInt8`, and complex numbers pairs of `Float32`; the field's metadata
+    /// `tensilo.dtype` name the type. Decimals, times and intervals have the type in the metadata.
     ///
-    /// Fails if Arrow cannot hold the samples, such as an extent beyond 2^31.
+    /// Fails if Arrow cannot hold the samples, for example because of an extent beyond 2^31.
     ///
-    /// Cost: values of bf16 and bool, decimals, intervals, and dates of 4 bytes, are copied; all
-    /// others are shared.
+    /// Cost: values of bf16, bool, decimals, intervals and 4-byte dates are copied; all others are
+    /// shared.
     pub fn to_arrow(&self) -> Result<(FieldRef, ArrayData), ArrowError> {
         let schema = in_arrow(self.schema).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         let pairs = self.tensor.filter(|_| self.schema.dtype == DType::Complex64);
@@ -61,7 +61,7 @@ impl ArrowSamples<'_> {
         build(&ArrowSamples { schema: &schema, tensor: pairs.as_deref().or(self.tensor), ..self.clone() })
     }
 
-    /// Returns whether the values are a tensor that samples of different shapes were padded to.
+    /// Returns whether samples of different shapes were padded to one tensor.
     fn is_padded(&self) -> bool {
         self.tensor.is_some() && (self.schema.shape.is_ragged() || !self.schema.levels.is_empty())
     }
@@ -88,9 +88,9 @@ fn build(column: &ArrowSamples<'_>) -> ArrowResult<(FieldRef, ArrayData)> {
         element = member.data_type();
     }
     if imported_type(column.schema).as_ref() == Some(element) {
-        metadata.remove(arrow_type::KEY); // the type says it
+        metadata.remove(arrow_type::KEY); // the type implies it
     }
-    // what is padded has no nulls any more
+    // padding has replaced the nulls
     let nullable = column.schema.nullable && !column.is_padded();
     let field = Field::new(column.schema.name.as_str(), data.data_type().clone(), nullable).with_metadata(metadata);
     Ok((Arc::new(field), data))
@@ -118,20 +118,21 @@ fn items(column: &ArrowSamples<'_>) -> ArrowResult<ArrayData> {
 
 /// A dimension of items.
 enum Dimension {
-    /// Of one extent in all items.
+    /// The same extent in all items.
     Fixed(u64),
     /// The offsets of all lists of this dimension.
     Varying(Vec<i64>),
 }
 
-/// Lists that have no elements, at most, beside as many as there are elements.
+/// The maximum number of lists of a level beyond the number of bytes of values. Only empty lists
+/// can be more.
 const MAX_EMPTY_LISTS: u64 = 1 << 24;
 
 /// Returns the dimensions of the items of a column, whose extents may vary.
 fn dimensions(column: &ArrowSamples<'_>, count: usize) -> ArrowResult<Vec<Dimension>> {
     let max_lists = MAX_EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact
     let varying = column.schema.shape.varying_count();
-    // the lists of the dimension, for each item
+    // the number of lists of the dimension, for each item
     let mut lists = vec![1_u64; count];
     let (mut all, mut number) = (Vec::new(), 0);
     for extent in column.schema.shape.extents() {
@@ -166,10 +167,10 @@ fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> ArrowResult<ArrayDa
     if nulls.is_some() { data.into_builder().nulls(nulls).build() } else { Ok(data) }
 }
 
-/// Returns lists in lists, a level for each dimension, around the elements of `count` items.
+/// Returns nested lists, one level for each dimension, around the elements of `count` items.
 fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usize) -> ArrowResult<ArrayData> {
     if packed_type(column).and_then(|of| stored_element(&of)?.extent).is_some() {
-        dimensions.pop(); // the bytes or parts of an element
+        dimensions.pop(); // the innermost dimension is one element
     }
     let mut counts = vec![count];
     for dimension in &dimensions {
@@ -185,7 +186,9 @@ fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usiz
         let lists = match dimension {
             Dimension::Fixed(extent) => {
                 let width = i32::try_from(*extent);
-                let width = width.map_err(|_| ArrowError::InvalidArgumentError(format!("an extent of {extent}")))?;
+                let width = width.map_err(|_| {
+                    ArrowError::InvalidArgumentError(format!("an extent is {extent}, too large for Arrow"))
+                })?;
                 ArrayData::builder(DataType::FixedSizeList(member, width))
             }
             Dimension::Varying(offsets) => {
@@ -197,7 +200,7 @@ fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usiz
     Ok(data)
 }
 
-/// Returns the type of a decimal or an interval, which is stored in another form.
+/// Returns the type of a decimal or interval, whose elements are stored in another form.
 fn packed_type(column: &ArrowSamples<'_>) -> Option<DataType> {
     imported_type(column.schema).filter(|data_type| stored_element(data_type).is_some())
 }
@@ -227,8 +230,8 @@ fn elements(column: &ArrowSamples<'_>) -> ArrowResult<ArrayData> {
     }
 }
 
-/// Returns dates and times that Arrow has in 4 bytes, which are stored in 8; `None` of others, and
-/// of values that do not fit.
+/// Returns the dates and times that are stored in 8 bytes but take 4 in Arrow; `None` for other
+/// types, and if a value does not fit.
 fn narrow_times(column: &ArrowSamples<'_>) -> Option<(DataType, Vec<i32>)> {
     let is_narrow = |source: &DataType| matches!(source, DataType::Date32 | DataType::Time32(_));
     let data_type = imported_type(column.schema).filter(is_narrow)?;
@@ -236,7 +239,7 @@ fn narrow_times(column: &ArrowSamples<'_>) -> Option<(DataType, Vec<i32>)> {
     Some((data_type, narrow.collect::<Option<_>>()?))
 }
 
-/// Returns the type of elements: that of the source, if it is as wide as the stored one.
+/// Returns the type of elements: the source's type if it is as wide as the stored type.
 fn data_type(column: &ArrowSamples<'_>, dtype: DType) -> DataType {
     let is_time = |source: &DataType| match source {
         DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64 => dtype == DType::I64,
@@ -254,7 +257,7 @@ fn offsets_of(offsets: &[u64]) -> ArrowResult<Vec<i64>> {
 fn nulls(validity: Option<&[u8]>, count: usize) -> ArrowResult<Option<NullBuffer>> {
     let Some(bytes) = validity else { return Ok(None) };
     if bytes.len() < validity_bytes(count) {
-        let message = format!("a validity bitmap of {} bytes, for {count} items", bytes.len());
+        let message = format!("the validity bitmap has {} bytes, too few for {count} items", bytes.len());
         return Err(ArrowError::InvalidArgumentError(message));
     }
     Ok(Some(NullBuffer::new(BooleanBuffer::new(Buffer::from(bytes.to_vec()), 0, count))))

@@ -1,13 +1,13 @@
 //! The samples of a table as Arrow record batches.
 //!
-//! [`select`] chooses the columns: those that are named, the fields of structs that are named, and
-//! the nulls of structs. A [`BatchAssembler`] reads runs of samples until a batch is full: runs end
-//! with a chunk, with a part of the table, or where the batch would take too many bytes. So batches
-//! do not show where parts begin.
+//! [`select`] chooses the columns: the named ones, the fields of named structs, and the nulls of
+//! structs. A [`BatchAssembler`] then reads runs of samples until a batch is full. A run ends with
+//! a chunk, with a part of the table, or where the batch would take too many bytes. Batches
+//! continue across runs, so they do not show where parts begin.
 //!
-//! The schema says which dictionaries are ordered before any sample is exported. Whether a sample
-//! has a value that is not among those of the source is not known then, so such columns are read
-//! once before.
+//! The schema must say which dictionaries are ordered before the first sample is exported. But a
+//! sample may have a value that the source's dictionary did not start with, and then the order does
+//! not hold. So such columns are read once in advance.
 
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
@@ -27,13 +27,13 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The samples of columns (all if `None`) as Arrow record batches, with the types that [the
-/// module](super) lists. The name of a struct stands for all its fields. A field of a struct brings
-/// the nulls of the struct with it.
+/// Returns the samples of columns (all if `None`) as Arrow record batches, with the types that [the
+/// module](super) lists. The name of a struct selects all its fields. A field of a struct also
+/// selects the nulls of the struct.
 ///
-/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample has more. Cost:
+/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample is larger. Cost:
 /// each chunk is decoded once and copied once. Columns that were ordered dictionaries are read once
-/// before, to know whether samples have values that are not among them.
+/// in advance, to find values outside the dictionary.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     let (assembler, columns) = plan(reader, columns, TypeChoice::AS_IMPORTED)?;
     let columns = columns.iter().map(|&number| reader.column_at(number)).collect();
@@ -41,8 +41,8 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     Ok(Batches { assembler, parts: iter::once(part), part: None, is_done: false })
 }
 
-/// As [`batches`], of all parts of a table, which are opened one after the other. Batches go on
-/// from part to part.
+/// Like [`batches`], for all parts of a table, which are opened one after the other. Batches
+/// continue from part to part.
 pub fn table_batches<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
@@ -50,7 +50,7 @@ pub fn table_batches<'t, T: Table>(
     select(table, columns, TypeChoice::AS_IMPORTED)
 }
 
-/// As [`table_batches`], of these types.
+/// Like [`table_batches`], with these types.
 pub(super) fn select<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
@@ -60,7 +60,7 @@ pub(super) fn select<'t, T: Table>(
     Ok(Batches { assembler, parts: table.parts(columns), part: None, is_done: false })
 }
 
-/// Returns the assembler of batches of columns (all if `None`), and their numbers.
+/// Returns the assembler of batches of columns (all if `None`), and the numbers of the columns.
 fn plan<T: Table>(
     table: &T,
     columns: Option<&[String]>,
@@ -73,8 +73,8 @@ fn plan<T: Table>(
     Ok((BatchAssembler::new(table.schema(), table.path(), &columns, &casts, choice)?, columns))
 }
 
-/// Returns whether there are ordered dictionaries, and they have all values that the samples have:
-/// the schema says which are ordered before any sample is exported.
+/// Returns whether there are ordered dictionaries and all samples have values in them. The schema
+/// must say so before any sample is exported.
 fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> std::result::Result<bool, T::Error> {
     let columns = ordered_columns(table.schema(), columns);
     if columns.is_empty() || !table.is_from_one_conversion()? {
@@ -90,12 +90,13 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
         }
         assembler.rest().map(|_| ())
     };
-    // other errors will occur again
+    // other errors will occur again in the export
     Ok(!read_all().is_err_and(|error| error.advice().contains(&Advice::StoredTypes)))
 }
 
-/// See [`batches`] and [`table_batches`]. Their errors hold that of the table as
-/// [`ArrowError::ExternalError`], which is the crate's own [`Error`] for a file; after one it ends.
+/// An iterator over record batches; see [`batches`] and [`table_batches`]. An error is an
+/// [`ArrowError::ExternalError`] that wraps the table's error, which for a file is the crate's
+/// [`Error`]. The iterator ends after an error.
 pub struct Batches<P = iter::Once<Result<TablePart>>> {
     assembler: BatchAssembler,
     parts: P,
@@ -104,13 +105,13 @@ pub struct Batches<P = iter::Once<Result<TablePart>>> {
 }
 
 impl<P> Batches<P> {
-    /// Sets the number of samples that a batch has at most, at least 1.
+    /// Sets the maximum number of samples in a batch, at least 1.
     pub fn with_batch_samples(mut self, samples: u64) -> Self {
         self.assembler.batch_samples = samples.max(1);
         self
     }
 
-    /// Sets the bytes that a batch has at most, unless a single sample has more.
+    /// Sets the maximum bytes of a batch, unless a single sample is larger.
     pub fn with_batch_bytes(mut self, bytes: u64) -> Self {
         self.assembler.batch_bytes = bytes;
         self.assembler.budget = Budget::new(bytes);
@@ -121,7 +122,7 @@ impl<P> Batches<P> {
         &self.assembler.schema
     }
 
-    /// Returns the number of samples that were returned so far.
+    /// Returns the number of samples returned so far.
     pub fn position(&self) -> u64 {
         self.assembler.samples.start
     }
@@ -171,12 +172,12 @@ where
     }
 }
 
-/// Samples of a batch, at most.
+/// The maximum number of samples in a batch.
 const MAX_BATCH_SAMPLES: u64 = 65_536;
-/// Bytes of the elements, offsets and shapes of a batch, at most, unless one sample has more.
+/// The maximum bytes of elements, offsets and shapes in a batch, unless one sample is larger.
 const MAX_BATCH_BYTES: u64 = 16 << 20;
 
-/// A batch that is being filled. Parts of a table can end inside one.
+/// A batch that is being filled. Parts of a table can end inside it.
 struct BatchAssembler {
     path: Option<PathBuf>,
     schema: SchemaRef,
@@ -184,12 +185,12 @@ struct BatchAssembler {
     builders: Vec<ColumnBuilder>,
     /// The fields that the columns become.
     outputs: Vec<OutputField>,
-    /// The numbers of the columns whose samples are measured one by one.
+    /// The numbers of the columns whose samples must be measured one by one.
     ragged: Vec<(usize, SampleSize)>,
-    /// The bytes of a sample in all columns of a fixed shape.
+    /// The bytes of a sample in all columns with a fixed shape.
     fixed_bytes: u64,
     nulls: ColumnBuffer,
-    /// The samples in the batches before this one, and in this one.
+    /// The range of samples in this batch, counted over the whole export.
     samples: Range<u64>,
     budget: Budget,
     batch_samples: u64,
@@ -197,8 +198,7 @@ struct BatchAssembler {
 }
 
 impl BatchAssembler {
-    /// Plans the export of columns, which are named by their numbers. `casts` are the facts of
-    /// their casts, as far as they are to be told.
+    /// Plans the export of columns, given by number. `casts` are the cast facts to export.
     fn new(
         table: &Schema,
         path: Option<&Path>,
@@ -210,7 +210,7 @@ impl BatchAssembler {
         let (columns, pairs): (Vec<ColumnSchema>, Vec<bool>) = columns
             .map(|column| {
                 let mut unmarked = column.clone();
-                unmarked.metadata.remove(DTYPE); // only the export's own marks are believed
+                unmarked.metadata.remove(DTYPE); // only the export's own marks are trusted
                 Ok((in_arrow(&unmarked)?.into_owned(), column.dtype == DType::Complex64))
             })
             .collect::<Result<Vec<_>>>()
@@ -241,7 +241,7 @@ impl BatchAssembler {
         Ok(this)
     }
 
-    /// Adds a column. `is_pairs` tells that two of its elements are one in the table.
+    /// Adds a column. `is_pairs` says that two of its elements are one element in the table.
     fn add(&mut self, schema: ColumnSchema, target: Target, is_pairs: bool) {
         match SampleSize::new(&schema, &target) {
             Some(size) => self.ragged.push((self.builders.len(), size)),
@@ -255,7 +255,7 @@ impl BatchAssembler {
         self.columns.push(schema);
     }
 
-    /// Returns the next batch that is full; `None` if the part ends before.
+    /// Returns the next full batch; `None` if the part ends before it is full.
     fn next_full(&mut self, part: &mut PartReader) -> Result<Option<RecordBatch>> {
         while !self.is_full() {
             if part.next >= part.end {
@@ -269,7 +269,7 @@ impl BatchAssembler {
         self.take().map(Some)
     }
 
-    /// Returns the batch that is not full, after the last part; `None` if it has no samples.
+    /// Returns the last batch, which need not be full; `None` if it has no samples.
     fn rest(&mut self) -> Result<Option<RecordBatch>> {
         (self.count() > 0).then(|| self.take()).transpose()
     }
@@ -283,7 +283,7 @@ impl BatchAssembler {
     }
 
     /// Returns the end of the next samples that fit the budget and are in one chunk of each ragged
-    /// column. At least one sample unless the batch is full.
+    /// column. Takes at least one sample unless the batch is full.
     fn range_end(&mut self, part: &mut PartReader) -> Result<u64> {
         let room = self.batch_samples.saturating_sub(self.count());
         let mut range = part.next..part.end.min(part.next.saturating_add(room));
@@ -320,7 +320,7 @@ impl BatchAssembler {
         Ok(())
     }
 
-    /// Takes the batch out of the builders.
+    /// Takes the batch from the builders.
     fn take(&mut self) -> Result<RecordBatch> {
         let samples = self.samples.clone();
         let with_context = |error: Error| in_table(self.path.as_deref(), error.with_samples(samples.clone()));
@@ -353,7 +353,7 @@ pub(super) fn in_table(path: Option<&Path>, error: Error) -> Error {
     }
 }
 
-/// The bytes that may still go into a batch.
+/// The bytes that still fit in a batch.
 struct Budget {
     bytes: u64,
     is_empty: bool,
@@ -365,7 +365,8 @@ impl Budget {
         Self { bytes, is_empty: true, is_full: false }
     }
 
-    /// Takes the bytes of a sample, and returns whether it fits. The first always does.
+    /// Takes the bytes of a sample if it fits, and returns whether it does. The first sample always
+    /// fits.
     fn take(&mut self, bytes: u64) -> bool {
         self.is_full = bytes > self.bytes && !self.is_empty;
         if !self.is_full {
@@ -376,14 +377,13 @@ impl Budget {
     }
 }
 
-/// Returns the numbers of the columns of these names, in this order, and of all if `None`. The name
-/// of a struct stands for all its fields. A field of a struct brings the nulls of the struct with
-/// it.
+/// Returns the numbers of the named columns, in this order, or of all columns if `None`. The name
+/// of a struct selects all its fields. A field of a struct also selects the nulls of the struct.
 fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usize>> {
     let Some(names) = names else { return Ok((0..schema.columns.len()).collect()) };
     let mut named = HashSet::new();
     if let Some(twice) = names.iter().find(|name| !named.insert(name.as_str())) {
-        return Err(Error::bad_argument(format!("the column {twice:?} is named twice")));
+        return Err(Error::bad_argument(format!("column {twice:?} is named twice")));
     }
     let all = with_paths(schema.columns.iter(), &saved_schema::fields(&schema.metadata));
     let all = all.iter().map(|column| &**column);
@@ -409,19 +409,18 @@ fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usi
     Ok(numbers)
 }
 
-/// Returns the numbers of the columns that a name stands for.
+/// Returns the numbers of the columns that a name selects.
 fn columns_of(schema: &Schema, nodes: &[FieldNode], name: &str) -> Result<Vec<usize>> {
     let column = schema.columns.iter().position(|column| column.name == name && !column.is_struct_nulls());
     match (column, FieldNode::named(nodes, name)) {
         (Some(number), _) => Ok(vec![number]),
         (None, Some((found, _))) => Ok(found.columns()),
-        // one whose path is not its own
+        // a column whose path is not followed
         (None, None) => schema.find_column(name).map(|(number, _)| vec![number]),
     }
 }
 
-/// Returns the numbers of those of the columns whose fields had an ordered dictionary in the
-/// source.
+/// Returns the numbers of the columns whose fields had an ordered dictionary in the source.
 fn ordered_columns(schema: &Schema, columns: &[usize]) -> Vec<usize> {
     let saved = saved_schema::fields(&schema.metadata);
     let fields = saved.iter().filter(|field| has_ordered_dictionary(field));

@@ -1,10 +1,12 @@
-//! One column of a batch: collects samples, and makes an array of them.
+//! Builds the array of one column of a batch.
 //!
-//! The samples of a batch come in runs, each of one chunk or of several. Offsets, elements and
-//! bitmaps are appended to buffers, which become an array when the batch is full. Lists of a nested
-//! column are levels around the items. Tensors can become lists in lists, one level for each
-//! dimension. Their lists are made from the shapes when the array is taken. Lists of empty lists
-//! take no elements, so their number is bounded.
+//! Samples arrive in runs, each from one chunk or several. Their offsets, elements and bitmaps are
+//! appended to buffers, which become an array when the batch is full. The lists of a nested column
+//! are levels around the items.
+//!
+//! Tensors can also become nested lists, one level for each dimension. These lists are made from
+//! the shapes when the array is taken. Lists of empty lists take no elements, so their number is
+//! bounded separately.
 
 use super::elements::{ElementsBuilder, values_per_element};
 use super::field::{Form, Target, extent_of};
@@ -17,15 +19,15 @@ use std::num::NonZeroU64;
 
 type ArrowResult<T> = std::result::Result<T, ArrowError>;
 
-/// An array that grows.
+/// A growing array.
 pub(super) struct ColumnBuilder {
     target: Target,
     /// The lists around the items, outermost first.
     lists: Vec<EntriesBuilder>,
     extents: Vec<Extent>,
-    /// The number of stored values that an element is made of.
+    /// The number of stored values per element.
     values_per_element: NonZeroU64,
-    /// The number of elements for each element of the table.
+    /// The number of elements per element of the table.
     elements_per_element: u64,
     elements: ElementsBuilder,
     items: EntriesBuilder,
@@ -34,7 +36,8 @@ pub(super) struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Makes the array of a column. `is_pairs` tells that two of its elements are one in the table.
+    /// Creates the builder of a column. `is_pairs` says that two of its elements are one element in
+    /// the table.
     pub(super) fn new(column: &ColumnSchema, target: Target, is_pairs: bool) -> Self {
         Self {
             extents: target.shape.extents().to_vec(),
@@ -77,7 +80,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// A null takes elements here, unlike in a file.
+    /// Appends byte strings of a fixed width. Unlike in a file, a null takes elements here.
     fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
         let width = usize::try_from(bytes).unwrap_or(0); // not negative
         for i in 0..samples.item_count() {
@@ -88,7 +91,7 @@ impl ColumnBuilder {
                 self.elements.append(string)?;
             } else {
                 let message = format!(
-                    "a sample of {} bytes in a column that its metadata call {}",
+                    "a sample has {} bytes, but the column's metadata say {}",
                     string.len(),
                     self.target.element
                 );
@@ -99,7 +102,7 @@ impl ColumnBuilder {
     }
 
     fn append_lists(&mut self, samples: &ColumnBuffer) -> Result<()> {
-        // exact: the innermost extent is this number
+        // exact: this number is the innermost extent
         let offsets = samples.offsets().iter().skip(1);
         let offsets = offsets.map(|offset| offset.saturating_mul(self.elements_per_element) / self.values_per_element);
         self.items.append_ends(offsets)?;
@@ -112,7 +115,7 @@ impl ColumnBuilder {
             for extent in &self.extents {
                 self.shapes.push(match extent {
                     Extent::Fixed(extent) => extent_of(*extent)?,
-                    // as many as vary
+                    // one for each varying extent
                     Extent::Varying => extent_of(varying.next().copied().unwrap_or(0))?,
                 });
             }
@@ -120,7 +123,7 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Returns all samples as an array, and empties the builder.
+    /// Takes all samples as an array.
     pub(super) fn take(&mut self) -> Result<ArrayRef> {
         let is_text = self.target.element == DataType::Utf8;
         let array = self.take_data().map_err(|error| match error {
@@ -177,12 +180,12 @@ fn check_all_null(samples: &ColumnBuffer) -> Result<()> {
     if samples.null_count() == samples.item_count() {
         return Ok(());
     }
-    Err(Error::bad_argument("a sample that is not null, in a column that its metadata call null"))
+    Err(Error::bad_argument("the column's metadata say \"null\", but a sample has a value"))
 }
 
-/// The ends and the nulls of entries that grow: of the items, or of the lists of one level.
+/// The growing ends and nulls of entries: of the items, or of the lists of one level.
 struct EntriesBuilder {
-    /// Arrow's offsets, without the first, which is 0.
+    /// Arrow's offsets, without the first one, which is 0.
     ends: Vec<i32>,
     validity: BooleanBufferBuilder,
     null_count: usize,
@@ -193,7 +196,7 @@ impl EntriesBuilder {
         Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
     }
 
-    /// Appends entries that end at these offsets from the end of the last one.
+    /// Appends entries with ends relative to the end of the last one.
     fn append_ends(&mut self, offsets: impl Iterator<Item = u64>) -> Result<()> {
         let base = self.ends.last().copied().unwrap_or(0);
         for offset in offsets {
@@ -218,13 +221,13 @@ impl EntriesBuilder {
         Buffer::from_vec(offsets)
     }
 
-    /// Returns the bitmap of entries that are not null, if one is, and empties it.
+    /// Takes the validity bitmap; `None` if no entry is null.
     fn take_nulls(&mut self) -> Option<NullBuffer> {
         let validity = NullBuffer::new(self.validity.finish());
         (std::mem::take(&mut self.null_count) > 0).then_some(validity)
     }
 
-    /// Returns lists with these members.
+    /// Takes the entries as lists with these members.
     fn take_lists(&mut self, data_type: DataType, members: ArrayData) -> ArrayDataBuilder {
         let lists = ArrayData::builder(data_type).len(self.ends.len());
         lists.add_buffer(self.take_offsets()).add_child_data(members)
@@ -236,7 +239,8 @@ fn too_long() -> Error {
     Error::over_limit("a list has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
 }
 
-/// The most lists of a level beyond one for each element. Only lists of empty lists have so many.
+/// The maximum number of lists of a level beyond the number of elements. Only lists of empty lists
+/// can be more.
 const MAX_EMPTY_LISTS: usize = 1 << 26;
 
 /// A level of lists.
@@ -247,7 +251,7 @@ struct NestedLists<'a> {
     offsets: Option<Vec<i32>>,
 }
 
-/// Returns `count` tensors as lists in lists of a type. `shapes` are the extents of each.
+/// Returns `count` tensors as nested lists of a type. `shapes` are the extents of each tensor.
 fn tensor_lists(
     data_type: &DataType,
     elements: ArrayData,
@@ -278,8 +282,8 @@ fn tensor_lists(
     })
 }
 
-/// Returns the level whose lists have these extents, and multiplies the lists of each sample by its
-/// own.
+/// Returns the level whose lists have these extents, and multiplies the number of lists of each
+/// sample by its extent.
 fn level<'a>(
     data_type: &'a DataType,
     extents: impl Iterator<Item = &'a i32>,

@@ -1,11 +1,11 @@
-//! Texts in other layouts, and dictionaries.
+//! Dictionaries, and texts in other layouts.
 //!
-//! A [`DictionaryEncoder`] gives each value the key that is next when it is first met, after the
-//! values with which the dictionary of the source began. In an Arrow IPC file each dictionary
-//! begins with the one before. In a Parquet file each batch has its own.
+//! A [`DictionaryEncoder`] gives each new value the next key, after the values with which the
+//! source's dictionary started. In an Arrow IPC file, each dictionary extends the one before. In a
+//! Parquet file, each batch has its own.
 //!
-//! The values are kept once, in the buffer that arrays share, and are found by their hash: a map
-//! from values to keys would keep them twice. Their bytes are bounded.
+//! The values are stored once, in the buffer that the arrays share, and found by their hash. A map
+//! from values to keys would store them a second time. Their total size is bounded.
 
 use super::field::Repetition;
 use arrow_array::cast::AsArray;
@@ -25,24 +25,21 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Makes dictionaries of arrays. Values get keys in the order in which they are met.
-///
-/// In an Arrow IPC file each dictionary begins with the one before. In a Parquet file each batch
-/// has its own.
+/// Encodes arrays as dictionaries. Values get keys in the order of first occurrence.
 pub(super) struct DictionaryEncoder {
     key: DataType,
     value: DataType,
-    /// The type of arrays to encode.
+    /// The type of the arrays to encode.
     plain: DataType,
-    /// The number of values that are ordered: all. `None` if they are not.
+    /// The number of ordered values, which are all values; `None` if they are not ordered.
     ordered: Option<usize>,
     grows: bool,
     values: DictionaryValues,
 }
 
 impl DictionaryEncoder {
-    /// Makes the encoder of arrays of a type; `values`, a JSON array, are those with which the
-    /// dictionary of the source began.
+    /// Creates the encoder for arrays of a type. `values`, a JSON array, are the values with which
+    /// the source's dictionary started.
     pub(super) fn new(
         plain: &DataType,
         to: &DataType,
@@ -64,7 +61,7 @@ impl DictionaryEncoder {
             grows: repetition == Repetition::Required,
             values: DictionaryValues::default(),
         };
-        // Parquet's writer keeps no order: that of a dictionary would be another
+        // not in Parquet: its writer does not keep the order
         this.ordered = (this.grows && this.set_initial_values(values) && ordered).then(|| this.values.len());
         Some(this)
     }
@@ -73,7 +70,7 @@ impl DictionaryEncoder {
         self.ordered.is_some()
     }
 
-    /// Adds the first values. Returns whether there are some, all different.
+    /// Adds the initial values. Returns whether there are any and all are different.
     fn set_initial_values(&mut self, values: Option<&str>) -> bool {
         let values: Option<Value> = values.and_then(|text| serde_json::from_str(text).ok());
         let bytes = values
@@ -99,7 +96,7 @@ impl DictionaryEncoder {
         }
         let keys = self.keys(array)?;
         if self.ordered.is_some_and(|count| self.values.len() > count) {
-            let message = "a value that the ordered dictionary of the source did not begin with";
+            let message = "a value is not in the ordered dictionary of the source";
             return Err(ArrowError::InvalidArgumentError(message.to_owned()));
         }
         let values = self.values.array(&self.plain, &self.value)?;
@@ -149,12 +146,12 @@ fn encoded<K: ArrowDictionaryKeyType>(keys: &[Option<usize>], values: ArrayRef) 
 
 fn narrowed<K: ArrowDictionaryKeyType>(key: usize, count: usize) -> Result<K::Native, ArrowError> {
     K::Native::from_usize(key).ok_or_else(|| {
-        let message = format!("a dictionary of {count} values, which keys of type {} do not number", K::DATA_TYPE);
+        let message = format!("{count} dictionary values do not fit keys of type {}", K::DATA_TYPE);
         ArrowError::InvalidArgumentError(message)
     })
 }
 
-/// Returns the bytes of an element, if it has any number of whole bytes.
+/// Returns the bytes of an element, if all have the same number of whole bytes.
 fn width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).ok().filter(|bytes| *bytes > 0),
@@ -162,7 +159,7 @@ fn width(data_type: &DataType) -> Option<usize> {
     }
 }
 
-/// Returns the bytes of a value of a dictionary.
+/// Returns the bytes of a dictionary value.
 fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
     Some(match data_type {
         DataType::Utf8 => value.as_str()?.as_bytes().to_vec(),
@@ -178,7 +175,7 @@ fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
     })
 }
 
-/// The most bytes of values, of which each counts [`VALUE_OVERHEAD_BYTES`] more.
+/// The maximum bytes of values. Each value counts [`VALUE_OVERHEAD_BYTES`] more.
 const MAX_DICTIONARY_BYTES: usize = 256 << 20;
 /// The bytes of a value's end, hash and key.
 const VALUE_OVERHEAD_BYTES: usize = 32;
@@ -187,12 +184,12 @@ const VALUE_OVERHEAD_BYTES: usize = 32;
 #[derive(Default)]
 struct DictionaryValues {
     hasher: RandomState,
-    /// The key of the value of each hash. Of two values with one hash, the later has the next hash
-    /// that is free.
+    /// The key of the value with each hash. If two values have the same hash, the later one takes
+    /// the next free hash.
     keys: HashMap<u64, usize>,
-    /// The bytes of the values that [`Self::array`] had.
+    /// The bytes of the values in the last [`Self::array`].
     built: Buffer,
-    /// The bytes of those that followed.
+    /// The bytes of newer values.
     added: Vec<u8>,
     /// The end of each value.
     ends: Vec<i32>,
@@ -205,7 +202,7 @@ impl DictionaryValues {
         self.ends.len()
     }
 
-    /// Returns the key of a value, which is added if it is new.
+    /// Returns the key of a value, and adds the value if it is new.
     fn key_of(&mut self, value: &[u8]) -> Result<usize, ArrowError> {
         let mut hash = self.hasher.hash_one(value);
         while let Some(key) = self.keys.get(&hash) {
@@ -217,7 +214,7 @@ impl DictionaryValues {
         let key = self.ends.len();
         let bytes = self.built.len().saturating_add(self.added.len()).saturating_add(value.len());
         if key.saturating_mul(VALUE_OVERHEAD_BYTES).saturating_add(bytes) > MAX_DICTIONARY_BYTES {
-            let message = format!("a dictionary of more than {} MiB", MAX_DICTIONARY_BYTES >> 20);
+            let message = format!("the dictionary has more than {} MiB", MAX_DICTIONARY_BYTES >> 20);
             return Err(ArrowError::InvalidArgumentError(message));
         }
         self.ends.push(i32::try_from(bytes).map_err(|_| ArrowError::OffsetOverflowError(bytes))?);
@@ -232,14 +229,14 @@ impl DictionaryValues {
         let start = key.checked_sub(1).map_or(Some(0), end)?;
         let end = end(key)?;
         match start.checked_sub(self.built.len()) {
-            // a value is in one of them
+            // a value is entirely in one of the two buffers
             Some(start) => self.added.get(start..end.checked_sub(self.built.len())?),
             None => self.built.get(start..end),
         }
     }
 
-    /// Returns the values as an array of type `to`. Those of type `plain` have any number of bytes
-    /// each if it has offsets.
+    /// Returns the values as an array of type `to`. Values of type `plain` have varying lengths if
+    /// the type has offsets.
     fn array(&mut self, plain: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
         if let Some(array) = &self.array {
             return Ok(array.clone());
@@ -272,7 +269,7 @@ pub(super) fn can_change_layout(from: &DataType, to: &DataType) -> bool {
     )
 }
 
-/// Returns texts or binaries in the layout of a type. Their bytes are not copied.
+/// Returns texts or binaries in the layout of a type, without copying their bytes.
 pub(super) fn with_layout(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let mismatch = || mismatch(array, to);
     Ok(match to {
@@ -295,7 +292,7 @@ fn wide<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> OffsetBu
     OffsetBuffer::new(array.value_offsets().iter().map(|&offset| i64::from(offset)).collect())
 }
 
-/// Returns the error of an array that is not of the type that its field states.
+/// Returns the error of an array that does not have the type in its field.
 #[cold]
 pub(super) fn mismatch(array: &ArrayRef, expected: &DataType) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("{} cannot become {expected}", array.data_type()))

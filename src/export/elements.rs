@@ -1,11 +1,12 @@
-//! The elements of a column, as they go into an Arrow buffer.
+//! Moves the elements of a column into an Arrow buffer.
 //!
-//! Most go as they are. The others are converted on their way, each type by one function
-//! ([`conversion`]): bf16 to f32, floats to the wider type from which they were rounded, times to
-//! 32 bits, decimals and intervals from the values that are stored. Bools become bits.
+//! Most elements are copied unchanged. Each other conversion is one function ([`conversion`]): bf16
+//! to f32, floats to the wider type from which they were rounded, times to 32 bits, decimals and
+//! intervals from their stored values. Bools are packed to bits.
 //!
-//! A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all its
-//! bytes, Parquet only as many as the digits of the type need: a value that has more is refused.
+//! A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all bytes,
+//! but Parquet keeps only as many as the digits of the type need and would cut the value silently.
+//! So an export to Parquet fails instead.
 
 use super::field::Repetition;
 use crate::bytes::le::u64_of;
@@ -18,20 +19,20 @@ use half::f16;
 use std::fmt::Display;
 use std::num::NonZeroU64;
 
-/// Appends elements of a type, given as the bytes of their values in memory order.
+/// Appends elements of a type, given as the bytes of their stored values in memory order.
 type Convert = fn(&[u8], &mut MutableBuffer, &DataType) -> Result<()>;
 
-/// How elements change on their way.
+/// How elements are converted.
 #[derive(Clone, Copy, Debug)]
 enum Change {
-    /// Not at all.
+    /// Copied unchanged.
     Copy,
-    /// A byte to a bit.
+    /// Packed from bytes to bits.
     Pack,
     Convert(Convert),
 }
 
-/// The elements of an array that grows.
+/// The elements of a growing array.
 pub(super) struct ElementsBuilder {
     data_type: DataType,
     change: Change,
@@ -42,7 +43,7 @@ pub(super) struct ElementsBuilder {
 }
 
 impl ElementsBuilder {
-    /// Makes the elements of a column of type `source`, which become `data_type`.
+    /// Creates the buffer for elements of type `source` that become `data_type`.
     pub(super) fn new(source: DType, data_type: DataType, repetition: Repetition) -> Self {
         let change = match source {
             DType::Bool => Change::Pack,
@@ -60,7 +61,7 @@ impl ElementsBuilder {
             Change::Pack => self.append_packed(bytes)?,
             Change::Convert(convert) => convert(bytes, &mut self.bytes, &self.data_type)?,
         }
-        // at least 1; they are in memory, so the sum fits
+        // the width is at least 1; the elements are in memory, so the sum fits
         self.count += bytes.len() / self.source_width;
         Ok(())
     }
@@ -75,7 +76,7 @@ impl ElementsBuilder {
         Ok(())
     }
 
-    /// Returns the elements and their number, and empties the buffer.
+    /// Takes the elements and their number.
     pub(super) fn take(&mut self) -> (Buffer, usize) {
         let bytes = std::mem::replace(&mut self.bytes, MutableBuffer::new(0));
         let count = std::mem::take(&mut self.count);
@@ -85,26 +86,26 @@ impl ElementsBuilder {
         }
     }
 
-    /// Returns the elements as an array without nulls, and empties the buffer.
+    /// Takes the elements as an array without nulls.
     pub(super) fn take_array(&mut self) -> std::result::Result<ArrayData, ArrowError> {
         let (buffer, count) = self.take();
         ArrayData::builder(self.data_type.clone()).len(count).add_buffer(buffer).build()
     }
 }
 
-/// Returns the number of stored values that one element is made of.
+/// Returns the number of stored values per element.
 pub(super) fn values_per_element(data_type: &DataType) -> NonZeroU64 {
     let extent = stored_element(data_type).and_then(|stored| stored.extent);
     extent.and_then(|extent| NonZeroU64::new(extent.into())).unwrap_or(NonZeroU64::MIN)
 }
 
-/// Returns the bytes of the values that one element is made of.
+/// Returns the bytes of the stored values per element.
 pub(super) fn source_bytes(dtype: DType, data_type: &DataType) -> usize {
     let values = usize::try_from(values_per_element(data_type).get()).unwrap_or(1); // at most 32
     dtype.element_bytes().saturating_mul(values)
 }
 
-/// Returns the bytes of one element after its change, at most.
+/// Returns an upper bound of the bytes of one exported element.
 pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
     if stored_element(data_type).is_some() {
         return data_type.primitive_width().map_or(0, u64_of);
@@ -115,8 +116,8 @@ pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
     }
 }
 
-/// Returns the function for elements that are stored as values of type `source`. Returns `None` if
-/// the bytes of both are the same.
+/// Returns the conversion of elements that are stored as values of type `source`; `None` if the
+/// bytes are the same.
 fn conversion(source: DType, data_type: &DataType, repetition: Repetition) -> Option<Convert> {
     let is_parquet = repetition == Repetition::Optional;
     Some(match (source, data_type) {
@@ -146,7 +147,7 @@ fn conversion(source: DType, data_type: &DataType, repetition: Repetition) -> Op
     })
 }
 
-/// bf16 is the upper half of an f32. All bits are kept, also those of a NaN.
+/// Widens a bf16, which is the upper half of an f32. Keeps all bits, even of a NaN.
 fn bf16_to_f32(value: [u8; 2]) -> f32 {
     f32::from_bits(u32::from(u16::from_ne_bytes(value)) << 16)
 }
@@ -163,9 +164,8 @@ fn append<const N: usize, T: ArrowNativeType>(
 fn append_narrowed(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) -> Result<()> {
     for value in from.as_chunks::<8>().0 {
         let value = i64::from_ne_bytes(*value);
-        let narrow = i32::try_from(value).map_err(|_| {
-            Error::over_limit(format!("the value {value} does not fit into {data_type}, which has 32 bits"))
-        })?;
+        let narrow = i32::try_from(value)
+            .map_err(|_| Error::over_limit(format!("the value {value} does not fit {data_type}, which has 32 bits")))?;
         to.push(narrow);
     }
     Ok(())
@@ -182,16 +182,17 @@ fn append_checked_256<const N: usize>(
     data_type: &DataType,
     convert: impl Fn([u8; N]) -> i256,
 ) -> Result<()> {
-    // below 256: at least a byte is kept
+    // below 256: at least one byte is kept
     let shift = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0);
     append_checked(from, to, data_type, convert, |value| (value << shift) >> shift == value)
 }
 
-/// Returns the bits that Parquet keeps of a decimal, at most `max_bits`: the fewest bytes that hold all
-/// numbers of its digits.
+/// Returns the number of bits that Parquet keeps of a decimal, at most `max_bits`: the fewest bytes
+/// that hold every number of its digits.
 fn parquet_bits(data_type: &DataType, max_bits: u32) -> u32 {
     let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return max_bits };
-    // at most 848; no power of ten but 1 is one of two, so one bit more holds it, and one the sign
+    // at most 848; no power of ten except 1 is a power of two, so one more bit holds it, and
+    // another one the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
     bits.next_multiple_of(8).min(max_bits)
 }
@@ -207,8 +208,8 @@ fn append_checked<const N: usize, T: ArrowNativeType + Display>(
         let value = convert(*bytes);
         if !fits(value) {
             let message = format!(
-                "the digits {value} are too many for {data_type}, and Parquet would cut them: export to an Arrow file, \
-                 or leave the column out"
+                "{value} has too many digits for {data_type}, and Parquet would cut them; export to an Arrow file, \
+                 or skip the column"
             );
             return Err(Error::over_limit(message));
         }
@@ -221,7 +222,7 @@ fn append_intervals(from: &[u8], to: &mut MutableBuffer, _: &DataType) -> Result
     for interval in from.as_chunks::<8>().0.as_chunks::<3>().0 {
         let [months, days, nanoseconds] = interval.map(i64::from_ne_bytes);
         let part = |value: i64| {
-            let message = || format!("an interval of {value} months or days, of which Arrow's have 32 bits");
+            let message = || format!("an interval has {value} months or days, which does not fit Arrow's 32 bits");
             i32::try_from(value).map_err(|_| Error::over_limit(message()))
         };
         to.push(IntervalMonthDayNano { months: part(months)?, days: part(days)?, nanoseconds });

@@ -1,11 +1,11 @@
 //! The Arrow fields of columns.
 //!
-//! A [`Target`] is what a column becomes if only the column is known: the field, the form in which
-//! its samples lie in an array ([`Form`]), and the type of its elements. Columns that were imported
-//! from dates, decimals and the like have their Arrow type in their metadata. It is believed only
-//! if an import of such an array would give this column again.
+//! A [`Target`] is what a column becomes if nothing but the column is known: the field, the form of
+//! its samples in an array ([`Form`]), and the type of its elements. The metadata of a column that
+//! was imported from a date, a decimal or the like name its Arrow type. They are only a claim, so
+//! the type is used only if an import of such an array would give this column again.
 //!
-//! Metadata of extension types are checked before they are passed on, because one malformed field
+//! Metadata of extension types are checked before they are exported, because one malformed field
 //! would make readers refuse the whole file.
 
 use crate::format::{CastFacts, ListLevel};
@@ -18,44 +18,44 @@ use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The metadata key of what the cast of a column did, for people.
+/// The metadata key of what a column's cast did, for people to read.
 pub(super) const CAST: &str = "tensilo.cast";
-/// A null takes as many bytes as any other sample, so that metadata alone must not ask for more
-/// than this. Longer strings are exported as `Binary`.
+/// The maximum width of fixed-size strings; longer ones are exported as `Binary`. A null takes as
+/// many bytes as any other sample, so metadata alone must not be able to request more memory than
+/// this.
 const FIXED_STRING_BYTES: i32 = 16 << 20;
 
-/// How tensors are exported whose shape is fixed, or has more than one dimension.
+/// How to export tensors whose shape is fixed or has more than one dimension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorForm {
-    /// As the source of the file had them, if that was Arrow or Parquet, otherwise as extension
-    /// types.
+    /// As in the file's source, if it was Arrow or Parquet; otherwise as extension types.
     #[default]
     AsImported,
     /// As the extension types `arrow.fixed_shape_tensor` and `arrow.variable_shape_tensor`.
     Extension,
-    /// As lists in lists, one level for each dimension.
+    /// As nested lists, one level for each dimension.
     Lists,
 }
 
-/// How the samples of a column lie in an array.
+/// The form of a column's samples in an array.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Form {
     /// One element.
     Scalar,
-    /// Nothing: all are null.
+    /// Nothing: all samples are null.
     Null,
     /// Bytes or text.
     String,
-    /// So many bytes.
+    /// A fixed number of bytes.
     FixedString(i32),
-    /// So many elements of one shape.
+    /// A fixed number of elements of one shape.
     FixedTensor(i32),
     /// Any number of elements.
     List,
-    /// Lists of elements, and shapes, of these types.
+    /// Lists of elements, and shapes, with these types.
     Tensor { data: DataType, shape: DataType },
-    /// Lists in lists, one level for each dimension.
+    /// Nested lists, one level for each dimension.
     Lists,
 }
 
@@ -66,30 +66,30 @@ impl Form {
     }
 }
 
-/// Whether the schema says that the parts of a tensor (elements, list of elements, shape) may be
-/// null. They never are, except in a null tensor.
+/// Whether the schema declares the parts of a tensor (elements, list of elements, shape) nullable.
+/// They are never null, except in a null tensor.
 ///
-/// Arrow's Rust library takes only *required* parts for a tensor. Its C++ library, and so Python's,
-/// takes both in an IPC file. From a Parquet file it restores a tensor only if all parts are
-/// *optional*, and fails to read a required shape in a null tensor.
+/// Arrow's Rust library recognises a tensor only if its parts are *required*. Its C++ library, and
+/// so Python's, accepts both in an IPC file. From a Parquet file it restores a tensor only if all
+/// parts are *optional*, and it fails to read a required shape in a null tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repetition {
     Required,
     Optional,
 }
 
-/// The choice of types by format and caller.
+/// The choice of types by the format and the caller.
 #[derive(Clone, Copy)]
 pub(super) struct TypeChoice {
     pub repetition: Repetition,
     pub tensors: TensorForm,
     pub stored_types: bool,
-    /// Whether dictionaries may say that their values are ordered: unless values were appended.
+    /// Whether dictionaries may be declared ordered. They may not if values were appended.
     pub ordered: bool,
 }
 
 impl TypeChoice {
-    /// The types of the source, as Arrow has them.
+    /// The source's types, for Arrow.
     pub(super) const AS_IMPORTED: Self =
         Self { repetition: Repetition::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
 }
@@ -98,20 +98,20 @@ impl TypeChoice {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub field: FieldRef,
-    /// The type of the items: that of the field, unless the column is nested.
+    /// The type of the items. It is the field's type unless the column is nested.
     pub items: DataType,
     pub form: Form,
     /// The shape of a sample in elements of this type.
     pub shape: Shape,
-    /// The type of the elements, or that of the array if its samples are strings.
+    /// The type of the elements. If samples are strings, the type of the array.
     pub element: DataType,
-    /// The type of its values, before they become Arrow's.
+    /// The type of the values before they become Arrow's.
     pub dtype: DType,
     pub repetition: Repetition,
 }
 
 impl Target {
-    /// Makes the field of a column, whose tensors become lists in lists if `as_lists`.
+    /// Creates the target of a column. Tensors become nested lists if `as_lists`.
     pub(super) fn new(
         column: &ColumnSchema,
         cast: Option<&CastFacts>,
@@ -131,7 +131,7 @@ impl Target {
         metadata.remove(INFERRED_SHAPE);
         metadata.remove(CAST_TYPE);
         if restored.is_some() {
-            metadata.remove(arrow_type::KEY); // the type says it
+            metadata.remove(arrow_type::KEY); // the type implies it
         }
         if let (Some(spec), Some(facts)) = (column.cast, cast) {
             metadata.insert(CAST.to_owned(), cast_text(spec.source, column.dtype, facts));
@@ -161,7 +161,7 @@ impl Target {
     }
 }
 
-/// Returns the column with the shape that a sample has in elements of this type.
+/// Returns the column with the shape of a sample in elements of this type.
 fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
     let mut extents = column.shape.extents().to_vec();
     if stored_element(element).is_some_and(|stored| stored.extent.is_some()) {
@@ -170,9 +170,8 @@ fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
     ColumnSchema { shape: Shape::new(extents), ..column.clone() }
 }
 
-/// Returns the type of the exported elements: that of the values before a cast, if it has all
-/// values of the stored type. (16 bits of f16 do not have all of bf16, and integers have no
-/// fractions.)
+/// Returns the type of the exported elements: the type before a cast, if it has all values of the
+/// stored type. (f16 does not have all values of bf16, and integers have no fractions.)
 fn exported_dtype(column: &ColumnSchema) -> DType {
     match (column.dtype, column.pushed_dtype()) {
         (DType::Bf16, DType::F16) | (DType::F16, DType::Bf16) => DType::F32,
@@ -181,15 +180,15 @@ fn exported_dtype(column: &ColumnSchema) -> DType {
     }
 }
 
-/// Returns the Arrow type of the elements of a column that was imported from a type that its own
-/// does not imply, such as a decimal or a timestamp. `None` if its metadata (`arrow.type`) state no
+/// Returns the Arrow type of a column that was imported from a type which its own type does not
+/// imply, such as a decimal or a timestamp. Returns `None` if its metadata (`arrow.type`) state no
 /// such type, or one that its elements cannot have.
 pub fn imported_type(column: &ColumnSchema) -> Option<DataType> {
     restored_type(column, Repetition::Required)
 }
 
-/// Returns the type that the column was imported from, as its metadata state it, if its elements
-/// can have that type, and the file too.
+/// Returns the type in the column's metadata that it was imported from, if its elements and the
+/// output format can have that type.
 fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
     let source_type = ArrowType::from_text(text)?;
@@ -203,12 +202,12 @@ fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataTy
         _ => true,
     };
     let is_in_file = repetition == Repetition::Required || is_in_parquet(&data_type);
-    let is_canonical = source_type.to_string() == *text; // an import will give this text again
+    let is_canonical = source_type.to_string() == *text; // an import gives this text again
     (source_type.fits(column) && is_possible && is_in_file && is_canonical).then_some(data_type)
 }
 
-/// Returns whether Parquet has a type. Columns of others keep their stored type, and the metadata
-/// that name the Arrow type.
+/// Returns whether Parquet has a type. Other columns keep their stored type, and the metadata that
+/// name the Arrow type.
 fn is_in_parquet(data_type: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeBinary(bytes) => *bytes > 0,
@@ -221,7 +220,7 @@ fn is_in_parquet(data_type: &DataType) -> bool {
     }
 }
 
-/// Returns the type that Arrow has for elements; bf16 becomes f32.
+/// Returns Arrow's type for elements; bf16 becomes f32.
 pub(super) fn plain_type(dtype: DType) -> DataType {
     match dtype {
         DType::Bf16 | DType::F32 | DType::Complex64 => DataType::Float32,
@@ -239,7 +238,7 @@ pub(super) fn plain_type(dtype: DType) -> DataType {
         DType::Bool => DataType::Boolean,
         DType::Bytes => DataType::Binary,
         DType::Utf8 => DataType::Utf8,
-        DType::Unknown { .. } => DataType::Null, // no column of it is exported
+        DType::Unknown { .. } => DataType::Null, // such columns are not exported
     }
 }
 
@@ -259,7 +258,7 @@ fn form(column: &ColumnSchema, element: &DataType, repetition: Repetition) -> Re
         _ if column.shape.is_ragged() => tensor(column, element, repetition),
         _ => {
             let elements = column.shape.inner_elements().and_then(|elements| i32::try_from(elements).ok());
-            let message = || format!("a sample of shape {} has more elements than Arrow allows", column.shape);
+            let message = || format!("a sample of shape {} has more elements than Arrow supports", column.shape);
             elements.map(Form::FixedTensor).ok_or_else(|| Error::over_limit(message()))
         }
     }
@@ -276,12 +275,12 @@ fn tensor(column: &ColumnSchema, element: &DataType, repetition: Repetition) -> 
     Ok(Form::Tensor { data: DataType::List(item(element, repetition)), shape })
 }
 
-/// Returns an extent as Arrow's tensors of variable shape have it.
+/// Returns an extent as Arrow's variable-shape tensors store it.
 pub(super) fn extent_of(extent: u32) -> Result<i32> {
-    i32::try_from(extent).map_err(|_| Error::over_limit(format!("Arrow has no tensors with an extent of {extent}")))
+    i32::try_from(extent).map_err(|_| Error::over_limit(format!("an extent is {extent}, too large for Arrow")))
 }
 
-/// Returns the type of tensors of a shape.
+/// Returns the nested list type of tensors of a shape.
 fn lists_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
     extents.iter().rev().try_fold(element.clone(), |members, extent| {
         let item = Arc::new(Field::new_list_field(members, false));
@@ -310,7 +309,7 @@ fn item(element: &DataType, repetition: Repetition) -> FieldRef {
     Arc::new(Field::new_list_field(element.clone(), repetition == Repetition::Optional))
 }
 
-/// Adds name and metadata of the extension type, if the form has one.
+/// Adds the name and metadata of the extension type, if the form has one.
 fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
     let extents = column.shape.extents().iter().map(|extent| match extent {
         Extent::Fixed(extent) => extent.to_string(),
@@ -326,7 +325,7 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
     let names = metadata.get(DIM_NAMES).filter(|text| is_string_array(text, column.shape.rank()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));
     if names.is_some() {
-        metadata.remove(DIM_NAMES); // the extension type says it
+        metadata.remove(DIM_NAMES); // the extension type has it
     }
     let members = join([shape, names].into_iter().flatten());
     metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());

@@ -1,7 +1,7 @@
 //! Exports to files: Arrow IPC files and streams here, Parquet files in `parquet.rs`.
 //!
-//! Arrow files are uncompressed, so that they can be mapped. A dictionary has the values of all
-//! batches before, so each batch writes only the values that are new.
+//! Arrow files are not compressed, so that they can be mapped. Dictionaries are written as deltas:
+//! each batch adds only the values that are new, instead of repeating all earlier ones.
 
 use super::batches::{in_table, select};
 use super::field::{Repetition, TensorForm, TypeChoice};
@@ -18,7 +18,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// A format to export to.
+/// An export format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ExportFormat {
@@ -31,7 +31,8 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Returns the format of the file's extension: `.parquet`, `.arrow`, or `.arrows` for a stream.
+    /// Returns the format for the file's extension: `.parquet`, `.arrow`, or `.arrows` for a
+    /// stream.
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         match path.as_ref().extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
@@ -41,7 +42,7 @@ impl ExportFormat {
         }
     }
 
-    /// Returns which parts of tensors may be null, as readers of the format want it. Fails if this
+    /// Returns which parts of tensors are nullable, as readers of the format need it. Fails if this
     /// build cannot write the format.
     fn repetition(self) -> Result<Repetition> {
         match self {
@@ -52,15 +53,15 @@ impl ExportFormat {
     }
 }
 
-/// Writes columns of a file, or of another [`Table`], to a Parquet file, or to an Arrow IPC file or
+/// Exports columns of a file, or of another [`Table`], to a Parquet file or to an Arrow IPC file or
 /// stream. The extension of `output` selects the format, see [`ExportFormat::of`].
 ///
 /// The output appears when it is complete, see [`AtomicFile`]. It replaces an existing file only if
-/// [`ExportOptions::overwrite`] is set, and never the file that is read.
+/// [`ExportOptions::overwrite`] is set, and never the file being read.
 ///
 /// Cost: each chunk is decoded once and copied once. Memory: a batch, see
-/// [`batches`](super::batches()), what the writer of the format keeps of a row group, and the
-/// dictionaries of an Arrow file: their values twice while a new value is added.
+/// [`batches`](super::batches()), the row group that the format's writer holds, and the
+/// dictionaries of an Arrow file. Their values are in memory twice while a new value is added.
 pub fn export<T: Table>(
     table: &T,
     output: impl AsRef<Path>,
@@ -68,14 +69,14 @@ pub fn export<T: Table>(
 ) -> std::result::Result<(), T::Error> {
     let output = output.as_ref();
     let format = ExportFormat::of(output).ok_or_else(|| {
-        let message = "the extension selects no format to export to: use .parquet (Parquet), .arrow (Arrow IPC file) or \
-                       .arrows (Arrow IPC stream)";
+        let message = "the extension does not name an export format; use .parquet (Parquet), .arrow (Arrow IPC file) \
+                       or .arrows (Arrow IPC stream)";
         Error::bad_argument(message).with_path(output)
     })?;
     export_into(table, AtomicFile::create(output, options.overwrite)?, format, options).map(|_| ())
 }
 
-/// Writes columns of a table to any sink, as [`export`] does, and returns the sink.
+/// Exports columns of a table to any sink, like [`export`], and returns the sink.
 pub fn export_into<T: Table, K: Sink + Send>(
     table: &T,
     mut sink: K,
@@ -112,15 +113,14 @@ pub struct ExportOptions<'a> {
 }
 
 impl<'a> ExportOptions<'a> {
-    /// Returns the defaults: all columns, no file replaced.
+    /// Returns the defaults: all columns; existing files are not replaced.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the columns that are exported, and their order. The default is all, in the order of the
-    /// file. The name of a struct stands for all its fields. If all fields of a struct are named,
-    /// they have the order of the source. A field of a struct brings the nulls of the struct with
-    /// it.
+    /// Sets the exported columns and their order. The default is all columns, in the order of the
+    /// file. The name of a struct selects all its fields. If all fields of a struct are named, they
+    /// have the order of the source. A field of a struct also selects the nulls of the struct.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
@@ -138,22 +138,22 @@ impl<'a> ExportOptions<'a> {
         self
     }
 
-    /// Sets whether the Arrow types of the source are left aside (default: no). The types are then
-    /// those that [the module](super) lists, also those of rounded columns.
+    /// Sets whether to ignore the Arrow types of the source (default: no). All columns, including
+    /// rounded ones, then have the types in the table of [the module](super).
     pub fn stored_types(mut self, stored_types: bool) -> Self {
         self.stored_types = stored_types;
         self
     }
 
     /// Sets a function that is called after each batch with the number of samples written. If it
-    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// breaks, the call fails with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
 }
 
-/// A file that is made of record batches.
+/// An output that takes record batches.
 enum OutputFile<'a> {
     Arrow(FileWriter<&'a mut (dyn Write + Send)>),
     ArrowStream(StreamWriter<&'a mut (dyn Write + Send)>),
@@ -163,7 +163,7 @@ enum OutputFile<'a> {
 
 impl<'a> OutputFile<'a> {
     fn begin(format: ExportFormat, file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Self> {
-        // a dictionary has the values of all batches before
+        // each batch adds only the values that are new
         let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         match format {
             ExportFormat::Arrow => {
@@ -191,7 +191,7 @@ impl<'a> OutputFile<'a> {
         }
     }
 
-    /// Writes what comes after the last batch.
+    /// Writes what follows the last batch.
     fn finish(self) -> Result<()> {
         match self {
             Self::Arrow(mut file) => file.finish().map_err(write_error),
@@ -203,10 +203,10 @@ impl<'a> OutputFile<'a> {
 }
 
 fn not_built() -> Error {
-    Error::not_built("parquet", "export to a .parquet file")
+    Error::not_built("parquet", "exporting to a .parquet file")
 }
 
-/// Returns the error of a library that writes: a failing device, or what it cannot express.
+/// Returns the error of a format's library: a failing device, or something that it cannot express.
 fn write_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::io("writing the file", io::Error::other(error))
 }

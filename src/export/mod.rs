@@ -1,8 +1,8 @@
 //! Export to Arrow and Parquet, without loss of values and nulls.
 //!
-//! Importing the result gives the same columns, but what a conversion was told comes back as it is
-//! found: a shape that was declared, if tensors are exported as lists
-//! ([`TensorForm::Extension`] keeps shapes), and the type of rounded columns.
+//! Importing the result gives the same columns, except that declared shapes and casts are inferred
+//! again: a shape if tensors are exported as lists ([`TensorForm::Extension`] keeps shapes), and
+//! the type of rounded columns.
 //!
 //! | tensilo column | Arrow type |
 //! |---|---|
@@ -12,43 +12,46 @@
 //! | ragged, rank 1 | `List` |
 //! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over `data` and `shape` |
 //!
-//! If the file was made from Arrow or Parquet, it has the source's schema (metadata
-//! `ARROW:schema`). Its fields come back as they were: layouts of strings, dictionaries, kinds of
-//! lists, maps, names of items, nullability, metadata. Tensors that were lists are lists again,
-//! unless [`ExportOptions::tensors`] says otherwise. A field that its columns do not fit, and one
-//! of which a column is missing, has the types above. Run-end encoded fields come back
-//! decoded, and dictionaries of bools, lists, structs or maps.
+//! A file that was made from Arrow or Parquet has the source's schema (metadata `ARROW:schema`),
+//! and its fields are restored: layouts of strings, dictionaries, kinds of lists, maps, names of
+//! items, nullability, metadata. Tensors that were lists are lists again, unless
+//! [`ExportOptions::tensors`] says otherwise. A field has the types above if its columns do not fit
+//! it or if one of them is missing. Run-end encoded fields come back decoded, and so do
+//! dictionaries of bools, lists, structs or maps.
 //!
-//! Columns that were rounded get the type that they had before, except f16 that was rounded to bf16
-//! and becomes `Float32`, because f16 does not have all values of bf16. Floats that were integers
-//! or decimals stay floats. With [`ExportOptions::stored_types`] they have the type of the table.
+//! Rounded columns get the type that they had before. The exception is f16 that was rounded to
+//! bf16, which becomes `Float32`, because f16 does not have all values of bf16. Floats that were
+//! integers or decimals stay floats. With [`ExportOptions::stored_types`], rounded columns have the
+//! types of the table.
 //!
-//! * Elements are never null; samples may be where the column is nullable. (In Parquet the schema
-//!   calls the elements of tensors nullable nonetheless, because only then do Arrow's C++ and
-//!   Python libraries see a tensor.) The shape of a null tensor is 0 in its varying dimensions.
+//! * Elements are never null; samples may be if the column is nullable. (In Parquet, the schema
+//!   still declares the elements of tensors nullable, because otherwise Arrow's C++ and Python
+//!   libraries do not recognise a tensor.) The shape of a null tensor is 0 in its varying
+//!   dimensions.
 //! * A column that was imported from dates, times, timestamps, durations, fixed-size binaries,
 //!   decimals, intervals or nulls (metadata `arrow.type`) gets its Arrow type back, if its type and
-//!   its innermost dimension are those that an import gives it.
-//! * Parquet has no decimals with a negative scale, or with a scale over the precision, and no
-//!   intervals of months, days and nanoseconds. There these columns have their stored type, and
+//!   innermost dimension are what an import gives it.
+//! * Parquet has no decimals with a negative scale or with a scale above the precision, and no
+//!   intervals of months, days and nanoseconds. There these columns keep their stored type, and
 //!   `arrow.type` in the metadata of the field.
 //! * Parquet has no unit of seconds, and no dates in milliseconds. There `timestamp[s]`,
-//!   `time32[s]` and `date64` are plain integers. The embedded Arrow schema has their type, and an
-//!   import restores it, as Arrow's Rust library does. Its C++ library, and so Python's, does not.
-//! * Metadata of file and column become metadata of schema and field (`pandas` and `huggingface`
-//!   only if all fields that they describe are exported as the source had them); `arrow.dim_names`
-//!   of a tensor (a JSON array) becomes a member of its extension type. What a cast did is told by
-//!   the field's metadata `tensilo.cast`.
-//! * Columns that are fields of one struct are joined, and null structs are null again. If a file
-//!   has no column for the nulls of a struct, the struct may be null if all its fields may. Other
-//!   columns keep their names, also those with dots.
+//!   `time32[s]` and `date64` are plain integers. The embedded Arrow schema has their type. An
+//!   import restores it, and so does Arrow's Rust library, but not its C++ library, and so not
+//!   Python's.
+//! * Metadata of file and column become metadata of schema and field. `pandas` and `huggingface`
+//!   are exported only if all fields that they describe are exported as the source had them.
+//!   `arrow.dim_names` of a tensor (a JSON array) becomes a member of its extension type. The
+//!   field's metadata `tensilo.cast` tell what a cast did.
+//! * Columns that are fields of one struct become a struct again, and null structs are null again.
+//!   If a file has no column for the nulls of a struct, the struct is nullable if all its fields
+//!   are. Other columns keep their names, even with dots.
 //!
-//! A [`Table`] of several files becomes one output, in which no trace is left of the division:
-//! batches go on from file to file. Samples of a file that does not have a column are null in it.
+//! A [`Table`] of several files becomes one output that does not show where files end: batches
+//! continue from file to file. If a file lacks a column, its samples are null there.
 //!
-//! Batches, row groups and thereby memory are bounded (a single sample may be larger). An Arrow
-//! file also takes the values of its dictionaries, at most 256 MiB each; what has more is refused.
-//! The same file gives the same bytes.
+//! Batches and row groups are bounded, and so is memory (a single sample may be larger). An Arrow
+//! file also takes memory for the values of its dictionaries, at most 256 MiB each; a larger
+//! dictionary is an error. The same file gives the same bytes.
 
 mod arrow_samples;
 mod batches;

@@ -1,12 +1,12 @@
-//! Parquet files, compressed with Zstandard.
+//! Writes Parquet files, compressed with Zstandard.
 //!
-//! Batches are kept until they fill a row group. Then it is written field by field: the encoders of
-//! a column take tens of kilobytes, whatever its length, so a table of many columns must not have
-//! the encoders of all of them at once, as the writer of the library does.
+//! Batches are collected until they fill a row group, which is then written field by field. The
+//! library's own writer has the encoders of all columns open at once. Each takes tens of kilobytes,
+//! however short the column, which is too much memory for a table of many columns.
 //!
-//! The writer of the library leaves some logical types out: those that are extension types of
-//! Arrow, and those that an import has kept in the metadata of fields. So the schema of the file is
-//! made here ([`LogicalTypes`]).
+//! The library also leaves out some logical types: those that are extension types of Arrow, and
+//! those that an import saved in the metadata of fields. So the schema of the file is built here
+//! ([`LogicalTypes`]).
 
 use crate::Error;
 use crate::logical::arrow_type::members;
@@ -26,9 +26,9 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A row group is written before its batches have more bytes than this in memory.
+/// The maximum bytes in memory of the batches of a row group.
 const MAX_ROW_GROUP_BYTES: usize = 64 << 20;
-/// A row group is written before it has more rows than this, unless one batch has more.
+/// The maximum rows of a row group, unless one batch has more.
 const MAX_ROW_GROUP_ROWS: usize = DEFAULT_MAX_ROW_GROUP_ROW_COUNT;
 
 /// A file, and the batches of its next row group.
@@ -40,27 +40,28 @@ pub(super) struct ParquetFile<'a> {
     rows: usize,
 }
 
-/// Refuses structs without fields.
+/// Fails if the schema has a struct without fields.
 pub(super) fn check_structs(schema: &Schema) -> crate::Result<()> {
     match schema.fields().iter().find(|field| has_empty_struct(field)) {
         None => Ok(()),
         Some(field) => {
-            let message = "has a struct without fields, which Parquet cannot hold; export to an Arrow file, or leave the \
-                           column out";
+            let message =
+                "a struct has no fields, which Parquet cannot store; export to an Arrow file, or skip the column";
             Err(Error::bad_argument(message).with_column(field.name()))
         }
     }
 }
 
-/// Returns whether a field has a struct without fields. Its depth is bounded by that of paths.
+/// Returns whether a field contains a struct without fields. Its depth is bounded, because the
+/// depth of paths is.
 fn has_empty_struct(field: &FieldRef) -> bool {
     let fields = inside(field.data_type());
     (fields.is_empty() && matches!(field.data_type(), DataType::Struct(_))) || fields.iter().any(has_empty_struct)
 }
 
-/// Floats in byte streams, which compress better than whole values. They take no dictionary: it
-/// pays only where few values repeat, and the sign of zero and the payload of NaN must not depend
-/// on how it compares values.
+/// Returns the writer's properties. Floats are stored as byte streams, which compress better than
+/// whole values, and without a dictionary. A dictionary pays only where few values repeat, and the
+/// sign of zero and the payload of NaN must not depend on how it compares values.
 fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -75,8 +76,8 @@ fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     properties
 }
 
-/// Returns the metadata of the schema, which not all readers look for in the Arrow schema that is
-/// written too.
+/// Returns the metadata of the schema as entries of the file, because not all readers look for them
+/// in the embedded Arrow schema.
 fn entries(schema: &Schema) -> Vec<KeyValue> {
     let sorted: BTreeMap<&String, &String> = schema.metadata().iter().collect();
     sorted.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect()
@@ -93,7 +94,7 @@ impl<'a> ParquetFile<'a> {
         let options = ArrowWriterOptions::new()
             .with_properties(properties(schema, &types))
             .with_parquet_schema(types)
-            .with_skip_arrow_metadata(true); // the properties have it
+            .with_skip_arrow_metadata(true); // the properties contain it
         let (writer, _) = ArrowWriter::try_new_with_options(file, schema.clone(), options)?.into_serialized_writer()?;
         Ok(Self { writer, schema: schema.clone(), batches: Vec::new(), batch_bytes: 0, rows: 0 })
     }
@@ -116,7 +117,7 @@ impl<'a> ParquetFile<'a> {
         self.writer.close().map(|_| ())
     }
 
-    /// Writes a row group of the batches.
+    /// Writes the batches as a row group.
     fn write_row_group(&mut self) -> Result<()> {
         if self.batches.is_empty() {
             return Ok(());
@@ -139,8 +140,8 @@ impl<'a> ParquetFile<'a> {
     }
 }
 
-/// Returns the writers of the columns of one field. The library makes those of a whole file, so it
-/// gets a file that has this field only, and is never written.
+/// Returns the column writers of one field. The library only makes them for a whole file, so it
+/// gets a file that has only this field and is never written.
 fn column_writers(
     types: &TypePtr,
     field: &FieldRef,
@@ -167,7 +168,7 @@ fn types_of(schema: &Schema) -> Result<SchemaDescriptor> {
     Ok(SchemaDescriptor::new(types.applied(&plain.root_schema_ptr(), &mut 0)?))
 }
 
-/// Returns the Arrow schema that the file keeps: its own schema has the logical types.
+/// Returns the Arrow schema to embed, without the logical types, which are in the Parquet schema.
 fn embedded(schema: &Schema) -> Schema {
     let fields: Fields = schema.fields().iter().map(|field| without_entry(field, LOGICAL_TYPE)).collect();
     Schema::new_with_metadata(fields, schema.metadata().clone())
@@ -175,14 +176,14 @@ fn embedded(schema: &Schema) -> Schema {
 
 /// The logical types of an Arrow schema.
 struct LogicalTypes {
-    /// For each column.
+    /// The type of each column.
     leaves: Vec<Option<LogicalType>>,
     /// The columns of each variant.
     variants: HashSet<Range<usize>>,
 }
 
 impl LogicalTypes {
-    /// Collects the types of a field. Its depth is bounded by that of paths.
+    /// Collects the types of a field. Its depth is bounded, because the depth of paths is.
     fn collect(&mut self, field: &Field) {
         let start = self.leaves.len();
         match field.data_type() {
@@ -197,7 +198,8 @@ impl LogicalTypes {
         }
     }
 
-    /// Returns a type with the logical types. A column whose physical type they do not fit stays.
+    /// Returns a type with the logical types. A column whose physical type they do not fit stays
+    /// unchanged.
     fn applied(&self, of: &TypePtr, next: &mut usize) -> Result<TypePtr> {
         let (start, info) = (*next, of.get_basic_info());
         let repetition = info.has_repetition().then(|| info.repetition());
@@ -213,7 +215,7 @@ impl LogicalTypes {
             return Ok(leaf.build().map_or_else(|_| Arc::clone(of), Arc::new));
         }
         let fields = of.get_fields().iter().map(|field| self.applied(field, next)).collect::<Result<Vec<_>>>()?;
-        // a struct around a variant has the same columns
+        // a struct around a variant has the same columns, so the range alone is not enough
         let has_metadata = fields.iter().any(|field| field.name() == "metadata" && field.is_primitive());
         let is_variant = has_metadata && self.variants.contains(&(start..*next));
         let variant = is_variant.then(|| LogicalType::variant(Some(VARIANT_VERSION)));

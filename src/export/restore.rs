@@ -1,14 +1,15 @@
-//! The fields of an export: those of the source as far as the file knows them, and otherwise those
-//! that the columns imply.
+//! Restores the fields of the source, as far as the file knows them.
 //!
-//! Columns that are fields of one struct are joined again (chapter 3.4 of the specification). The
-//! field that they imply is compared with the field of the source. If it fits, its arrays are
-//! changed to the types of the source ([`Retype`]). Metadata of other libraries that describe
-//! fields, such as those of pandas, are exported only if all these fields are as the source had
-//! them.
+//! Columns that are fields of one struct are combined again (chapter 3.4 of the specification). The
+//! resulting field, which the columns alone imply, is compared with the saved field of the source.
+//! If it fits, its arrays are converted to the types of the source ([`Retype`]); otherwise the
+//! implied field is exported.
 //!
-//! A list of 0 bools in a struct is a column without a path: with one, it would have the nulls of a
-//! struct. The schema of the source says where it was ([`with_paths`]).
+//! Metadata of other libraries that describe fields, such as pandas, are exported only if all these
+//! fields are as in the source.
+//!
+//! There is one special case. A list of 0 bools in a struct has no path, because with one it would
+//! look like the nulls of a struct. The schema of the source tells where it was ([`with_paths`]).
 
 use super::field::{Form, Target, TensorForm, TypeChoice};
 use super::retype::Retype;
@@ -39,14 +40,13 @@ impl OutputField {
         self.retype.as_ref().map_or(&self.plain, |retype| &retype.field)
     }
 
-    /// Returns the array of the field. `columns` are those of all columns.
+    /// Returns the array of the field. `columns` are the arrays of all columns.
     pub(super) fn array(&mut self, columns: &[ArrayRef]) -> Result<ArrayRef> {
         let plain = node_array(&self.node, &self.plain, columns, 0)?;
         let Some(retype) = &mut self.retype else { return Ok(plain) };
         retype.apply(&plain).map_err(|error| {
             let expected = retype.field.data_type();
-            let message =
-                format!("the samples do not fit {expected}, the Arrow type that they had in the source: {error}");
+            let message = format!("the samples do not fit {expected}, their Arrow type in the source: {error}");
             Error::bad_argument(message).with_advice([Advice::StoredTypes])
         })
     }
@@ -54,15 +54,15 @@ impl OutputField {
 
 /// The fields of an export.
 pub(super) struct OutputFields {
-    /// For each column.
+    /// The target of each column.
     pub targets: Vec<Target>,
     pub all: Vec<OutputField>,
     pub metadata: HashMap<String, String>,
 }
 
 impl OutputFields {
-    /// Plans the export of columns, each with the facts of its cast, from a file with columns `all`
-    /// and this metadata.
+    /// Plans the export of columns, each with its cast facts, from a file with columns `all` and
+    /// this metadata.
     pub(super) fn of(
         columns: &[(ColumnSchema, Option<CastFacts>)],
         all: &[ColumnSchema],
@@ -103,7 +103,7 @@ impl OutputFields {
     }
 }
 
-/// The targets of columns, which become others until the fields fit those of the source.
+/// The targets of columns, which are replaced until the fields fit the source's fields.
 struct Targets<'a> {
     columns: &'a [(ColumnSchema, Option<CastFacts>)],
     choice: TypeChoice,
@@ -117,20 +117,20 @@ impl Targets<'_> {
         node.columns().into_iter().filter_map(number)
     }
 
-    /// Returns whether a field has the form that its columns imply if the caller asks for none.
+    /// Returns whether a field has the form that its columns imply if the caller requests none.
     fn has_default_form(&self, node: &FieldNode) -> bool {
         self.choice.tensors == TensorForm::AsImported
             || !self.node_columns(node).any(|(_, target)| target.form == Form::Lists)
     }
 
-    /// Returns whether columns that were rounded have the types that they were rounded from.
+    /// Returns whether rounded columns have the types from before the rounding.
     fn has_source_types(&self, node: &FieldNode) -> bool {
         self.node_columns(node)
             .all(|(column, target)| column.cast.is_none_or(|cast| Some(target.dtype) == cast.source.dtype()))
     }
 
-    /// Returns the change to a field of the source. `None`: the columns do not fit it. Tensors that
-    /// were no extension types there get targets that are lists.
+    /// Returns the change to a field of the source; `None` if the columns do not fit it. Tensors
+    /// that were not extension types in the source get targets that are lists.
     fn retype(&mut self, node: &FieldNode, source_field: &Field) -> Result<Option<Retype>> {
         let choice = self.choice;
         let mut tensors = Vec::new();
@@ -148,8 +148,8 @@ impl Targets<'_> {
         Ok(retype)
     }
 
-    /// Returns whether a field can have the form of tensors that the caller asks for. `tensors` are
-    /// its columns that are tensors of an extension type.
+    /// Returns whether a field can have the tensor form that the caller requests. `tensors` are the
+    /// names of its columns that are extension-type tensors.
     fn can_have_form(&self, node: &FieldNode, tensors: &[String]) -> bool {
         let is_list = |(column, target): (&ColumnSchema, &Target)| {
             target.form.is_extension() && column.levels.is_empty() && !tensors.contains(&column.name)
@@ -173,11 +173,11 @@ impl Targets<'_> {
 
     fn plain(&self, node: &FieldNode) -> Result<FieldRef> {
         let field = node_field(node, &self.targets, 0);
-        field.ok_or_else(|| Error::internal("a column is not in the field that it is exported to"))
+        field.ok_or_else(|| Error::internal("a column is missing from the field that it is exported to"))
     }
 }
 
-/// Collects the names of the columns in a field that are tensors of an extension type.
+/// Collects the names of the columns in a field that are extension-type tensors.
 fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
     if is_tensor(field) {
         tensors.push(name);
@@ -193,7 +193,7 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
     }
 }
 
-/// Returns the fields that an export of a file gives if the file does not know those of the source.
+/// Returns the exported fields of a file that does not know the source's fields.
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let plain = schema.columns.iter().map(|column| Ok((in_arrow(column)?.into_owned(), None)));
     let plain: Vec<_> = plain.collect::<Result<_>>().unwrap_or_default();
@@ -201,8 +201,8 @@ pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }
 
-/// Returns the names of the fields that metadata of other libraries describe. `None`: they describe
-/// none.
+/// Returns the names of the fields that metadata of other libraries describe; `None` if they
+/// describe none.
 fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     let document = || serde_json::from_str::<Value>(text).ok();
     match key {
@@ -213,14 +213,14 @@ fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
             };
             Some(document()?.get("columns")?.as_array()?.iter().filter_map(name).collect())
         }
-        // that of the library `datasets`
+        // from the library `datasets`
         "huggingface" => Some(document()?.pointer("/info/features")?.as_object()?.keys().cloned().collect()),
         _ => None,
     }
 }
 
-/// Returns the columns to join to fields, with the paths that only the source's fields, `saved`,
-/// say. A column that gets such a path is no longer one of bools.
+/// Returns the columns with paths that only the source's fields, `saved`, tell. A column that gets
+/// such a path is no longer a column of bools, so it does not look like the nulls of a struct.
 pub(super) fn with_paths<'a>(
     columns: impl Iterator<Item = &'a ColumnSchema>,
     saved: &[FieldRef],
@@ -240,7 +240,7 @@ pub(super) fn with_paths<'a>(
     columns.map(&mut with_path).collect()
 }
 
-/// Returns the paths of lists of 0 bools in structs, by the names of the columns.
+/// Returns the paths of lists of 0 bools in structs, by column name.
 fn paths_of(saved: &[FieldRef]) -> HashMap<String, String> {
     let mut paths = HashMap::new();
     for field in saved {
@@ -299,7 +299,7 @@ fn node_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<Fiel
     }
 }
 
-/// Returns the array of a node, of this field.
+/// Returns the array of a node with this field.
 fn node_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
     let FieldNode::Struct { lists, nulls, children, .. } = node else {
         let FieldNode::Column { number, .. } = node else { return Err(mismatch()) };
@@ -346,13 +346,13 @@ fn shared_lists(node: &FieldNode, columns: &[ArrayRef], level: usize) -> Result<
     shared.ok_or_else(mismatch)
 }
 
-/// Returns the error about columns that are no fields of one struct, whatever their paths say.
+/// Returns the error of columns that cannot be fields of one struct, although their paths say so.
 fn unfit(node: &FieldNode, error: &ArrowError) -> Error {
     Error::bad_input(format!("the fields of the struct {:?} do not fit together: {error}", node.name()))
 }
 
-/// Returns the type of the entries of a column inside `depth` levels of lists, and whether they may
-/// be null.
+/// Returns the type of a column's entries inside `depth` levels of lists, and whether they may be
+/// null.
 fn member(column: &Field, depth: usize) -> Option<(&DataType, bool)> {
     let (mut data_type, mut nullable) = (column.data_type(), column.is_nullable());
     for _ in 0..depth {
@@ -362,7 +362,7 @@ fn member(column: &Field, depth: usize) -> Option<(&DataType, bool)> {
     Some((data_type, nullable))
 }
 
-/// Returns the entries of a column inside `depth` levels of lists.
+/// Returns a column's entries inside `depth` levels of lists.
 fn column_entries(columns: &[ArrayRef], number: usize, depth: usize) -> Result<ArrayRef> {
     let column = columns.get(number).ok_or_else(mismatch)?.clone();
     let entries = (0..depth).try_fold(column, |array, _| Some(array.as_list_opt::<i32>()?.values().clone()));

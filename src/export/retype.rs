@@ -1,13 +1,14 @@
-//! Arrays of the types that columns imply, as arrays of the types that the source had.
+//! Converts arrays from the types that columns imply to the types that the source had.
 //!
-//! [`Retype::between`] compares the types before the first batch, so that what does not fit is
-//! known then. What depends on values is found in [`Retype::apply`]: lengths of fixed-size lists,
-//! the number of values in a dictionary.
+//! [`Retype::between`] compares the types before the first batch, so a mismatch is known early.
+//! What depends on values is found later, in [`Retype::apply`]: the lengths of fixed-size lists,
+//! and the number of values in a dictionary.
 //!
-//! Values that cannot have the type that they had keep the one that their column implies. What is
-//! around them is as it was in the source. Lists of one sort become lists of another; a null list
-//! of a fixed size has members, which are bounded because a file has a bit for it. A struct in a
-//! struct is null where that one is, because a file does not say so twice.
+//! The conversion is as exact as possible. Values that cannot have their old type keep the type
+//! that their column implies, but everything around them is as in the source. One kind of list
+//! becomes another. A null list of a fixed size has members in Arrow but takes one bit in a file,
+//! so the bytes of such members are bounded. A nested struct is null where the struct around it is
+//! null, which a file states only once.
 
 use super::dictionary::{DictionaryEncoder, can_change_layout, mismatch, with_layout};
 use super::field::{CAST, Repetition};
@@ -26,20 +27,20 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The most bytes that nulls of one width take beyond those of as many other values. A file has
-/// them for a bit each.
+/// The maximum bytes of fixed-width nulls beyond the bytes of the other values. In a file, such a
+/// null takes a bit.
 pub(super) const MAX_NULL_BYTES: u64 = 64 << 20;
 
 /// The change of an array to a field of another type.
 pub(super) struct Retype {
     pub field: FieldRef,
-    /// Whether all values have the types that they had, but for encodings that Arrow's files and
-    /// Parquet's do not restore.
+    /// Whether all values have their old types, apart from encodings that Arrow and Parquet files
+    /// do not restore.
     pub is_exact: bool,
     change: ArrayChange,
 }
 
-/// The type that the values of a field get, and the change to it.
+/// The new type of a field's values, and the change to it.
 struct FieldValues {
     data_type: DataType,
     change: ArrayChange,
@@ -51,26 +52,26 @@ enum ArrayChange {
     /// Texts or binaries of another layout.
     Text,
     Dictionary(Box<DictionaryEncoder>),
-    /// For each field, the number of the present field that it is made of.
+    /// For each field, the number of the current field that it is made from.
     Struct(Vec<(usize, Retype)>),
     List(Box<Retype>),
 }
 
-/// The surroundings of a field.
+/// What surrounds a field.
 #[derive(Clone, Copy)]
 struct Context {
     repetition: Repetition,
-    /// Whether dictionaries may say that their values are ordered.
+    /// Whether dictionaries may be declared ordered.
     ordered: bool,
-    /// Whether a struct around the field may be null, and its fields with it.
+    /// Whether a struct around the field may be null, and the field with it.
     masked: bool,
-    /// Whether it is a part of a tensor, which the format may want to be nullable.
+    /// Whether the field is a part of a tensor, which the format may need to be nullable.
     in_tensor: bool,
 }
 
 impl Retype {
-    /// Returns the change of arrays of one field to another, or `None` if the types do not fit.
-    /// `ordered` says whether dictionaries may say that their values are ordered.
+    /// Returns the change of arrays from one field to another; `None` if the types do not fit.
+    /// `ordered` says whether dictionaries may be declared ordered.
     pub(super) fn between(from: &Field, to: &Field, repetition: Repetition, ordered: bool) -> Option<Self> {
         between(from, to, Context { repetition, ordered, masked: false, in_tensor: false })
     }
@@ -107,7 +108,7 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     let own = from.metadata().iter().filter(|(key, value)| is_preserved(key) || value.len() > METADATA_BYTES);
     metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     if !is_exact && !is_tensor(to) {
-        // an extension type is of one storage type
+        // an extension type requires its storage type
         metadata.retain(|key, _| ![EXTENSION_TYPE_NAME_KEY, EXTENSION_TYPE_METADATA_KEY].contains(&key.as_str()));
     }
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
@@ -153,8 +154,8 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
     }
 }
 
-/// Returns the change of each field of a struct, with the number of the present field of its name.
-/// `None`: there are others.
+/// Returns the change of each field of a struct, with the number of the current field of this name.
+/// Returns `None` if the fields differ.
 fn children(own: &Fields, target: &Fields, context: Context) -> Option<Vec<(usize, Retype)>> {
     let child = |target: &FieldRef| {
         let (number, own) = own.find(target.name())?;
@@ -166,7 +167,7 @@ fn children(own: &Fields, target: &Fields, context: Context) -> Option<Vec<(usiz
     (numbers.len() == children.len()).then_some(children)
 }
 
-/// Returns what becomes of lists of `own` that are to be lists or a map of `item`.
+/// Returns the change of lists of `own` to lists or a map of `item`.
 fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Context) -> Option<FieldValues> {
     match (from, to) {
         (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, target_length)) if length != target_length => {
@@ -184,8 +185,8 @@ fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Cont
     Some(FieldValues { data_type, is_exact: item.is_exact, change: ArrayChange::List(Box::new(item)) })
 }
 
-/// Returns what becomes of values without parts. Those that cannot have the type that they had keep
-/// the one that their column implies.
+/// Returns the change of values that are not nested. Values that cannot have their old type keep
+/// the type that their column implies.
 fn leaves(own: &DataType, target: &DataType) -> Option<FieldValues> {
     if own.is_nested() || target.is_nested() {
         return None;
@@ -196,8 +197,8 @@ fn leaves(own: &DataType, target: &DataType) -> Option<FieldValues> {
     })
 }
 
-/// Returns whether Parquet stores values as bytes of a fixed length that its readers take for
-/// something else in a dictionary.
+/// Returns whether Parquet stores values as fixed-length bytes, which its readers misinterpret in a
+/// dictionary.
 fn is_fixed_bytes(data_type: &DataType) -> bool {
     match data_type {
         DataType::Float16 | DataType::Interval(_) => true,
@@ -206,14 +207,14 @@ fn is_fixed_bytes(data_type: &DataType) -> bool {
     }
 }
 
-/// The lists of an array.
+/// The parts of a list array.
 struct ListParts {
     offsets: OffsetBuffer<i32>,
     members: ArrayRef,
     nulls: Option<NullBuffer>,
 }
 
-/// Returns lists of a type, whose members `item` changes.
+/// Returns lists of a type, with members changed by `item`.
 fn retyped_lists(array: &ArrayRef, to: &DataType, item: &mut Retype) -> Result<ArrayRef, ArrowError> {
     if let (DataType::FixedSizeList(field, length), Some(lists)) = (to, array.as_fixed_size_list_opt()) {
         let (members, nulls) = (item.apply(lists.values())?, lists.nulls().cloned());
@@ -270,13 +271,13 @@ fn lists(array: &ArrayRef, to: &DataType) -> Result<ListParts, ArrowError> {
     Ok(ListParts { offsets, members: lists.values().clone(), nulls: lists.nulls().cloned() })
 }
 
-/// Returns start and length of each list.
+/// Returns the start and length of each list.
 fn views<O: OffsetSizeTrait + From<i32>>(offsets: &[i32]) -> (Vec<O>, Vec<O>) {
     let lengths = offsets.iter().zip(offsets.iter().skip(1));
     lengths.map(|(&start, &end)| (O::from(start), O::from(end.saturating_sub(start)))).unzip()
 }
 
-/// Returns the members of lists that all have one length, null lists included.
+/// Returns the members of lists that all have `length` members, null lists included.
 fn padded(
     members: &ArrayRef,
     offsets: &OffsetBuffer<i32>,
@@ -289,7 +290,7 @@ fn padded(
     let member_bytes = u64_of(null_bytes(members.data_type()).max(1));
     let bytes = in_nulls.saturating_mul(member_bytes);
     if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(MAX_NULL_BYTES) {
-        let message = format!("null lists of {length} members take {bytes} bytes, which is too much");
+        let message = format!("null lists of {length} members take {bytes} bytes, which is too many");
         return Err(ArrowError::InvalidArgumentError(message));
     }
     let mut padded = MutableArrayData::new(vec![&data], true, data.len());
@@ -299,7 +300,7 @@ fn padded(
             continue;
         }
         if end.checked_sub(*start) != Some(length) {
-            let message = format!("a list from {start} to {end} among lists of {length} members");
+            let message = format!("a list from {start} to {end} does not have the fixed size of {length} members");
             return Err(ArrowError::InvalidArgumentError(message));
         }
         // not negative
@@ -323,8 +324,8 @@ fn retyped_structs(array: &ArrayRef, to: &DataType, children: &mut [(usize, Rety
     Ok(Arc::new(retyped))
 }
 
-/// Returns a field of a struct. If it is a struct, it is null where that one is: a file does not
-/// say so twice.
+/// Returns a field of a struct. A nested struct becomes null where the outer one is, which a file
+/// does not state twice.
 fn masked(field: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let (Some(inner), Some(nulls)) = (field.as_struct_opt(), nulls) else { return Ok(field.clone()) };
     let nulls = NullBuffer::union(inner.nulls(), Some(nulls));

@@ -1,9 +1,11 @@
 //! The samples that an export reads, and the bytes that they take.
 //!
-//! A [`Table`] is a file, or several files that follow each other. A [`PartReader`] reads the
-//! columns of one of its parts, and knows how far it has come. [`SampleSize`] measures samples that
-//! differ in size before they are read: a batch must end before it is too large, and the elements
-//! of null items may take more bytes in Arrow than in the file.
+//! A [`Table`] is a file, or several files one after the other. A [`PartReader`] reads the columns
+//! of one of them and tracks its position.
+//!
+//! A batch must end before it is too large, so samples that differ in size are measured before they
+//! are read ([`SampleSize`]). Their size in the file is not enough: null items of a fixed-size type
+//! take no bytes there, but full width in Arrow.
 
 use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Target};
@@ -17,7 +19,7 @@ use std::iter;
 use std::ops::Range;
 use std::path::Path;
 
-/// Samples that are exported as one table: those of a file, or of several files that follow each
+/// Samples that are exported as one table: the samples of a file, or of several files one after the
 /// other.
 pub trait Table {
     /// The error of the table.
@@ -29,18 +31,18 @@ pub trait Table {
     /// Returns the path, for errors.
     fn path(&self) -> Option<&Path>;
 
-    /// Opens the parts of the table one after the other, with these columns, which are named by
-    /// their numbers in the schema.
+    /// Opens the parts of the table one after the other, with these columns, given by their numbers
+    /// in the schema.
     fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = std::result::Result<TablePart, Self::Error>>;
 
-    /// Returns the facts of the casts of these columns, of all parts together.
+    /// Returns the cast facts of these columns, over all parts.
     fn cast_facts(&self, columns: &[usize]) -> std::result::Result<Vec<Option<CastFacts>>, Self::Error>;
 
-    /// Returns whether all samples were written by one conversion, so that the metadata describe
-    /// the order of the values in the dictionaries of all of them.
+    /// Returns whether one conversion wrote all samples, so that the metadata describe the order of
+    /// dictionary values in all of them.
     fn is_from_one_conversion(&self) -> std::result::Result<bool, Self::Error>;
 
-    /// Fails if an output, of which these are known, is a file of the table.
+    /// Fails if the output with this identity and path is a file of the table.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>)
     -> std::result::Result<(), Self::Error>;
 }
@@ -52,22 +54,23 @@ pub struct TablePart {
 }
 
 impl TablePart {
-    /// Returns a part of so many samples, which are all samples of each of these columns. `None`
-    /// stands for a column of which all are null.
+    /// Returns a part with the given columns, each with exactly `sample_count` samples. `None`
+    /// stands for a column whose samples are all null.
     ///
-    /// The columns have the types, shapes and levels of lists of the columns of the table, but
-    /// their names and metadata can be others.
+    /// The columns have the types, shapes and levels of lists of the table's columns, but their
+    /// names and metadata can differ.
     pub fn new(columns: Vec<Option<Column>>, sample_count: u64) -> Result<Self> {
         match columns.iter().flatten().find(|column| column.sample_count() != sample_count) {
             None => Ok(Self { columns, sample_count }),
             Some(column) => {
-                let message = format!("{} samples in a part of {sample_count}", column.sample_count());
+                let message =
+                    format!("the column has {} samples, but the part has {sample_count}", column.sample_count());
                 Err(column.in_file(Error::bad_argument(message).with_column(&column.schema().name)))
             }
         }
     }
 
-    /// Returns the columns; `None` stands for one of which all samples are null.
+    /// Returns the columns; `None` stands for a column whose samples are all null.
     pub fn columns(&self) -> &[Option<Column>] {
         &self.columns
     }
@@ -107,21 +110,21 @@ impl Table for Reader {
     }
 }
 
-/// The samples of a part, of which those before `next` have been read.
+/// Reads the samples of a part. Samples before `next` have been read.
 pub(super) struct PartReader {
     columns: Vec<Option<PartColumn>>,
-    /// Scratch memory of the cursors, and the samples that the last one has read.
+    /// Scratch memory of the cursors, and the samples that were read last.
     request: RequestScratch,
     buffer: ColumnBuffer,
     pub next: u64,
     pub end: u64,
 }
 
-/// A column of which not all samples are null. Columns of a part may be of several files.
+/// A column of a part. Columns of a part may come from several files.
 struct PartColumn {
     column: Column,
     cursor: Cursor,
-    /// The chunk that was measured last, which the cursor holds.
+    /// The chunk that was measured last, which the cursor caches.
     chunk: Range<u64>,
 }
 
@@ -133,7 +136,7 @@ impl PartReader {
         Self { columns, request, buffer, next: 0, end: part.sample_count }
     }
 
-    /// Cuts samples, which begin at `start`, off where the chunk of a column ends.
+    /// Limits a range of samples to the chunk that contains its start.
     pub(super) fn limit_to_chunk(&mut self, index: usize, samples: &mut Range<u64>) -> Result<()> {
         let Some(Some(PartColumn { column, chunk, .. })) = self.columns.get_mut(index) else { return Ok(()) };
         if !chunk.contains(&samples.start) {
@@ -167,25 +170,25 @@ impl PartReader {
     }
 }
 
-/// The bytes of an offset or of an extent.
+/// The bytes of an offset or extent.
 const OFFSET_BYTES: u64 = 4;
 
-/// Measures the samples of a column, which differ in size.
+/// Measures samples of a column that differ in size.
 pub(super) struct SampleSize {
     element_bytes: u64,
     exported_bytes: u64,
-    /// The bytes of the offset and of the shape of an item.
+    /// The bytes of the offset and shape of an item.
     item_bytes: u64,
-    /// The bytes of an item, also of a null one, if all have the same.
+    /// The bytes of an item, even a null one, if all items have the same.
     string_bytes: Option<u64>,
     /// Whether each dimension becomes a level of lists.
     is_lists: bool,
-    /// The bytes of a sample that is null.
+    /// The bytes of a null sample.
     null_bytes: u64,
 }
 
 impl SampleSize {
-    /// Returns the measure of a column, or `None` if all its samples have one size.
+    /// Returns the measure of a column; `None` if all its samples have the same size.
     pub(super) fn new(column: &ColumnSchema, target: &Target) -> Option<Self> {
         if !column.shape.is_ragged() && column.levels.is_empty() {
             return None;
@@ -215,7 +218,7 @@ impl SampleSize {
         Some(this)
     }
 
-    /// Returns the bytes of a sample that is null.
+    /// Returns the bytes of a null sample.
     pub(super) fn of_null(&self) -> u64 {
         self.null_bytes
     }
@@ -244,13 +247,13 @@ impl SampleSize {
             elements,
             lists.saturating_mul(OFFSET_BYTES),
             items.saturating_mul(self.item_bytes),
-            items.div_ceil(8), // whether they are null
+            items.div_ceil(8), // their validity
             tensor_lists,
         ];
         Ok(parts.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Returns the bytes of the elements of this number of items.
+    /// Returns the bytes of the elements of `items` items.
     fn elements(&self, stored: u64, items: u64) -> u64 {
         match self.string_bytes {
             Some(bytes) => items.saturating_mul(bytes).max(stored),
@@ -282,7 +285,7 @@ fn null_extents(shape: &Shape) -> Vec<u32> {
     shape.extents().iter().map(extent).collect()
 }
 
-/// Calls a function with the items of a list, also of those inside it.
+/// Calls a function with each item of a list, including its inner lists.
 fn for_each_item(list: &List<'_>, action: &mut dyn FnMut(&Sample<'_>)) -> Result<()> {
     if list.has_lists() {
         return (0..list.len()).try_for_each(|k| for_each_item(&list.list(k)?, action));
@@ -296,8 +299,8 @@ fn too_many_nulls(cursor: &Cursor, i: u64, bytes: u64) -> Error {
     let column = column.schema();
     let data_type = column.metadata.get(crate::logical::arrow_type::KEY).map_or("", String::as_str);
     let message = format!(
-        "the null items of a list take {bytes} bytes as {data_type}; at most {MAX_NULL_BYTES} more than its other items are \
-         supported; leave the column out"
+        "the null items of a list take {bytes} bytes as {data_type}; at most {MAX_NULL_BYTES} more than its other items \
+         are supported; skip the column"
     );
     Error::over_limit(message).with_column(&column.name).with_samples(i..i.saturating_add(1))
 }

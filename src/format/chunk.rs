@@ -1,9 +1,12 @@
-//! Chapters 4.1 and 4.2: the head of a chunk, and the table of its parts.
+//! Chapters 4.1 and 4.2: the header of a chunk, and its part table.
 //!
-//! A chunk has up to three parts: validity, shape and values. If it has values only, its body is
-//! the part. Otherwise a part table precedes them, with the lengths and encodings of each. The head
-//! and the entry of the index both state the facts in [`ChunkEntry`], so a chunk can be read
-//! without its head.
+//! A chunk has up to three parts: validity, shape and values. If it only has values, its body is
+//! the values. Otherwise the body starts with a part table, which states the lengths and the
+//! encoding of each part.
+//!
+//! The header and the index entry of a chunk state the same facts ([`ChunkEntry`]). So a reader
+//! that has the index reads the body without the header, and salvage finds chunks by their headers
+//! if the index is lost.
 
 use super::region::{FileId, HEADER_BYTES, RegionHeader, RegionKind, align, region_header};
 use crate::bytes::le::{structure, u64_of};
@@ -11,7 +14,7 @@ use crate::{Error, Result, limits};
 use std::ops::Range;
 
 structure! {
-    /// Chapter 4.1: the fields that only the head of a chunk has.
+    /// Chapter 4.1: the fields that only the header of a chunk has.
     mod chunk_header: 64 bytes with region_header {
         4 => COLUMN: u32,
         32 => FIRST_SAMPLE: u64,
@@ -22,13 +25,13 @@ structure! {
     }
 }
 
-/// The bit of `chunk_flags` of a chunk whose body begins with a [`PartTable`].
+/// The bit of `chunk_flags` that is set if the body begins with a [`PartTable`].
 pub(crate) const PARTS: u16 = 1;
 
-/// The facts that a chunk's head and its entry in the index both state.
+/// The facts that the header of a chunk and its index entry both state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkEntry {
-    /// The offset of the chunk's head.
+    /// The offset of the chunk's header.
     pub offset: u64,
     pub first_sample: u64,
     pub stored_bytes: u32,
@@ -48,7 +51,7 @@ impl ChunkEntry {
     }
 }
 
-/// A chunk's head.
+/// The header of a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkHeader {
     pub column: u32,
@@ -57,8 +60,8 @@ pub(crate) struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Returns the head of a chunk that begins at `offset` and has this body. Sets the offset, the
-    /// stored bytes and the checksum of `self.entry`.
+    /// Returns the header of a chunk that begins at `offset` and has this body. Sets offset, stored
+    /// bytes and checksum of `self.entry`.
     pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<RegionHeader> {
         let header = RegionHeader::new(RegionKind::Chunk, file_id, offset, body)?
             .with(chunk_header::COLUMN, self.column)
@@ -73,7 +76,7 @@ impl ChunkHeader {
         Ok(header)
     }
 
-    /// Reads the fields of a region that is a chunk, unchecked.
+    /// Reads the fields of a chunk's region header without checking them.
     pub(crate) fn unchecked(header: &RegionHeader) -> Self {
         Self {
             column: header.get(chunk_header::COLUMN),
@@ -90,21 +93,21 @@ impl ChunkHeader {
         }
     }
 
-    /// Parses the head of a region that is a chunk.
+    /// Parses the region header of a chunk.
     pub(crate) fn parse(header: &RegionHeader, column_count: usize) -> Result<Self> {
         let chunk = Self::unchecked(header);
         chunk.check(column_count).map_err(|error| error.with_offset(header.offset))?;
         Ok(chunk)
     }
 
-    /// Makes the head of a chunk that has been checked from its entry in the index and its part
-    /// table, whose raw lengths add up to the head's.
+    /// Creates the header of a checked chunk from its index entry and its part table, whose raw
+    /// lengths add up to the raw length in the header.
     pub(crate) fn from_entry(column: u32, entry: ChunkEntry, body: &[u8]) -> Self {
         Self { column, raw_bytes: PartTable::sum_of_raw_bytes(body), entry }
     }
 
-    /// Makes the head of a chunk that has been checked from its entry in the index and its bytes,
-    /// for the one field that the entry does not have.
+    /// Creates the header of a checked chunk from its index entry and the header's bytes, which
+    /// have the one field that the entry lacks.
     pub(crate) fn of_checked(column: u32, entry: ChunkEntry, bytes: &[u8; HEADER_BYTES]) -> Self {
         Self { column, raw_bytes: chunk_header::RAW_BYTES.get(bytes), entry }
     }
@@ -172,7 +175,7 @@ pub(crate) struct PartTable {
 }
 
 impl PartTable {
-    /// Returns the table of a body that has none, and so only values.
+    /// Returns the table of a body without a table, which has only values.
     pub(crate) fn values_only(values: Part) -> Self {
         Self { values, ..Self::default() }
     }
@@ -185,13 +188,11 @@ impl PartTable {
         bytes
     }
 
-    /// Parses the table at the start of a body of `body_bytes`, of which at least the table was
-    /// read, except for the padding. `encoding` and `raw_bytes` are those of the chunk's
-    /// head.
+    /// Parses the table at the start of a body of `body_bytes`; `body` need not be all of it.
+    /// Checks except for the padding. `encoding` and `raw_bytes` are from the chunk's header.
     pub(crate) fn parse(body: &[u8], body_bytes: u32, encoding: u16, raw_bytes: u32) -> Result<Self> {
-        let table: &[u8; PART_TABLE_BYTES] = body
-            .first_chunk()
-            .ok_or_else(|| Error::corrupt("R-4.4", "the chunk is too short for its table of parts"))?;
+        let table: &[u8; PART_TABLE_BYTES] =
+            body.first_chunk().ok_or_else(|| Error::corrupt("R-4.4", "the chunk is too short for its part table"))?;
         let parts = Self {
             validity: Part::parse(&part_table::VALIDITY.get(table))?,
             shape: Part::parse(&part_table::SHAPE.get(table))?,
@@ -206,14 +207,14 @@ impl PartTable {
             || sum != u64::from(raw_bytes)
             || parts.values_at() + u64::from(parts.values.stored_bytes) != u64::from(body_bytes)
         {
-            let message = format!("the chunk's table of parts does not fit the chunk: {parts:?}");
+            let message = format!("the part table does not fit the chunk: {parts:?}");
             return Err(Error::corrupt("R-4.4", message));
         }
         Ok(parts)
     }
 
-    /// Returns the sum of the three decoded lengths that the table at the start of `body` states.
-    /// Returns 0 if `body` is too short for a table.
+    /// Returns the sum of the three raw lengths in the table at the start of `body`. Returns 0 if
+    /// `body` is too short for a table.
     pub(super) fn sum_of_raw_bytes(body: &[u8]) -> u32 {
         let Some(table) = body.first_chunk::<PART_TABLE_BYTES>() else { return 0 };
         let entries = [part_table::VALIDITY.get(table), part_table::SHAPE.get(table), part_table::VALUES.get(table)];
@@ -242,8 +243,8 @@ impl PartTable {
         })
     }
 
-    /// Returns the ranges of validity, shape and values in the body. They lie inside the body if
-    /// [`PartTable::parse`] has accepted it.
+    /// Returns the ranges of validity, shape and values in the body. They are inside the body if
+    /// [`PartTable::parse`] accepted it.
     pub(crate) fn ranges(&self) -> Option<[Range<usize>; 3]> {
         Some([
             range(TABLE_END, self.validity.stored_bytes.into())?,
@@ -262,7 +263,7 @@ fn range(at: u64, length: u64) -> Option<Range<usize>> {
 }
 
 impl Part {
-    /// Returns whether validity or shape is absent.
+    /// Returns whether a validity or shape is absent.
     pub(crate) fn is_absent(&self) -> bool {
         self.raw_bytes == 0
     }
@@ -277,7 +278,7 @@ impl Part {
 
     fn parse(bytes: &[u8; part_entry::SIZE]) -> Result<Self> {
         if part_entry::RESERVED.get(bytes) != [0; 6] {
-            return Err(Error::corrupt("R-4.4", "reserved bytes of a part are set"));
+            return Err(Error::corrupt("R-4.4", "reserved bytes of the part table are set"));
         }
         Ok(Self {
             stored_bytes: part_entry::STORED_BYTES.get(bytes),

@@ -1,11 +1,11 @@
-//! Chapter 7.1: the record of a column in a footer.
+//! Chapter 7.1: the facts of a column in a footer.
 //!
-//! It has what is known of a column without reading its index: bytes, nulls, chunks, the encodings
-//! of its chunks, what its cast did, and its runs. Each footer has the facts of all commits so far,
-//! so a reader needs the last footer only.
+//! They are what a reader knows about a column without reading its index: bytes, nulls, chunks, the
+//! encodings of the chunks, the errors of its cast, and its runs. Each footer has the facts of all
+//! commits so far, so opening a file takes the last footer only, not a chain.
 //!
-//! Counts in a file are not believed: memory is bounded by the bytes that are there, and the runs
-//! have to cover all samples and chunks without gap.
+//! Counts in a file are not trusted. Memory is bounded by the bytes that are left to parse, and the
+//! runs must cover all samples and chunks without gap, because lookups rely on it.
 
 use super::index::Run;
 use crate::bytes::le::{Fields, structure};
@@ -14,7 +14,7 @@ use crate::element::cast::CastFacts;
 use crate::{Error, Result, limits};
 
 structure! {
-    /// Chapter 7.1: the fields at the start of the facts of a column.
+    /// Chapter 7.1: the fixed fields of the column facts.
     mod facts: 40 bytes {
         0 => RAW_BYTES: u64,
         8 => STORED_BYTES: u64,
@@ -57,7 +57,7 @@ structure! {
     }
 }
 
-/// The facts that a footer states of one column.
+/// The facts that a footer states about one column.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ColumnRecord {
     pub raw_bytes: u64,
@@ -71,7 +71,7 @@ pub(crate) struct ColumnRecord {
 }
 
 impl ColumnRecord {
-    /// Appends the record to the body of a footer.
+    /// Appends the facts to the body of a footer.
     pub(super) fn write(&self, body: &mut Vec<u8>) {
         // both counts are below 2^16 in valid files: commits are limited, and few ids are assigned
         let run_count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
@@ -89,7 +89,8 @@ impl ColumnRecord {
         body.extend(self.cast.iter().flat_map(cast_to_bytes));
     }
 
-    /// Parses the record of a column: of the order of encodings and of errors.
+    /// Parses the facts of a column. Checks for the order of encodings and the
+    /// errors of a cast.
     pub(super) fn parse(fields: &mut Fields, has_cast: bool) -> Result<Self> {
         let bytes = fields.array().ok_or_else(short)?;
         let run_count = usize::try_from(facts::RUN_COUNT.get(&bytes)).map_err(|_| short())?;
@@ -100,7 +101,7 @@ impl ColumnRecord {
         if run_count > limits::RUNS {
             return Err(malformed("too many runs"));
         }
-        // memory is bounded by the bytes that could describe as many
+        // bounded by the bytes that could describe this many
         let mut encodings = memory::with_capacity(encoding_count.min(fields.remaining() / encoding_entry::SIZE))?;
         for _ in 0..encoding_count {
             encodings.push(parse_encoding(&fields.array().ok_or_else(short)?)?);
@@ -124,7 +125,7 @@ impl ColumnRecord {
         })
     }
 
-    /// Adds an encoding to the list, and `chunks` to the number of chunks whose values have it.
+    /// Adds an encoding to the list, and `chunks` to the number of chunks whose values use it.
     pub(crate) fn count_encoding(&mut self, id: u16, chunks: u64) {
         match self.encodings.binary_search_by_key(&id, |&(id, _)| id) {
             Ok(at) => {
@@ -141,7 +142,7 @@ impl ColumnRecord {
         self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
     }
 
-    /// Checks of this column: the runs cover all samples and chunks without gap, and are
+    /// Checks for this column: the runs cover all samples and chunks without gap, and end
     /// before the footer.
     pub(super) fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);
@@ -163,7 +164,7 @@ impl ColumnRecord {
         }
         if samples != sample_count || chunks != self.chunk_count {
             let message = format!(
-                "the index covers {samples} samples in {chunks} chunks; the footer says {sample_count} in {}",
+                "the index covers {samples} samples in {chunks} chunks; the footer states {sample_count} in {}",
                 self.chunk_count
             );
             return Err(Error::corrupt("R-7.3", message));
@@ -172,12 +173,12 @@ impl ColumnRecord {
     }
 }
 
-/// The error of a footer that ends too early.
+/// Returns the error of a footer that ends too early.
 pub(super) fn short() -> Error {
     Error::corrupt("R-7.2", "the footer ends within a field")
 }
 
-/// The error of a footer that breaks.
+/// Returns the error of a footer that breaks.
 pub(super) fn malformed(what: &str) -> Error {
     Error::corrupt("R-7.2", format!("the footer is malformed: {what}"))
 }
@@ -237,7 +238,7 @@ fn parse_cast(bytes: &[u8; cast_entry::SIZE]) -> Result<CastFacts> {
     };
     let errors = [cast.max_abs_error, cast.max_rel_error];
     if errors.iter().any(|error| error.is_nan() || error.is_sign_negative()) {
-        return Err(Error::corrupt("R-7.4", "an error of a cast is negative or not a number"));
+        return Err(Error::corrupt("R-7.4", "an error of a cast is negative or NaN"));
     }
     Ok(cast)
 }

@@ -1,13 +1,14 @@
-//! Chapter 4.3: the meaning of the decoded parts of a chunk.
+//! Chapter 4.3: what the decoded parts of a chunk mean.
 //!
-//! [`Content`] is a chunk's validity, shape and values, of its samples or of the items in their
-//! lists. [`Lists`] is one level of lists around them. Peeling the levels off one by one leaves the
-//! items, so all other code sees items only.
+//! [`Content`] is the validity, shape and values of a chunk's samples, or of the items in their
+//! lists. [`Lists`] is one level of lists. [`Content::items`] peels the levels off one by one and
+//! ends with the items, which look like the samples of a column without lists. So all other code
+//! only deals with items.
 //!
-//! Decoded parts can be anything: what they claim is checked where it is used, so
-//! that reading one sample costs no look at the others. `check_lists` and `check` look at all of a
-//! chunk. Bits and items that no reader looks at are checked too, so that equal values have equal
-//! bytes.
+//! A checksum does not make decoded parts consistent: an end may point anywhere. Each function
+//! checks what it uses, so that reading one sample costs no look at the others and
+//! never reads out of bounds. `check_lists`, `check_shapes` and `check_values` check a whole chunk,
+//! including bits that no reader looks at, so that equal values have equal bytes.
 
 use super::schema::Layout;
 use crate::bytes::le::u32_in;
@@ -19,11 +20,11 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content<'a> {
     pub sample_count: usize,
-    /// Bit `i` is 1 if sample `i` is present. `None`: all are. In a nested column the bits of lists
-    /// and items follow, level by level.
+    /// Bit `i` is 1 if sample `i` is present; `None` if all are. In a nested column, the bits of
+    /// lists and items follow, level by level.
     pub validity: Option<&'a [u8]>,
-    /// In a nested column the ends of the lists of each level. Then, in a ragged one, `ends` of the
-    /// items, and their extents if several vary.
+    /// The ends of the lists of each level, if the column is nested. Then the `ends` of the items
+    /// if they are ragged, and their extents if several vary.
     pub shape: &'a [u8],
     pub values: &'a [u8],
 }
@@ -33,7 +34,7 @@ pub(crate) fn validity_bytes(sample_count: usize) -> usize {
     sample_count.div_ceil(8)
 }
 
-/// Returns the bitmap of entries that are all present.
+/// Returns the bitmap of `count` entries that are all present.
 pub(crate) fn all_present(count: usize) -> impl Iterator<Item = u8> {
     let rest = count % 8; // below 8
     std::iter::repeat_n(u8::MAX, count / 8).chain((rest > 0).then_some((1 << rest) - 1))
@@ -46,12 +47,12 @@ pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
 
 #[cold]
 fn wrong_length() -> Error {
-    Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need")
+    Error::corrupt("R-4.5", "a part of the chunk has the wrong length for its samples")
 }
 
 #[cold]
 fn outside() -> Error {
-    Error::corrupt("R-4.7", "the shape of a sample reaches outside its chunk")
+    Error::corrupt("R-4.7", "the shape of a sample reaches beyond its chunk")
 }
 
 impl<'a> Content<'a> {
@@ -61,7 +62,7 @@ impl<'a> Content<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Checks of parts that are used as they are stored.
+    /// Checks for parts that are used without decoding.
     pub(crate) fn check_lengths(&self, layout: &Layout) -> Result<()> {
         if layout.is_nested() {
             let items = self.items(layout, |_| Ok(()))?;
@@ -79,11 +80,11 @@ impl<'a> Content<'a> {
         Err(wrong_length())
     }
 
-    /// Returns the sum of the counts of all items: content whose samples are items. Checks of
-    /// their shape.
+    /// Returns the sum of the counts of all items. Checks for their shape. The samples of
+    /// `self` are items.
     pub(crate) fn count_sum(&self, layout: &Layout) -> Result<usize> {
         if self.sample_count.checked_mul(layout.shape_bytes()) != Some(self.shape.len()) {
-            return Err(Error::corrupt("R-4.5", "the shape does not have the length its items need"));
+            return Err(Error::corrupt("R-4.5", "the shape has the wrong length for its items"));
         }
         if layout.is_ragged() { self.start(self.sample_count) } else { Ok(self.sample_count) }
     }
@@ -95,20 +96,19 @@ impl<'a> Content<'a> {
         usize::try_from(end).map_err(|_| outside())
     }
 
-    /// Returns the range of counts of the samples `samples` of the chunk.
+    /// Returns the range of the counts of `samples`.
     fn counts(&self, samples: &Range<usize>) -> Result<Range<usize>> {
         let counts = self.start(samples.start)?..self.start(samples.end)?;
         if counts.start <= counts.end { Ok(counts) } else { Err(outside()) }
     }
 
-    /// Returns the range in `values` of the samples `samples` of the chunk.
+    /// Returns the range of `samples` in `values`.
     #[inline]
     pub(crate) fn values_range(&self, layout: &Layout, samples: &Range<usize>) -> Result<Range<usize>> {
         self.range_within(layout, samples, self.values.len())
     }
 
-    /// Returns the range that [`Content::values_range`] returns, for values of `bytes` that have
-    /// not been decoded.
+    /// Returns the range of `samples` in values of `bytes` that need not be decoded yet.
     #[inline]
     pub(crate) fn range_within(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         if layout.is_nested() {
@@ -118,26 +118,27 @@ impl<'a> Content<'a> {
         self.range_of_items(layout, samples, bytes)
     }
 
-    /// Returns the range that [`Content::range_within`] returns of content that is not nested.
+    /// Returns the range of `samples` in values of `bytes`, for content that is not nested.
     #[inline]
     pub(crate) fn range_of_items(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        // by R-4.5 `bytes` belongs to the last end, but is 0 for any end if samples have no bytes
+        // compares `bytes` with the last end, but `bytes` is 0 for any end if samples have no
+        // bytes
         let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
         if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }
 
-    /// Returns the values of the samples `samples` of the chunk.
+    /// Returns the values of `samples`.
     #[inline]
     pub(crate) fn values_of(&self, layout: &Layout, samples: &Range<usize>) -> Result<&'a [u8]> {
         let range = self.values_range(layout, samples)?;
         self.values.get(range).ok_or_else(outside)
     }
 
-    /// Returns the samples from the first to the last that has one of these bytes of the values,
-    /// which are `value_bytes` in all.
+    /// Returns the range of samples that overlap `bytes` of the values. The values have
+    /// `value_bytes`.
     ///
     /// Cost: logarithmic in the number of samples.
     pub(crate) fn samples_with(
@@ -146,7 +147,7 @@ impl<'a> Content<'a> {
         bytes: &Range<usize>,
         value_bytes: usize,
     ) -> Result<Range<usize>> {
-        // values ascend with the samples; i is below the sample count
+        // ranges ascend with the samples; i is below the sample count
         let range_of = |i: usize| self.range_within(layout, &(i..i + 1), value_bytes);
         let first = partition_point(self.sample_count, |i| Ok(range_of(i)?.end <= bytes.start))?;
         let end = partition_point(self.sample_count, |i| Ok(range_of(i)?.start < bytes.end))?;
@@ -169,7 +170,7 @@ impl<'a> Content<'a> {
         self.count(i)
     }
 
-    /// Checks of sample `i`: no varying extent is over the limit, and their product is the
+    /// Checks for sample `i`: no varying extent is over the limit, and their product is the
     /// sample's count.
     #[inline]
     pub(crate) fn check_extents(&self, layout: &Layout, i: usize) -> Result<()> {
@@ -185,7 +186,7 @@ impl<'a> Content<'a> {
         for varying in 0..layout.varying {
             let extent = u64::from(self.extent(layout, i, varying)?);
             if extent > u64::from(limits::EXTENT) {
-                return Err(Error::corrupt("R-4.7", "an extent of 2^32 - 1"));
+                return Err(Error::corrupt("R-4.7", "an extent is 2^32 - 1, over the limit"));
             }
             any_zero |= extent == 0;
             product = product.and_then(|product| product.checked_mul(extent));
@@ -196,11 +197,11 @@ impl<'a> Content<'a> {
         if product.is_some() && product == count {
             return Ok(());
         }
-        let message = format!("the extents of {} {i} do not give the number of its elements", layout.item_name());
+        let message = format!("the extents of {} {i} do not match the number of its elements", layout.item_name());
         Err(Error::corrupt("R-4.7", message))
     }
 
-    /// Checks of every sample, and of null samples of a ragged column.
+    /// Checks for every sample, and for null samples of a ragged column.
     pub(crate) fn check_shapes(&self, layout: &Layout) -> Result<()> {
         if !layout.is_ragged() {
             return Ok(());
@@ -214,7 +215,8 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// Checks of null samples of a fixed column, R-4.9 and. has been checked.
+    /// Checks for null samples of a fixed column, R-4.9 and. Requires that has
+    /// been checked.
     pub(crate) fn check_values(&self, layout: &Layout) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && layout.inner_bytes > 0 {
             for (i, sample) in self.values.chunks_exact(layout.inner_bytes).enumerate() {
@@ -229,20 +231,20 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Checks values that repeat one element, as [`Content::check_values`] does.
+    /// Checks values that repeat one element, like [`Content::check_values`].
     pub(crate) fn check_constant(&self, layout: &Layout, element: &[u8]) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && element.iter().any(|&byte| byte != 0) {
             let null = (0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0);
             return Err(null_with_values(layout, null));
         }
         match layout.dtype {
-            // a repeated byte is text only if it is a character by itself
+            // a repeated byte is text only if it is a character on its own
             DType::Utf8 if !element.is_ascii() => Err(not_utf8(layout, 0)),
             dtype => check_unused_bits(dtype, element),
         }
     }
 
-    /// Checks of texts: all together are text, and each begins with a character.
+    /// Checks for texts: together they are UTF-8, and each starts at a character.
     fn check_texts(&self, layout: &Layout) -> Result<()> {
         let begins_within = |text: &str, i| self.start(i).is_ok_and(|at| !text.is_char_boundary(at));
         let is_text = match std::str::from_utf8(self.values) {
@@ -265,8 +267,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Returns the first of `count` numbers of which `is_before` is false, as it is then of all that
-/// follow.
+/// Returns the first number below `count` for which `is_before` is false, or `count`. All numbers
+/// before it satisfy `is_before`, and none after it.
 fn partition_point(count: usize, is_before: impl Fn(usize) -> Result<bool>) -> Result<usize> {
     let (mut start, mut end) = (0, count);
     while start < end {
@@ -294,15 +296,14 @@ fn null_count(validity: Option<&[u8]>, count: usize) -> usize {
 }
 
 fn null_with_values(layout: &Layout, i: usize) -> Error {
-    Error::corrupt("R-4.8", format!("{} {i} of the chunk is null and has values", layout.item_name()))
+    Error::corrupt("R-4.8", format!("{} {i} of the chunk is null, but has values", layout.item_name()))
 }
 
-/// Checks of values that are bools, and of those of 4 or 6 bits. Those of other types
-/// pass.
+/// Checks for bools and for types of 4 or 6 bits. Other types pass.
 #[inline]
 pub(crate) fn check_unused_bits(dtype: DType, values: &[u8]) -> Result<()> {
     let unused = dtype.unused_bits();
-    // without a branch for each byte
+    // no branch per byte
     if unused == 0 || values.iter().fold(0, |any, byte| any | byte) & unused == 0 {
         return Ok(());
     }
@@ -322,30 +323,30 @@ fn not_utf8(layout: &Layout, i: usize) -> Error {
     Error::corrupt("R-4.9", format!("{} {i} of the chunk is not UTF-8", layout.item_name()))
 }
 
-/// The entries of a level of a chunk that are lists.
+/// One level of lists of a chunk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lists<'a> {
     pub count: usize,
     /// `ends[k]` of the specification.
     ends: &'a [u8],
-    /// Bit `i` is 1 if list `i` is present. `None`: all are.
+    /// Bit `i` is 1 if list `i` is present; `None` if all are.
     validity: Option<&'a [u8]>,
 }
 
 impl Lists<'_> {
-    /// Returns the number of entries in the lists before `i`.
+    /// Returns the number of members of the lists before `i`.
     fn start(&self, i: usize) -> Result<usize> {
         let Some(previous) = i.checked_sub(1) else { return Ok(0) };
         let end = u32_in(self.ends, previous).ok_or_else(list_outside)?;
         usize::try_from(end).map_err(|_| list_outside())
     }
 
-    /// Returns the number of entries in all lists.
+    /// Returns the number of members of all lists.
     pub(crate) fn entry_count(&self) -> Result<usize> {
         self.start(self.count)
     }
 
-    /// Returns the entries in lists that follow each other: of both ends.
+    /// Returns the members of consecutive lists. Checks for both ends.
     pub(crate) fn entries(&self, lists: &Range<usize>) -> Result<Range<usize>> {
         let entries = self.start(lists.start)?..self.start(lists.end)?;
         let is_inside = entries.start <= entries.end && entries.end <= self.entry_count()?;
@@ -356,8 +357,8 @@ impl Lists<'_> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Returns the entries in list `i`, or `None` if it is null. Checks of its ends, R-4.8,
-    /// and of a null list of this level.
+    /// Returns the members of list `i`, or `None` if it is null. Checks for its ends, R-4.8,
+    /// and for a null list of this level.
     pub(crate) fn entries_of(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<Range<usize>>> {
         let entries = self.entries(&(i..i + 1))?; // `i` is below the count
         if !self.is_null(i) {
@@ -369,7 +370,7 @@ impl Lists<'_> {
         if entries.is_empty() { Ok(None) } else { Err(null_with_entries(i)) }
     }
 
-    /// Checks all lists: of the bits after them, R-4.7, and.
+    /// Checks all lists: for the bits after them, R-4.7 and.
     fn check(&self, has_nulls: bool) -> Result<()> {
         check_bits_after(self.validity, self.count)?;
         let (ends, _) = self.ends.as_chunks(); // whole
@@ -386,10 +387,10 @@ impl Lists<'_> {
 }
 
 impl<'a> Content<'a> {
-    /// Calls `each` with the lists of each level, outermost first, and returns the items: content
-    /// whose samples they are. Content that is not nested is its own items.
+    /// Calls `each` with the lists of each level, outermost first. Returns the items as content of
+    /// their own. Content that is not nested is returned unchanged.
     ///
-    /// Checks of validity and shape, except for that of the items' shape, and of the
+    /// Checks for validity and shape, except for the shape of the items, and for the
     /// number of items.
     pub(crate) fn items(&self, layout: &Layout, mut each: impl FnMut(Lists<'a>) -> Result<()>) -> Result<Content<'a>> {
         let mut rest = *self;
@@ -415,7 +416,7 @@ impl<'a> Content<'a> {
         Ok(rest)
     }
 
-    /// Returns the items of the chunk, and the range of those in some samples.
+    /// Returns the items of the chunk, and the range of the items of `samples`.
     pub(crate) fn items_of(&self, layout: &Layout, samples: &Range<usize>) -> Result<(Content<'a>, Range<usize>)> {
         let mut entries = samples.clone();
         let items = self.items(layout, |lists| {
@@ -425,7 +426,7 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
-    /// Checks of some items: content whose samples are items.
+    /// Checks for some items. The samples of `self` are items.
     pub(crate) fn check_presence(&self, layout: &Layout, items: &Range<usize>) -> Result<()> {
         let level = layout.levels;
         if layout.may_be_null(level) || self.validity.is_none() || !items.clone().any(|item| self.is_null(item)) {
@@ -434,8 +435,8 @@ impl<'a> Content<'a> {
         Err(null_in_level(level))
     }
 
-    /// Takes the bitmap of the next level, whose entries are counted as samples. `None`: none is
-    /// null.
+    /// Takes the bitmap of the next level, whose entries are `sample_count`. Returns `None` if no
+    /// entry is null.
     fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {
         let Some(bits) = self.validity else { return Ok(None) };
         let (bitmap, rest) = bits.split_at_checked(validity_bytes(self.sample_count)).ok_or_else(wrong_list_length)?;
@@ -443,8 +444,8 @@ impl<'a> Content<'a> {
         Ok(Some(bitmap))
     }
 
-    /// Checks validity and lists: of lists. Returns the items, which are
-    /// the samples of a column that is not nested.
+    /// Checks validity and lists: for lists. Returns the items, which
+    /// are the samples if the column is not nested.
     pub(crate) fn check_lists(&self, layout: &Layout) -> Result<Content<'a>> {
         let (mut has_nulls, mut level) = (false, 0);
         let mut check_nulls = |level_has_nulls: bool| {
@@ -462,7 +463,7 @@ impl<'a> Content<'a> {
         check_bits_after(items.validity, items.sample_count)?;
         items.validity = items.validity.filter(|_| items_have_nulls);
         if self.validity.is_some() && !has_nulls {
-            return Err(Error::corrupt("R-4.6", "a validity without nulls"));
+            return Err(Error::corrupt("R-4.6", "the chunk has a validity but no nulls"));
         }
         Ok(items)
     }
@@ -474,44 +475,44 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Returns the error of a null entry of a level whose entries may not be null.
+/// Returns the error of a null entry in a level that does not allow nulls.
 #[cold]
 fn null_in_level(level: usize) -> Error {
-    Error::corrupt("R-4.6", format!("an entry of level {level} is null, and the column does not allow that"))
+    Error::corrupt("R-4.6", format!("an entry of level {level} is null, but the column does not allow it"))
 }
 
 fn check_bits_after(validity: Option<&[u8]>, count: usize) -> Result<()> {
     let Some(bitmap) = validity else { return Ok(()) };
     let mut after = count..bitmap.len().saturating_mul(8);
     if after.any(|i| bit(bitmap, i)) {
-        return Err(Error::corrupt("R-4.6", "a validity with bits beyond the last entry of a level"));
+        return Err(Error::corrupt("R-4.6", "the validity has bits beyond the last entry of a level"));
     }
     Ok(())
 }
 
 #[cold]
 fn null_with_entries(i: usize) -> Error {
-    Error::corrupt("R-4.8", format!("list {i} of a level of the chunk is null and not empty"))
+    Error::corrupt("R-4.8", format!("list {i} of a level of the chunk is null, but not empty"))
 }
 
 #[cold]
 fn list_outside() -> Error {
-    Error::corrupt("R-4.7", "a list reaches outside its chunk")
+    Error::corrupt("R-4.7", "a list reaches beyond its chunk")
 }
 
 #[cold]
 fn too_many_items(count: usize) -> Error {
-    let message = format!("a chunk has {count} items without elements; {} are allowed", limits::EMPTY_ITEMS);
+    let message = format!("the chunk has {count} items without elements; the format allows {}", limits::EMPTY_ITEMS);
     Error::corrupt("R-4.12", message)
 }
 
 #[cold]
 fn wrong_list_length() -> Error {
-    Error::corrupt("R-4.5", "a part of the chunk does not have the length its lists need")
+    Error::corrupt("R-4.5", "a part of the chunk has the wrong length for its lists")
 }
 
-/// Returns the product of extents: the count of a ragged item from its varying ones. Returns `None`
-/// if it does not fit; a product with a 0 is 0.
+/// Returns the product of the varying extents of an item, which is its count. Returns `None` if it
+/// overflows; a product with a 0 is 0.
 pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
     if extents.contains(&0) {
         return Some(0);
@@ -520,8 +521,8 @@ pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
 }
 
 /// Appends the shapes of items to a shape part: `ends`, then the extents by dimension if several
-/// vary. `extents` has those of all items, one item after the other, and none if the shape is
-/// fixed. The counts add up to less than 2^32: those of one chunk do.
+/// vary. `extents` has the varying extents of all items, one item after the other. The counts of a
+/// chunk add up to less than 2^32.
 pub(crate) fn push_item_shapes(varying: usize, extents: &[u32], shape: &mut Vec<u8>) {
     let mut end = 0_u32;
     for extents in extents.chunks_exact(varying.max(1)) {

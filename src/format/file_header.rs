@@ -1,10 +1,12 @@
-//! Chapters 3.1 and 9: the header, and the flags of a file.
+//! Chapters 3.1 and 9: the file header, and the flags of a file.
 //!
-//! The header is the first region. Its body is the schema block. What a release must know before it
-//! reads a file is here: the edition, whose other fields may mean anything, and the flags. A flag
-//! that this release does not know forbids to read the file, to append to it, or nothing, depending
-//! on the word that it is in. The order of the checks is that of the specification: a file of a
-//! newer edition is refused as such, whatever else is wrong with it.
+//! The file header is the first region, and its body is the schema block. It has what a reader must
+//! know before it may interpret anything else: the edition, and the flags. The edition is checked
+//! first, because in another edition every other field may mean something else. So a file of a
+//! newer edition is refused as newer, whatever else looks wrong with it.
+//!
+//! Each flag is in one of three words, which tells old readers what to do with a flag that they do
+//! not know: refuse to read (`incompat`), refuse to append (`ro_compat`), or ignore it (`compat`).
 
 use super::path;
 use super::region::{FileId, RegionHeader, RegionKind, region_header};
@@ -13,7 +15,7 @@ use crate::bytes::le::structure;
 use crate::{Error, Result};
 
 structure! {
-    /// Chapter 3.1: the fields that only the head of a header has.
+    /// Chapter 3.1: the fields that only the file header has.
     mod file_header_fields: 64 bytes with region_header {
         4 => MAGIC_TAIL: [u8; 4],
         32 => INCOMPAT_FLAGS: u32,
@@ -29,7 +31,7 @@ const MAGIC_TAIL: [u8; 4] = [0x0D, 0x0A, 0x1A, 0x0A];
 /// The edition of the format that this release reads and writes.
 const EDITION: u32 = 1;
 
-/// The facts that the header states beside the schema.
+/// The facts in the file header besides the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub file_id: FileId,
@@ -38,7 +40,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Returns the head of a header whose body is `schema_block`.
+    /// Returns the region header of the file header whose body is `schema_block`.
     pub(crate) fn header(&self, schema_block: &[u8]) -> Result<RegionHeader> {
         Ok(RegionHeader::new(RegionKind::Header, self.file_id, 0, schema_block)?
             .with(file_header_fields::MAGIC_TAIL, MAGIC_TAIL)
@@ -49,7 +51,8 @@ impl Header {
             .with(file_header_fields::EDITION, EDITION))
     }
 
-    /// Parses the head of a header.
+    /// Parses the region header of a file header, in
+    /// this order.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         header.expect(RegionKind::Header, header.file_id)?;
         check_edition(header.get(file_header_fields::EDITION)).map_err(|error| error.with_offset(0))?;
@@ -60,30 +63,30 @@ impl Header {
         };
         flags.check()?;
         if header.get(file_header_fields::MAGIC_TAIL) != MAGIC_TAIL {
-            let message = "the header's magic tail is wrong: a transfer as text has changed the file";
+            let message = "the magic tail of the file header is wrong: a transfer in text mode has changed the file";
             return Err(Error::corrupt("R-3.1", message).with_offset(0));
         }
         header.check_previous(0)?;
         let alignment = header.get(file_header_fields::ALIGNMENT);
         if alignment != 64 && alignment != 4096 {
-            let message = format!("alignment {alignment}; it is 64 or 4096");
+            let message = format!("the alignment is {alignment}, not 64 or 4096");
             return Err(Error::corrupt("R-3.2", message).with_offset(0));
         }
         Ok(Self { file_id: header.file_id, flags, alignment })
     }
 }
 
-/// Refuses files of other editions, whose other fields may mean anything.
+/// Fails for files of other editions, whose other fields may mean something else.
 fn check_edition(edition: u32) -> Result<()> {
     match edition {
         EDITION => Ok(()),
         0 => Err(Error::too_old(
             "R-3.9",
-            "the file was written before edition 1 of the format: convert the source again",
+            "the file was written before edition 1 of the format; convert its source again",
         )),
         newer => {
             let message = format!(
-                "the file has edition {newer} of the format, and this release reads edition {EDITION}; read it with a newer tensilo"
+                "the file has edition {newer} of the format, but this release reads edition {EDITION}; read it with a newer tensilo"
             );
             Err(Error::too_new("R-3.9", message))
         }
@@ -102,7 +105,7 @@ const KNOWN_INCOMPAT: u32 = NESTED;
 /// Bits of `ro_compat_flags` that this release knows.
 const KNOWN_RO_COMPAT: u32 = 0;
 
-/// The three words of flags in a header and in a footer.
+/// The three words of flags in a file header and in a footer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flags {
     pub incompat: u32,
@@ -127,26 +130,26 @@ impl Flags {
         pairs.iter().all(|(all, some)| all & some == *some)
     }
 
-    /// Refuses flags that this release could misread.
+    /// Fails for flags that this release could misread.
     pub(crate) fn check(self) -> Result<()> {
         let unknown = self.incompat & !KNOWN_INCOMPAT;
         if unknown == 0 {
             return Ok(());
         }
         let message = format!(
-            "the file uses features this release does not know (incompat flags {unknown:#x}); read it with a newer tensilo"
+            "the file uses features that this release does not know (incompat flags {unknown:#x}); read it with a newer tensilo"
         );
         Err(Error::too_new("R-9.1", message))
     }
 
-    /// Refuses flags that forbid this release to append.
+    /// Fails for flags that forbid this release to append.
     pub(crate) fn check_writable(self) -> Result<()> {
         let unknown = self.ro_compat & !KNOWN_RO_COMPAT;
         if unknown == 0 {
             return Ok(());
         }
         let message = format!(
-            "the file can be read, but not appended to by this release (ro_compat flags {unknown:#x}); append with a newer tensilo"
+            "this release can read the file, but not append to it (ro_compat flags {unknown:#x}); append with a newer tensilo"
         );
         Err(Error::too_new_to_append(message))
     }
@@ -160,12 +163,12 @@ impl Flags {
         }
     }
 
-    /// Checks: that the flags of a header agree with the schema.
+    /// Checks: the flags of a file header agree with the schema.
     pub(crate) fn check_schema(self, schema: &Schema) -> Result<()> {
         if schema.is_nested() == (self.incompat & NESTED != 0) {
             return Ok(());
         }
-        let message = "the header's incompat flag for nested columns does not agree with the schema";
+        let message = "the file header's incompat flag for nested columns contradicts the schema";
         Err(Error::corrupt("R-3.8", message).with_offset(0))
     }
 }
@@ -183,14 +186,14 @@ mod tests {
 
     #[test]
     fn each_field_is_checked() {
-        let header = HEADER.header(b"schema").expect("a head");
-        assert_eq!(Header::parse(&header).expect("as it was made"), HEADER);
+        let header = HEADER.header(b"schema").expect("a header");
+        assert_eq!(Header::parse(&header).expect("unchanged"), HEADER);
         let at_64 = header.with(file_header_fields::ALIGNMENT, 64);
         assert_eq!(Header::parse(&at_64).expect("the other alignment").alignment, 64);
         let rule = |header: RegionHeader| Header::parse(&header).expect_err("a wrong field").rule();
         assert_eq!(rule(header.with(file_header_fields::MAGIC_TAIL, [0x0A; 4])), Some("R-3.1"));
         for (edition, kind) in [(0, ErrorKind::TooOld), (2, ErrorKind::TooNew), (u32::MAX, ErrorKind::TooNew)] {
-            // whatever else it has
+            // whatever the other fields are
             let other =
                 header.with(file_header_fields::EDITION, edition).with(file_header_fields::ALIGNMENT, 0).after(1);
             let error = Header::parse(&other).expect_err("another edition");

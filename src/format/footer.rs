@@ -1,12 +1,17 @@
-//! Chapters 4.5 and 7: what a commit writes after its chunks and its index: the footer and the
-//! trailer. Also the tables, which footers list, and the content id.
+//! Chapters 4.5 and 7: the end of a commit. Also tables, which footers list, and the content id.
 //!
-//! The footer states the facts of all columns (`column_record.rs`), and the tables that chunks use.
-//! The trailer is the last region of a commit and only says where the footer is. It is written when
-//! all else is durable, so a file without a valid trailer at its end was not committed there.
+//! A commit ends with a footer and a trailer. The footer describes the whole file up to this
+//! commit: the schema again, the tables, and the facts of all columns (`column_record.rs`). So a
+//! reader needs one footer, not a chain of them.
 //!
-//! The content id (chapter 7.5) is the first 16 bytes of a SHA-256 (FIPS 180-4). It covers the
-//! schema and the index of every commit. The footer repeats the schema block for that.
+//! The trailer is a region of 64 bytes without a body, and says where the footer is. It is written
+//! last, once everything before it is durable, and it is what makes the commit valid. The footer
+//! can have any size and could be torn by a crash; the trailer is either there or not. See
+//! `write/writer.rs`.
+//!
+//! The content id (chapter 7.5) is the first 16 bytes of a SHA-256 (FIPS 180-4) over the schema and
+//! the index pages and footers of all commits. The pages repeat the CRC-32 of every chunk, so the
+//! id covers all values at the cost of hashing 32 bytes for each chunk.
 
 use super::column_record::{ColumnRecord, malformed, short};
 use super::file_header::Flags;
@@ -19,7 +24,7 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 
 structure! {
-    /// Chapter 7.1: the fields that only the head of a footer has.
+    /// Chapter 7.1: the fields that only the header of a footer has.
     mod footer_header: 64 bytes with region_header {
         4 => COMMIT: u32,
         32 => INCOMPAT_FLAGS: u32,
@@ -30,7 +35,7 @@ structure! {
 }
 
 structure! {
-    /// Chapter 7.1: a table.
+    /// Chapter 7.1: the entry of a table.
     mod table_entry: 24 bytes {
         0 => COLUMN: u32,
         4 => TABLE: u32,
@@ -40,10 +45,10 @@ structure! {
     }
 }
 
-/// The length of the content id, with which the body of a footer begins.
+/// The length of the content id, the first field in the body of a footer.
 const CONTENT_ID_BYTES: usize = 16;
 
-/// The facts that a footer states of a table.
+/// The facts that a footer states about a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableEntry {
     pub column: u32,
@@ -65,8 +70,8 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
-    /// Sets the content id and returns head and body of a footer at `offset`. `content` has hashed
-    /// the index pages of the commit.
+    /// Sets the content id, and returns header and body of a footer at `offset`. `content` has
+    /// hashed the index pages of the commit.
     pub(crate) fn seal(
         &mut self,
         file_id: FileId,
@@ -93,13 +98,13 @@ impl Footer {
         Ok((header, body))
     }
 
-    /// Parses the footer of a file with this schema: of all that ascends.
-    /// Head and checksum have been checked.
+    /// Parses the footer of a file with this schema. Checks for
+    /// everything that ascends. Header and checksum must have been checked.
     pub(crate) fn parse(header: &RegionHeader, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
         Self::parse_body(header, body, schema, schema_block).map_err(|error| error.with_offset(header.offset))
     }
 
-    /// Returns the flags in the head of a footer.
+    /// Returns the flags in the header of a footer.
     pub(crate) fn flags(header: &RegionHeader) -> Flags {
         Flags {
             incompat: header.get(footer_header::INCOMPAT_FLAGS),
@@ -125,16 +130,16 @@ impl Footer {
         let (content_id, rest) = Self::split_content_id(body)?;
         let fields = &mut Fields::new(rest);
         if schema_block(fields)? != expected_schema_block {
-            return Err(Error::corrupt("R-7.1", "the schema in the footer is not that of the header"));
+            return Err(Error::corrupt("R-7.1", "the schema in the footer differs from the file header's"));
         }
         let tables = tables(fields)?;
         let sample_count = header.get(footer_header::SAMPLE_COUNT);
         if sample_count > limits::SAMPLES {
-            return Err(Error::corrupt("R-7.5", format!("{sample_count} samples")));
+            return Err(Error::corrupt("R-7.5", format!("the footer states {sample_count} samples, over the limit")));
         }
         let commit = header.get(footer_header::COMMIT);
         if usize::try_from(commit).map_or(true, |commit| commit >= limits::RUNS) {
-            return Err(Error::corrupt("R-7.5", format!("commit number {commit}")));
+            return Err(Error::corrupt("R-7.5", format!("the footer states commit number {commit}, over the limit")));
         }
         let mut columns = memory::with_capacity(schema.columns.len())?;
         for column in &schema.columns {
@@ -145,7 +150,7 @@ impl Footer {
         }
         check_pages(&columns)?;
         if fields.remaining() != 0 {
-            let message = format!("{} bytes after the end of the footer", fields.remaining());
+            let message = format!("the footer has {} bytes after its last field", fields.remaining());
             return Err(Error::corrupt("R-7.2", message));
         }
         Ok(Self { content_id, commit, flags: Self::flags(header), sample_count, tables, columns })
@@ -153,7 +158,7 @@ impl Footer {
 }
 
 fn put_count(body: &mut Vec<u8>, count: usize) {
-    // counts of valid files are far below 2^32; a body that is too long is refused by its limit
+    // counts in valid files are far below 2^32; a body that is too long is refused by its limit
     body.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 
@@ -213,8 +218,8 @@ impl TableEntry {
     }
 }
 
-/// Checks of all columns: the pages of any two runs do not overlap. Takes 16 bytes for each
-/// run, which has 40 in the footer.
+/// Checks across columns: the pages of no two runs overlap. Takes 16 bytes for each run,
+/// which has 40 in the footer.
 fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     let runs = || columns.iter().flat_map(|facts| &facts.runs);
     let mut pages = memory::with_capacity(runs().count())?;
@@ -226,7 +231,7 @@ fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
 }
 
 structure! {
-    /// Chapter 7.2: the fields that only the head of a trailer has.
+    /// Chapter 7.2: the fields that only the header of a trailer has.
     mod trailer_header: 64 bytes with region_header {
         4 => TRAILER_FLAGS: u32,
         32 => FOOTER_OFFSET: u64,
@@ -235,7 +240,7 @@ structure! {
     }
 }
 
-/// The bit of `trailer_flags` that a writer sets with its last commit.
+/// The bit of `trailer_flags` that a writer sets in its last commit.
 const FINISHED: u32 = 1;
 
 /// The facts that a trailer states.
@@ -247,7 +252,7 @@ pub(crate) struct Trailer {
 }
 
 impl Trailer {
-    /// Returns the head of the trailer that begins at `offset`.
+    /// Returns the header of the trailer at `offset`.
     pub(crate) fn header(self, file_id: FileId, offset: u64) -> Result<RegionHeader> {
         Ok(RegionHeader::new(RegionKind::Trailer, file_id, offset, &[])?
             .with(trailer_header::TRAILER_FLAGS, if self.finished { FINISHED } else { 0 })
@@ -255,7 +260,7 @@ impl Trailer {
             .with(trailer_header::PREVIOUS_TRAILER, self.previous_trailer))
     }
 
-    /// Parses a region that is a trailer, except for the offsets that it states.
+    /// Parses the header of a trailer, except for the offsets that it states.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         let flags = header.get(trailer_header::TRAILER_FLAGS);
         if flags & !FINISHED != 0 || header.get(trailer_header::RESERVED) != 0 || header.body_crc != 0 {
@@ -270,7 +275,7 @@ impl Trailer {
 }
 
 structure! {
-    /// Chapter 4.5: the fields that only the head of a table has.
+    /// Chapter 4.5: the fields that only the header of a table has.
     mod table_header: 64 bytes with region_header {
         4 => COLUMN: u32,
         32 => TABLE: u32,
@@ -279,7 +284,7 @@ structure! {
     }
 }
 
-/// The head of a table.
+/// The header of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TableHeader {
     pub column: u32,
@@ -287,7 +292,7 @@ pub(crate) struct TableHeader {
 }
 
 impl TableHeader {
-    /// Returns the head of a table at `offset` with this body, and its entry in the footer.
+    /// Returns the header of a table at `offset` with this body, and its entry in the footer.
     pub(crate) fn seal(self, file_id: FileId, offset: u64, body: &[u8]) -> Result<(RegionHeader, TableEntry)> {
         let header = RegionHeader::new(RegionKind::Table, file_id, offset, body)?
             .with(table_header::COLUMN, self.column)
@@ -296,7 +301,7 @@ impl TableHeader {
         Ok((header, entry))
     }
 
-    /// Returns the entry that the footer has of the table with this head.
+    /// Returns the footer's entry of the table with this header.
     pub(crate) fn entry(self, header: &RegionHeader) -> TableEntry {
         TableEntry {
             column: self.column,
@@ -307,15 +312,15 @@ impl TableHeader {
         }
     }
 
-    /// Reads the fields of a region that is a table, unchecked.
+    /// Reads the fields of a table's region header without checking them.
     pub(crate) fn unchecked(header: &RegionHeader) -> Self {
         Self { column: header.get(table_header::COLUMN), table: header.get(table_header::TABLE) }
     }
 
-    /// Parses the head of a region that is a table: of its reserved fields.
+    /// Parses the region header of a table: for its reserved fields.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         if header.get(table_header::RESERVED) | header.get(table_header::ALSO_RESERVED) != 0 {
-            let message = "reserved bytes of a table's head are set";
+            let message = "reserved bytes of a table's header are set";
             return Err(Error::corrupt("R-4.11", message).with_offset(header.offset));
         }
         Ok(Self::unchecked(header))
@@ -324,10 +329,10 @@ impl TableHeader {
 
 /// The 16 bytes that identify the content of a file up to a commit.
 ///
-/// They are a hash of schema, index and footer of every commit so far, and thereby of all values:
-/// the index has the CRC-32 of each chunk. Files with the same id hold the same values in the same
-/// chunks, as surely as CRC-32 tells; their [`FileId`]s may differ. Equal
-/// values that were encoded or committed in another way have another id. The id is no signature.
+/// They are a hash of the schema, index and footer of every commit so far, and thereby of all
+/// values: the index has the CRC-32 of each chunk. Files with the same id have the same values in
+/// the same chunks, with the certainty of CRC-32; their [`FileId`]s may differ. Equal values that
+/// were encoded or committed differently have another id. The id is not a signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ContentId(pub [u8; 16]);
 
@@ -337,11 +342,11 @@ impl fmt::Display for ContentId {
     }
 }
 
-/// Computes the content id of a commit from its parts, in the order of the file.
+/// Computes the content id of a commit from its parts, in file order.
 pub(crate) struct ContentHasher(Sha256);
 
 impl ContentHasher {
-    /// Begins a commit after the one with this id; the first commit follows [`ContentId::default`].
+    /// Starts a commit after the one with this id; the first commit follows [`ContentId::default`].
     pub(crate) fn after(previous: ContentId) -> Self {
         Self(Sha256::new_with_prefix(previous.0))
     }
@@ -356,7 +361,7 @@ impl ContentHasher {
         self.0.update(footer);
         let digest: [u8; 32] = self.0.finalize().into();
         let mut id = ContentId::default();
-        id.0.copy_from_slice(&digest[..16]); // in bounds, and as long as an id
+        id.0.copy_from_slice(&digest[..16]); // in bounds, and of equal length
         id
     }
 }

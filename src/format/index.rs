@@ -1,11 +1,13 @@
 //! Chapter 6: the index, which tells where the chunks are.
 //!
-//! The chunks of a column that one commit added are a [`Run`]: pages of up to 126 entries, one
-//! after the other, and 4,096 bytes apart. So the page of a chunk is found by a division. A page
-//! can be read alone: its head states its column, its first sample and its first chunk.
+//! The chunks of a column that one commit added form a [`Run`]: consecutive pages of up to 126
+//! entries. A full page takes exactly 4,096 bytes, so a division finds the page of a chunk. The
+//! header of a page states its column, first sample and first chunk, so each page can be read and
+//! checked on its own.
 //!
-//! Chunks of a run mostly have the same number of samples. The footer states that number
-//! ([`samples_per_chunk`]), so the chunk of a sample is found by a division, too.
+//! Most runs have chunks of equal sample counts. The footer states the count
+//! ([`samples_per_chunk`]), so another division finds the chunk of a sample, and a lookup reads one
+//! page. Only runs of other chunks need a search.
 
 use super::chunk::ChunkEntry;
 use super::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, region_header};
@@ -14,7 +16,7 @@ use crate::{Error, Result};
 use std::ops::Range;
 
 structure! {
-    /// Chapter 6: the fields that only the head of an index page has.
+    /// Chapter 6: the fields that only the header of an index page has.
     mod page_header: 64 bytes with region_header {
         4 => COLUMN: u32,
         32 => FIRST_SAMPLE: u64,
@@ -36,20 +38,20 @@ structure! {
     }
 }
 
-/// The bit of an encoding that tells that a part is in several blocks.
+/// The bit of an encoding that is set if the part has several blocks.
 pub(crate) const BLOCKS: u16 = 1 << 8;
 
 /// The length of an entry.
 pub(crate) const ENTRY_BYTES: usize = index_entry::SIZE;
 /// The number of entries of a full page.
 pub(crate) const PAGE_ENTRIES: u64 = 126;
-/// The distance between the pages of a run: head and body of a full page.
+/// The distance between the pages of a run: header and body of a full page.
 pub(crate) const PAGE_BYTES: u64 = HEADER_LEN + PAGE_ENTRIES * ENTRY;
 
 const ENTRY: u64 = u64_of(ENTRY_BYTES);
 const _: () = assert!(PAGE_BYTES == 4096 && PAGE_BYTES == HEADER_LEN + crate::limits::INDEX_PAGE_BYTES as u64);
 
-/// The fields of the head of an index page.
+/// The fields of an index page's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PageHeader {
     pub column: u32,
@@ -59,7 +61,7 @@ pub(crate) struct PageHeader {
 }
 
 impl PageHeader {
-    /// Reads the fields of a region that is an index page, unchecked.
+    /// Reads the fields of an index page's region header without checking them.
     pub(crate) fn unchecked(header: &RegionHeader) -> Self {
         Self {
             column: header.get(page_header::COLUMN),
@@ -69,7 +71,7 @@ impl PageHeader {
         }
     }
 
-    /// Parses the head of a region that is an index page, except for the first entry.
+    /// Parses the region header of an index page, except for the first entry.
     pub(crate) fn parse(header: &RegionHeader, column_count: usize) -> Result<Self> {
         let page = Self::unchecked(header);
         let known_column = usize::try_from(page.column).is_ok_and(|column| column < column_count);
@@ -88,7 +90,7 @@ impl PageHeader {
     }
 }
 
-/// Returns head and body of the page at `offset`, which has these entries: 1 to 126.
+/// Returns header and body of the page at `offset` with these entries, 1 to 126.
 pub(crate) fn page(
     file_id: FileId,
     offset: u64,
@@ -101,7 +103,7 @@ pub(crate) fn page(
         body.extend(entry_to_bytes(entry));
     }
     let first_sample = entries.first().map_or(0, |entry| entry.first_sample);
-    // `RegionHeader::new` refuses more than 126
+    // `RegionHeader::new` fails for more than 126
     let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
     let header = RegionHeader::new(RegionKind::IndexPage, file_id, offset, &body)?
         .with(page_header::COLUMN, column)
@@ -111,7 +113,7 @@ pub(crate) fn page(
     Ok((header, body))
 }
 
-/// Returns an entry of a page as it is stored.
+/// Returns the stored form of an entry.
 pub(crate) fn entry_to_bytes(entry: &ChunkEntry) -> [u8; ENTRY_BYTES] {
     let mut bytes = [0; ENTRY_BYTES];
     index_entry::OFFSET.put(&mut bytes, entry.offset);
@@ -138,7 +140,7 @@ pub(crate) fn parse_entry(bytes: &[u8; ENTRY_BYTES]) -> ChunkEntry {
     }
 }
 
-/// The index of the chunks of one column that one commit added, and the samples they hold.
+/// The index of the chunks of one column that one commit added, and their samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The offset of the first page.
@@ -146,7 +148,7 @@ pub(crate) struct Run {
     pub first_sample: u64,
     pub sample_count: u64,
     pub chunk_count: u64,
-    /// The samples of every chunk but the last; 0 if they differ.
+    /// The sample count of every chunk but the last, which may have fewer; 0 if they differ.
     pub samples_per_chunk: u32,
 }
 
@@ -170,7 +172,7 @@ impl Run {
         self.offset.saturating_add(page.saturating_mul(PAGE_BYTES))
     }
 
-    /// Returns the range in the file of page `page` of the run: head and body.
+    /// Returns the file range of page `page` of the run: header and body.
     pub(crate) fn page_range(&self, page: u64) -> Range<u64> {
         let (start, entries) = (self.page_offset(page), self.page_entries(page).saturating_mul(ENTRY));
         start..start.saturating_add(HEADER_LEN).saturating_add(entries)
@@ -182,7 +184,7 @@ impl Run {
     }
 }
 
-/// Returns the `samples_per_chunk` of a run (chapter 7.1) whose chunks have these sample counts.
+/// Returns the `samples_per_chunk` (chapter 7.1) of a run whose chunks have these sample counts.
 pub(crate) fn samples_per_chunk(counts: impl Iterator<Item = u32> + Clone) -> u32 {
     let Some(first) = counts.clone().next() else { return 0 };
     let mut all = counts.peekable();

@@ -1,5 +1,8 @@
-//! The structures of the file: bytes to structs and back, without I/O and without codecs. Each file
-//! names the chapters of `format-spec/SPEC.md` that it implements.
+//! The structures of the file, from bytes to structs and back, without I/O and without codecs.
+//!
+//! Parsing checks everything that the bytes alone can show, and reports the broken rule of
+//! `format-spec/SPEC.md`. Rules that need other parts of the file are left to the callers. Each
+//! file names the chapters that it implements.
 
 pub(crate) mod chunk;
 pub(crate) mod column_record;

@@ -1,12 +1,15 @@
-//! Chapter 3.4: the paths of columns in structs and lists, and the structs that they make.
+//! Chapter 3.4: paths, which tell the structs and lists that columns come from.
 //!
-//! The metadata of a column can state where it was in nested data: `box.corner[].x`. The text of a
-//! path is parsed here, and the columns of a file are joined to a tree of fields ([`FieldNode`]).
+//! Nested data is stored as one column for each leaf. The metadata of a column can state its path,
+//! such as `box.corner[].x`. This file parses paths and rebuilds the tree of fields ([`FieldNode`])
+//! from the columns of a file.
 //!
-//! A path is only followed if nothing contradicts it ([`field_paths`]): if it is well formed, is
-//! the path of no other column, has as many lists as the column has levels, and does not lead to a
-//! struct that has elements. Other columns are fields of their own name, so no file is refused for
-//! its paths. All is linear in the length of the paths, because a file can have very many.
+//! Paths are hints: they must never make a file unreadable. [`field_paths`] follows a path only if
+//! nothing contradicts it: it is well formed, no other column has it, it has as many lists as the
+//! column has levels, and it does not lead to a struct that has elements itself. Any other column
+//! is a field of its own name.
+//!
+//! All work is linear in the length of the paths, because a file can have very many.
 
 use super::schema::ColumnSchema;
 use crate::limits;
@@ -14,15 +17,15 @@ use std::collections::{HashMap, HashSet};
 
 pub(crate) use super::schema::PATH_KEY as KEY;
 
-/// A name of a path.
+/// One name of a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Component {
     pub name: String,
-    /// The levels of lists after the name.
+    /// The number of list levels after the name.
     pub lists: usize,
 }
 
-/// Returns the text of a name in a path.
+/// Escapes a name for a path.
 #[cfg(feature = "import")]
 pub(crate) fn escaped(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
@@ -47,7 +50,7 @@ pub(crate) fn enclosing(path: &str) -> impl Iterator<Item = &str> {
     dots.take(limits::PATH_NAMES - 1).filter_map(|dot| path.get(..dot))
 }
 
-/// Returns the texts of the names of a path, each with its lists.
+/// Splits a path at its unescaped dots: the text of each name with its lists.
 pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     path.split(move |c| {
@@ -57,13 +60,13 @@ pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the names of a path; `None` if it is not well formed, or has too many.
+/// Parses a path. Returns `None` if it is malformed or has too many names.
 pub(crate) fn parse(text: &str) -> Option<Vec<Component>> {
     let has_few = segments(text).nth(limits::PATH_NAMES).is_none();
     has_few.then(|| segments(text).map(component).collect())?
 }
 
-/// Returns the path of these names.
+/// Returns the path with these names.
 #[cfg(feature = "import")]
 pub(crate) fn text(components: &[Component]) -> String {
     let segments =
@@ -71,7 +74,7 @@ pub(crate) fn text(components: &[Component]) -> String {
     segments.collect::<Vec<_>>().join(".")
 }
 
-/// Returns the name that a segment of a path has; `None` if it is not well formed.
+/// Parses a segment of a path. Returns `None` if it is malformed.
 pub(crate) fn component(segment: &str) -> Option<Component> {
     let mut component = Component::default();
     let mut rest = segment.chars().peekable();
@@ -85,16 +88,16 @@ pub(crate) fn component(segment: &str) -> Option<Component> {
     rest.next().is_none().then_some(component)
 }
 
-/// The path of a column that is followed.
+/// A path that is followed.
 pub(crate) struct FieldPath<'a> {
-    /// The number of each name in the tree of all paths, outermost first.
+    /// The node of each name in the tree of all paths, outermost first.
     pub nodes: Vec<usize>,
     pub text: &'a str,
-    /// Whether the column has the nulls of a struct. Otherwise it is a field.
+    /// Whether the column has the nulls of a struct, instead of being a field.
     pub is_struct: bool,
 }
 
-/// Returns the path of each column, or `None` if it has none, or one that is not followed.
+/// Returns the path of each column; `None` if it has none, or one that is not followed.
 pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Option<FieldPath<'a>>> {
     let mut same_text: HashMap<&str, usize> = HashMap::new();
     for text in columns.clone().filter_map(ColumnSchema::path) {
@@ -110,23 +113,23 @@ pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + 
         })
         .collect();
     for path in &mut paths {
-        // that of a struct, and the column does not have its nulls
+        // the path of a struct, but the column does not have its nulls
         path.take_if(|path| !path.is_struct && path.nodes.last().is_some_and(|node| tree.structs.contains(node)));
     }
     paths
 }
 
-/// The names of all paths. The root has the number 0.
+/// The names of all paths as a tree. The root is node 0.
 #[derive(Default)]
 struct Tree<'a> {
-    /// The numbers of names, by that of the name before and by their text.
+    /// The node of each name, by its parent and its text.
     numbers: HashMap<(usize, &'a str), usize>,
-    /// The names after which a path goes on.
+    /// The nodes that have children.
     structs: HashSet<usize>,
 }
 
 impl<'a> Tree<'a> {
-    /// Adds a path. Returns the number of each name.
+    /// Adds a path. Returns the node of each name.
     fn add(&mut self, text: &'a str) -> Vec<usize> {
         let mut before = 0;
         let mut nodes = Vec::new();
@@ -146,7 +149,7 @@ impl<'a> Tree<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldNode {
-    /// A column, as a field of this name.
+    /// A column.
     #[non_exhaustive]
     Column {
         /// The name of the field.
@@ -159,9 +162,9 @@ pub enum FieldNode {
     Struct {
         /// The name of the field.
         name: String,
-        /// The levels of lists around the struct, inside those of the structs around it.
+        /// The number of list levels around the struct, inside the lists of the structs around it.
         lists: usize,
-        /// The number of the column that has its nulls. Without one, no struct is null.
+        /// The number of the column with its nulls. Without one, the struct is never null.
         nulls: Option<usize>,
         /// Its fields.
         children: Vec<FieldNode>,
@@ -169,11 +172,12 @@ pub enum FieldNode {
 }
 
 impl FieldNode {
-    /// Returns the fields that columns become, in their order. A struct is where its first column
-    /// is. A column without a path, or with one that is not followed, is a field of its own name.
+    /// Returns the fields that columns become, in order. A struct takes the position of its first
+    /// column. A column without a path, or with one that is not followed, is a field of its own
+    /// name.
     ///
-    /// The depth of a tree is at most [`limits::PATH_NAMES`]. Cost:
-    /// linear in the length of all paths.
+    /// The depth of a tree is at most [`limits::PATH_NAMES`]. Cost: linear in the length of all
+    /// paths.
     pub fn of_columns<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Self> {
         let mut fields = FieldTreeBuilder::default();
         for ((number, column), path) in columns.clone().enumerate().zip(field_paths(columns)) {
@@ -185,9 +189,9 @@ impl FieldNode {
         fields.all
     }
 
-    /// Returns the struct of this name, and the levels of lists around it: its own, and those of
-    /// the structs around it. The name has dots, as names of columns do: `box.corner`. Of several
-    /// structs that it fits, the first.
+    /// Finds a struct by its name, with dots as in column names: `box.corner`. Returns the first
+    /// match, and the number of list levels around it, including the lists of the structs around
+    /// it.
     pub fn named<'a>(nodes: &'a [Self], name: &str) -> Option<(&'a Self, usize)> {
         nodes.iter().find_map(|node| {
             let Self::Struct { name: own, lists, children, .. } = node else { return None };
@@ -207,8 +211,8 @@ impl FieldNode {
         name
     }
 
-    /// Returns the numbers of all columns in the field, in the order of the tree: for a struct,
-    /// that of its nulls first. They are positions in the iterator of [`FieldNode::of_columns`].
+    /// Returns the numbers of all columns in the field, in tree order; the nulls of a struct come
+    /// first. The numbers are positions in the iterator of [`FieldNode::of_columns`].
     pub fn columns(&self) -> Vec<usize> {
         match self {
             Self::Column { number, .. } => vec![*number],
@@ -219,11 +223,11 @@ impl FieldNode {
     }
 }
 
-/// The fields of some columns.
+/// A tree of fields under construction.
 #[derive(Default)]
 struct FieldTreeBuilder {
     all: Vec<FieldNode>,
-    /// The positions of structs among the fields of the struct around them, by their numbers.
+    /// The position of each struct among the fields of its parent, by node.
     positions: HashMap<usize, usize>,
 }
 
@@ -326,14 +330,14 @@ mod tests {
         assert_eq!(field_tree(&[column("x", "a.x", &[]), column("y", "a.x", &[])]), "x=0 y=1");
         // a struct that has elements
         assert_eq!(field_tree(&[column("n", "a", &[2]), column("x", "a.x", &[])]), "n=0 aNone(x=1)");
-        // lists that the column does not have, and no path
+        // lists that the column does not have, and a malformed path
         assert_eq!(field_tree(&[column("x", "a[].x", &[]), column("y", "a[", &[0])]), "x=0 y=1");
     }
 
     #[test]
     fn paths_that_are_not_followed_make_no_structs() {
         let own = |path| [column("n", "a", &[]), column("x", path, &[]), column("y", path, &[])];
-        // `a` is the path of one column alone, and that of no struct
+        // `a` is the path of a single column, and not the path of a struct
         assert_eq!(field_tree(&own("a.x")), "a=0 x=1 y=2", "the same path twice");
         assert_eq!(field_tree(&own("a.x[]")[..2]), "a=0 x=1", "lists that the column does not have");
         assert_eq!(field_tree(&own("a.x[")[..2]), "a=0 x=1", "not well formed");
@@ -341,7 +345,7 @@ mod tests {
         assert_eq!(field_tree(&own(&deep)[..2]), "a=0 x=1", "129 names");
     }
 
-    /// Compared with columns of one struct, whose number of fields was never looked through.
+    /// Compares with a single struct, where no list of fields is ever searched.
     #[test]
     #[cfg_attr(miri, ignore = "large")]
     fn structs_of_max_columns_take_linear_time() {

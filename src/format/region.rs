@@ -1,13 +1,15 @@
 //! Chapter 2: regions.
 //!
-//! Every region of a file begins with a head of 64 bytes. The head states the kind of the region,
-//! its file, its offset and the length of its body. It has a checksum of its own, so a head that is
-//! found anywhere can be believed before its body is read. Each head also repeats the checksum of
-//! the head before it.
+//! A file is a sequence of regions, each with a header of 64 bytes and a body. The header states
+//! the kind of the region, the file it belongs to, its own offset, and length and checksum of the
+//! body. It has a checksum of its own. So a header that is found anywhere, by a salvage scan or a
+//! search for the last trailer, can be trusted before its body is read.
 //!
-//! The fields that all heads have are here. The file of each kind declares the others, and the
-//! compiler checks that the two together take each byte once. Ids of files and commits are written
-//! as hexadecimal digits.
+//! Each header also repeats the checksum of the header before it. This chain tells regions of this
+//! file from regions of another file with the same schema, which can have the same file id.
+//!
+//! This file has the fields that all headers share. The file of each kind declares the rest, and
+//! the compiler checks that both together cover each byte exactly once.
 
 use crate::bytes::checksum::crc;
 use crate::bytes::le::{Field, FieldValue, structure, u64_of};
@@ -15,7 +17,7 @@ use crate::{Error, Result, limits};
 use std::fmt;
 
 structure! {
-    /// Chapter 2.2: the fields of every head.
+    /// Chapter 2.2: the fields of every region header.
     pub(super) mod region_header: 64 bytes with kind_specific {
         0 => MAGIC: [u8; 4],
         8 => FILE_ID: [u8; 12],
@@ -27,19 +29,19 @@ structure! {
     }
 }
 
-/// The bytes of a head that depend on the kind of the region.
+/// The bytes of a header that depend on the kind of the region.
 mod kind_specific {
     pub(super) const FIELD_MASK: u64 = crate::bytes::le::field_mask(&[(4, 4), (32, 12), (48, 8)]);
 }
 
-/// The length of a head. Regions begin at multiples of it.
+/// The length of a header. Regions begin at multiples of it.
 pub(crate) const HEADER_BYTES: usize = region_header::SIZE;
 /// [`HEADER_BYTES`] as a file offset.
 pub(crate) const HEADER_LEN: u64 = u64_of(HEADER_BYTES);
 
-/// The 12 bytes that every region of a file has in its head. They tell a region of another schema
-/// from one of this file; the checksum of the region before (R-2.10) tells files of one schema
-/// apart.
+/// The 12 bytes that every region header of a file repeats. They tell regions of this file from
+/// regions of other schemas. Files of the same schema can share an id; the checksum of the region
+/// before (R-2.10) tells them apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub [u8; 12]);
 
@@ -53,7 +55,7 @@ impl fmt::Display for FileId {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RegionKind {
-    /// The first region: flags, alignment, schema.
+    /// The first region, the file header: flags, alignment, schema.
     Header,
     /// Consecutive samples of one column.
     Chunk,
@@ -71,7 +73,7 @@ impl RegionKind {
     pub(crate) const ALL: [Self; 6] =
         [Self::Header, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
 
-    /// Returns the kind of region whose head begins so; `None` if no head does.
+    /// Returns the kind of a region by the magic of its header; `None` if there is no such kind.
     #[inline]
     pub(crate) fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         let magic = region_header::MAGIC.get(header);
@@ -119,23 +121,23 @@ impl fmt::Display for RegionKind {
     }
 }
 
-/// The head of a region.
+/// The header of a region.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RegionHeader {
     pub kind: RegionKind,
     pub file_id: FileId,
-    /// The `header_crc` of the region before; 0 in a header.
+    /// The `header_crc` of the region before; 0 in the file header.
     pub previous: u32,
     pub offset: u64,
     pub body_bytes: u32,
     pub body_crc: u32,
-    /// The head as it is in the file, for the fields that depend on the kind.
+    /// The header's bytes in the file, for the fields that depend on the kind.
     pub(super) bytes: [u8; 64],
 }
 
 impl RegionHeader {
-    /// Makes the head of a region that begins at `offset` and has this body. The fields that depend
-    /// on the kind are 0, and so is `previous`. Fails if the body is over the limit of the kind.
+    /// Creates the header of a region that begins at `offset` and has this body. `previous` and the
+    /// fields that depend on the kind are 0. Fails if the body is over the limit of the kind.
     pub(crate) fn new(kind: RegionKind, file_id: FileId, offset: u64, body: &[u8]) -> Result<Self> {
         let limit = kind.max_body_bytes();
         let body_bytes = u32::try_from(body.len()).ok().filter(|&bytes| bytes <= limit).ok_or_else(|| {
@@ -156,12 +158,12 @@ impl RegionHeader {
         self
     }
 
-    /// Returns the head of a region that follows one with this `header_crc`.
+    /// Returns the header with `previous` set to the `header_crc` of the region before.
     pub(crate) fn after(self, previous: u32) -> Self {
         Self { previous, ..self }
     }
 
-    /// Returns the checksum of the head, which the next region repeats.
+    /// Returns the checksum of the header, which the next region repeats.
     pub(crate) fn header_crc(&self) -> u32 {
         region_header::HEADER_CRC.get(&self.to_bytes())
     }
@@ -179,7 +181,7 @@ impl RegionHeader {
         bytes
     }
 
-    /// Parses the head at `offset`: R-2.1, R-2.2 (a known kind), R-2.4, R-2.5 (the limit).
+    /// Parses the header at `offset`: R-2.1, R-2.2 (a known kind), R-2.4, R-2.5 (the limit).
     pub(crate) fn parse(bytes: &[u8; HEADER_BYTES], offset: u64) -> Result<Self> {
         Self::parse_at(bytes, offset).map_err(|error| error.with_offset(offset))
     }
@@ -188,12 +190,12 @@ impl RegionHeader {
         let (found, computed) = (region_header::HEADER_CRC.get(bytes), header_crc(bytes));
         if found != computed {
             let message =
-                format!("the head of a region is damaged: its checksum is {found:08x}, its bytes give {computed:08x}");
+                format!("a region header is damaged: its checksum is {found:08x}, its bytes give {computed:08x}");
             return Err(Error::corrupt("R-2.1", message));
         }
         let kind = RegionKind::of(bytes).ok_or_else(|| {
             let magic = region_header::MAGIC.get(bytes);
-            Error::corrupt("R-2.2", format!("unknown kind of region {magic:02x?}"))
+            Error::corrupt("R-2.2", format!("unknown region kind {magic:02x?}"))
         })?;
         let header = Self {
             kind,
@@ -205,20 +207,21 @@ impl RegionHeader {
             bytes: *bytes,
         };
         if header.offset != offset || !offset.is_multiple_of(HEADER_LEN) {
-            let message = format!("the {kind} at {offset} says it begins at {}, a multiple of 64", header.offset);
+            let message =
+                format!("the {kind} at {offset} states offset {}; they must be equal multiples of 64", header.offset);
             return Err(Error::corrupt("R-2.4", message));
         }
         let limit = kind.max_body_bytes();
         if header.body_bytes > limit {
-            let message = format!("the {kind} says it has {} bytes; the format allows {limit}", header.body_bytes);
+            let message = format!("the {kind} states {} bytes; the format allows {limit}", header.body_bytes);
             return Err(Error::corrupt("R-2.5", message));
         }
         Ok(header)
     }
 
-    /// Returns whether `bytes`, which the file may end within, can be the head of a region of this
-    /// kind after one with the checksum `previous`: whether magic, file id, `previous` and offset
-    /// are right, as far as they are there.
+    /// Returns whether `bytes`, which may be cut off by the end of the file, can be the header of a
+    /// region of this kind after a region with the checksum `previous`. Compares magic, file id,
+    /// `previous` and offset as far as `bytes` reaches.
     pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, previous: u32, offset: u64, bytes: &[u8]) -> bool {
         let mut expected = [0; HEADER_BYTES];
         region_header::PREVIOUS.put(&mut expected, previous);
@@ -230,7 +233,7 @@ impl RegionHeader {
         (0..).zip(bytes.iter().zip(&expected)).all(|(at, (found, expected))| found == expected || !is_known(at))
     }
 
-    /// Checks that the region is of this kind (R-2.2) and of this file (R-2.3).
+    /// Checks that the region has this kind (R-2.2) and belongs to this file (R-2.3).
     pub(crate) fn expect(&self, kind: RegionKind, file_id: FileId) -> Result<()> {
         if self.kind != kind {
             let message = format!("expected a {kind}, found a {}", self.kind);
@@ -243,14 +246,14 @@ impl RegionHeader {
         Ok(())
     }
 
-    /// Checks that the region follows one with the checksum `previous` (R-2.10).
+    /// Checks that the region before has the checksum `previous` (R-2.10).
     pub(crate) fn check_previous(&self, previous: u32) -> Result<()> {
         if self.previous == previous {
             return Ok(());
         }
         let message = format!(
-            "the {} does not follow the region before it: it expects the checksum {:08x} there, which is {previous:08x}; \
-             one of the two belongs to another file of the same schema, or to another state of this file",
+            "the {} does not follow the region before it: it expects checksum {:08x} there, found {previous:08x}; one \
+             of them belongs to another file of the same schema, or to another state of this file",
             self.kind, self.previous
         );
         Err(Error::corrupt("R-2.10", message).with_offset(self.offset))
@@ -261,7 +264,7 @@ impl RegionHeader {
         self.check_body_crc(crc(body))
     }
 
-    /// Checks the checksum of the body (R-2.6), which has been computed.
+    /// Compares a computed checksum of the body with the header (R-2.6).
     pub(crate) fn check_body_crc(&self, computed: u32) -> Result<()> {
         if computed == self.body_crc {
             return Ok(());
@@ -283,13 +286,13 @@ impl RegionHeader {
         self.body_offset().saturating_add(u64::from(self.body_bytes))
     }
 
-    /// Checks that head and body lie inside a file of `file_bytes` (R-2.5).
+    /// Checks that header and body are inside a file of `file_bytes` (R-2.5).
     pub(crate) fn check_inside(&self, file_bytes: u64) -> Result<()> {
         if self.end() <= file_bytes {
             return Ok(());
         }
         let message = format!(
-            "the {} ends at {}, after the end of the file at {file_bytes}: the file is truncated",
+            "the {} ends at {}, beyond the end of the file at {file_bytes}: the file is truncated",
             self.kind,
             self.end()
         );
@@ -297,12 +300,12 @@ impl RegionHeader {
     }
 }
 
-/// Computes the checksum of a head, which covers all fields before it.
+/// Computes the checksum of a header, over all fields before it.
 fn header_crc(bytes: &[u8; HEADER_BYTES]) -> u32 {
-    crc(&bytes[..region_header::HEADER_CRC.offset()]) // in bounds: an offset in the head
+    crc(&bytes[..region_header::HEADER_CRC.offset()]) // in bounds: an offset in the header
 }
 
-/// Returns `align(x, a)` of the specification; `a` is a power of two.
+/// Returns `align(x, a)` of the specification. `a` must be a power of two.
 pub(crate) fn align(x: u64, a: u64) -> u64 {
     x.saturating_add(a - 1) & !(a - 1)
 }

@@ -1,9 +1,11 @@
 //! Chapter 3: columns, their shapes, casts and metadata.
 //!
-//! A [`ColumnSchema`] says what the samples of a column are: items of a [`Shape`], or lists of them
-//! of several levels. Its [`Layout`] has the same as numbers, as the code that reads and writes
-//! chunks needs them: bytes of an item, varying extents, levels. Whoever has a layout need not
-//! check again: it only exists if an item is within the limits.
+//! A [`ColumnSchema`] says what the samples of a column are: items of a [`Shape`], or lists of
+//! items, nested to several levels.
+//!
+//! Code that reads and writes chunks does not use it directly. It uses the column's [`Layout`],
+//! which has the same facts as numbers: bytes of an item, varying extents, levels. A layout only
+//! exists if an item is within the limits, so code that has one need not check again.
 
 use crate::element::dtype::DType;
 use crate::{Error, Result, limits};
@@ -48,7 +50,7 @@ impl Shape {
         Self::new(extents.iter().map(|&extent| Extent::Fixed(extent)))
     }
 
-    /// Returns a shape with one varying extent: that of bytes, text and lists of numbers.
+    /// Returns a shape with one varying extent, as of bytes, text and lists of numbers.
     pub fn ragged() -> Self {
         Self::new([Extent::Varying])
     }
@@ -73,8 +75,8 @@ impl Shape {
         self.varying_count() > 0
     }
 
-    /// Returns the product of the fixed extents: the elements of one item of a fixed shape.
-    /// Returns `None` if it does not fit.
+    /// Returns the product of the fixed extents: the elements of one item of a fixed shape. Returns
+    /// `None` if it overflows.
     pub fn inner_elements(&self) -> Option<u64> {
         let fixed = || {
             self.0.iter().filter_map(|extent| match extent {
@@ -94,8 +96,8 @@ impl Shape {
         self
     }
 
-    /// Returns the elements of a row (the last extent) and of a matrix (the last two); 0 for one
-    /// that does not exist or varies.
+    /// Returns the number of elements of a row (the last extent) and of a matrix (the last two).
+    /// Each is 0 if it does not exist or varies.
     pub(crate) fn strides(&self) -> [u32; 2] {
         let mut inner = self.0.iter().rev().map_while(|extent| match extent {
             Extent::Fixed(extent) => Some(*extent),
@@ -128,27 +130,26 @@ pub struct ListLevel {
     pub nullable: bool,
 }
 
-/// A cast: the rounding of a column's values from another type when they are written.
+/// A cast: a column's values are rounded from another type when they are written.
 ///
-/// Values are rounded to nearest, ties to even. A NaN stays a NaN.
+/// Values are rounded to nearest, ties to even. NaN stays NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CastSpec {
-    /// The type of the values before.
+    /// The type before the cast.
     pub source: CastSource,
 }
 
 /// The type of values before a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CastSource {
-    /// Numbers of another type, which are pushed. The writer rounds them.
+    /// Numbers of another type. They are pushed, and the writer rounds them.
     Type(DType),
-    /// Decimal numbers, for which there is no type of elements. An import rounds them, and pushes
-    /// the results.
+    /// Decimals, which no element type represents. An import rounds them and pushes the results.
     Decimal,
 }
 
 impl CastSource {
-    /// Returns the name in the specification: that of the type, or `"decimal"`.
+    /// Returns the name in the specification: the name of the type, or `"decimal"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Type(dtype) => dtype.name(),
@@ -162,7 +163,7 @@ impl CastSource {
         sources.into_iter().find(|source| source.name() == name)
     }
 
-    /// Returns the type of the numbers that are pushed; `None` for decimals.
+    /// Returns the type of the pushed numbers; `None` for decimals.
     pub fn dtype(self) -> Option<DType> {
         match self {
             Self::Type(dtype) => Some(dtype),
@@ -185,7 +186,7 @@ impl fmt::Display for CastSource {
 
 /// One column: its name, the type and shape of its items, and metadata.
 ///
-/// A sample is an item, or, if there are [levels](ColumnSchema::levels), a list of items or of
+/// A sample is an item. If there are [levels](ColumnSchema::levels), it is a list of items or of
 /// lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
@@ -197,9 +198,9 @@ pub struct ColumnSchema {
     pub shape: Shape,
     /// Whether samples may be null.
     pub nullable: bool,
-    /// The levels of lists, outermost first; at most [`limits::LEVELS`]. The first is that of the
-    /// samples, which are lists; [`ColumnSchema::nullable`] tells whether these may be null. If
-    /// there are none, a sample is an item.
+    /// The levels of lists, outermost first; at most [`limits::LEVELS`]. The lists of the first
+    /// level are the samples, and [`ColumnSchema::nullable`] tells whether they may be null.
+    /// Without levels, a sample is an item.
     pub levels: Vec<ListLevel>,
     /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
@@ -224,14 +225,14 @@ impl ColumnSchema {
         Self::tensor(name, DType::Bytes, Shape::ragged())
     }
 
-    /// Returns the same column, nullable.
+    /// Makes samples nullable.
     pub fn nullable(mut self) -> Self {
         self.nullable = true;
         self
     }
 
-    /// Returns the column whose samples are lists of the samples of this one. The samples are not
-    /// null; the members of the lists may be if this column is nullable.
+    /// Returns a column whose samples are lists of this column's samples. The lists are not null.
+    /// Their members may be null if this column is nullable.
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -245,15 +246,14 @@ impl ColumnSchema {
         self
     }
 
-    /// Returns the same column with a cast: values are pushed as `source`, and rounded.
+    /// Adds a cast: values are pushed as `source`, and rounded.
     pub fn cast_from(mut self, source: impl Into<CastSource>) -> Self {
         self.cast = Some(CastSpec { source: source.into() });
         self
     }
 
-    /// Returns the type of the samples without their shape: that of the elements, in as many lists
-    /// as there are levels. That of a column for which [`ColumnSchema::is_struct_nulls`] holds is
-    /// `struct nulls`.
+    /// Returns the type of the samples without their shape: the element type, inside a list for
+    /// each level. If [`ColumnSchema::is_struct_nulls`] holds, the element type is `struct nulls`.
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -265,14 +265,14 @@ impl ColumnSchema {
         self.levels.iter().fold(item, |members, _| format!("list<{members}>"))
     }
 
-    /// Returns whether type and metadata are those of the nulls of a struct, whose fields are other
-    /// columns. Such a column has no elements. Whether its path is followed depends on the other
-    /// columns, see [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
+    /// Returns whether type and metadata mark the column as the nulls of a struct whose fields are
+    /// other columns. Such a column has no elements. Whether its path is followed depends on the
+    /// other columns, see [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
     pub fn is_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(PATH_KEY)
     }
 
-    /// Returns the path that the metadata state (chapter 3.4), which may not be followed.
+    /// Returns the path in the metadata (chapter 3.4), which need not be followed.
     pub(crate) fn path(&self) -> Option<&str> {
         self.metadata.get(PATH_KEY).map(String::as_str)
     }
@@ -282,7 +282,7 @@ impl ColumnSchema {
         if self.levels.is_empty() { "sample" } else { "item" }
     }
 
-    /// Returns the type of pushed values: the column's own, or the source of its cast.
+    /// Returns the type of pushed values: the column's type, or the source of its cast.
     pub fn pushed_dtype(&self) -> DType {
         self.cast.and_then(|cast| cast.source.dtype()).unwrap_or(self.dtype)
     }
@@ -296,7 +296,7 @@ impl ColumnSchema {
             .filter(|&bytes| bytes <= u64::from(limits::CHUNK_BYTES))
             .and_then(|bytes| usize::try_from(bytes).ok())
             .ok_or_else(|| {
-                let message = format!("a sample of shape {} has more than {} bytes", self.shape, limits::CHUNK_BYTES);
+                let message = format!("a sample of shape {} is larger than {} bytes", self.shape, limits::CHUNK_BYTES);
                 Error::over_limit(message).with_column(&self.name)
             })?;
         Ok(Layout {
@@ -314,12 +314,12 @@ impl ColumnSchema {
         })
     }
 
-    /// Refuses a column of a type that this release does not know.
+    /// Fails for a column of a type that this release does not know.
     pub(crate) fn check_known(&self) -> Result<()> {
         let DType::Unknown { code, .. } = self.dtype else { return Ok(()) };
         let message = format!(
-            "the elements are of dtype {code}, which this release does not know; read the column with a newer \
-             release, or without it the other columns"
+            "the elements have dtype {code}, which this release does not know; read the column with a newer tensilo, \
+             or read the other columns only"
         );
         Err(Error::too_new_dtype(message).with_column(&self.name))
     }
@@ -330,15 +330,15 @@ impl ColumnSchema {
 pub(crate) struct Layout {
     pub dtype: DType,
     pub nullable: bool,
-    /// `w` of chapter 5: the bytes of what encodings take as one element. That of a complex number
-    /// is half of it.
+    /// `w` of chapter 5: the bytes of what encodings treat as one element, which is half of a
+    /// complex number.
     pub element_bytes: usize,
-    /// `inner x w`: bytes of a fixed item, or of one count of a ragged one. At most
+    /// `inner x w`: the bytes of a fixed item, or of one count of a ragged item. At most
     /// [`limits::CHUNK_BYTES`].
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
     pub varying: usize,
-    /// The elements of a row and of a matrix; 0 for one that does not exist or varies.
+    /// The number of elements of a row and of a matrix; 0 if it does not exist or varies.
     pub strides: [u32; 2],
     /// `L`: the number of levels of lists; at most [`limits::LEVELS`].
     pub levels: usize,
@@ -346,7 +346,7 @@ pub(crate) struct Layout {
     pub nullable_levels: u16,
 }
 
-/// Returns the field `nullable_levels` of levels, of which there are at most [`limits::LEVELS`].
+/// Returns the field `nullable_levels` of at most [`limits::LEVELS`] levels.
 pub(super) fn nullable_levels(levels: &[ListLevel]) -> u16 {
     levels.iter().rev().fold(0, |bits, level| bits << 1 | u16::from(level.nullable))
 }
@@ -361,13 +361,13 @@ impl Layout {
         if self.is_nested() { "item" } else { "sample" }
     }
 
-    /// Returns the bytes of values of a null sample (R-4.8): zeros of a fixed shape, none of a
-    /// ragged one or a list.
+    /// Returns the bytes of a null sample in the values (R-4.8): zeros for a fixed shape, nothing
+    /// for a ragged shape or a list.
     pub(crate) fn null_value_bytes(&self) -> usize {
         if self.has_shape() { 0 } else { self.inner_bytes }
     }
 
-    /// Returns the bytes of shape of a null sample: of a list only its end.
+    /// Returns the bytes of a null sample in the shape: only its end if it is a list.
     pub(crate) fn null_shape_bytes(&self) -> usize {
         if self.is_nested() { 4 } else { self.shape_bytes() }
     }
@@ -377,7 +377,7 @@ impl Layout {
         self.is_ragged() || self.is_nested()
     }
 
-    /// Returns whether entries of a level may be null; level 0 has the samples.
+    /// Returns whether entries of a level may be null. Level 0 is the samples.
     pub(crate) fn may_be_null(&self, level: usize) -> bool {
         match level.checked_sub(1) {
             Some(bit) => self.nullable_levels >> bit & 1 == 1, // levels are at most 16
@@ -385,7 +385,7 @@ impl Layout {
         }
     }
 
-    /// Returns the most items of a chunk: R-4.12 bounds those that take no bytes.
+    /// Returns the maximum number of items in a chunk: R-4.12 bounds items that take no bytes.
     pub(crate) fn max_items(&self) -> usize {
         let is_bounded = self.is_nested() && self.varying == 0 && self.inner_bytes == 0;
         if is_bounded { usize::try_from(limits::EMPTY_ITEMS).unwrap_or(usize::MAX) } else { usize::MAX }
@@ -400,8 +400,8 @@ impl Layout {
         self.varying > 0
     }
 
-    /// Returns the decoded bytes of the shape part for one item: an end, and the extents if
-    /// several vary.
+    /// Returns the decoded bytes of one item in the shape part: its end, and the extents if several
+    /// vary.
     pub(crate) fn shape_bytes(&self) -> usize {
         match self.varying {
             0 => 0,

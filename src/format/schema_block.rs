@@ -1,10 +1,11 @@
 //! Chapter 3.2: the schema of a file, and its bytes.
 //!
-//! [`parse`] accepts what [`to_bytes`] writes, and nothing else: each limit and each rule of
-//! chapter 3 is checked in both directions. What a caller gets wrong is a bad argument or over a
-//! limit. The same in a file is damage, with the number of its rule.
+//! [`parse`] accepts exactly what [`to_bytes`] can write. Both run the same checks of limits and of
+//! the rules of chapter 3, so a writer cannot make a file that readers refuse. The same mistake is
+//! reported differently: as a bad argument or an exceeded limit when a caller makes it, and as
+//! damage, with the number of the rule, when it is found in a file.
 //!
-//! Counts in a file are not believed: memory is bounded by the bytes that are there.
+//! Counts in a file are not trusted: memory is bounded by the bytes that are left to parse.
 
 use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape, nullable_levels};
 use crate::bytes::le::{Fields, structure};
@@ -47,10 +48,10 @@ const DECIMAL: u8 = 0;
 const NESTED: u8 = 4;
 const VARYING: u32 = u32::MAX;
 const TO_NEAREST_EVEN: u8 = 1;
-/// The length of a column record without name, extents and metadata.
+/// The minimum length of a column record: without name, extents and metadata.
 const MIN_COLUMN_BYTES: usize = 12;
 
-/// All columns of a file, and its metadata.
+/// The columns and metadata of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Schema {
     /// The columns, in order.
@@ -75,21 +76,21 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Finds the column `name`, and returns its index, too. If there is none, the error names the
-    /// most similar column.
+    /// Returns the column `name` and its index. If there is none, the error suggests the most
+    /// similar name.
     pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
         let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
         found.ok_or_else(|| Error::unknown_column(name, self.columns.iter().map(|column| column.name.as_str())))
     }
 
-    /// Checks that a file can have this schema: its names, types, shapes and metadata, and all
-    /// limits of the format. Cost: linear in the length of its texts.
+    /// Checks that a file can have this schema: names, types, shapes, metadata, and all limits of
+    /// the format. Cost: linear in the length of its texts.
     pub fn check(&self) -> Result<()> {
         to_bytes(self).map(drop)
     }
 }
 
-/// Returns the schema block of a schema. Refuses a schema that chapter 3 or 8 refuses.
+/// Returns the schema block of a schema. Fails if the schema breaks chapter 3 or 8.
 pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     put_length(&mut out, schema.columns.len(), limits::COLUMNS, "columns")?;
@@ -106,7 +107,7 @@ pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Converts the error of a file into that of a caller, whose schema breaks a rule.
+/// Converts an error about a file to an error about the caller's schema.
 fn as_argument(error: Error) -> Error {
     let argument = Error::bad_argument(error.message());
     match error.column() {
@@ -118,7 +119,7 @@ fn as_argument(error: Error) -> Error {
 fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     put_text(out, &column.name, limits::NAME_BYTES, "column name")?;
     column.layout()?; // before `check`, which would report a limit as damage
-    column.check_known()?; // what its elements must be is not known
+    column.check_known()?; // the rules for its elements are unknown
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
     let nested = if column.levels.is_empty() { 0 } else { NESTED };
@@ -135,7 +136,7 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     out.extend(record);
     for extent in column.shape.extents() {
         let extent = match *extent {
-            Extent::Fixed(VARYING) => return Err(Error::over_limit("an extent of 2^32 - 1")),
+            Extent::Fixed(VARYING) => return Err(Error::over_limit("an extent is 2^32 - 1, over the limit")),
             Extent::Fixed(extent) => extent,
             Extent::Varying => VARYING,
         };
@@ -183,7 +184,7 @@ fn over(what: &str, found: usize, limit: usize) -> Error {
     Error::over_limit(format!("{found} {what}; the format allows {limit}"))
 }
 
-/// Parses and checks a schema block, but for the flags of the header.
+/// Parses and checks a schema block, except for the flags of the file header.
 pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
     let fields = &mut Fields::new(block);
     let count = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
@@ -192,13 +193,13 @@ pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
         return Err(Error::corrupt("R-3.6", message));
     }
     let metadata = metadata(fields)?;
-    // memory for columns is bounded by the bytes that could describe them
+    // memory is bounded by the bytes that could describe this many columns
     let mut columns = memory::with_capacity(count.min(fields.remaining() / MIN_COLUMN_BYTES))?;
     for _ in 0..count {
         columns.push(column(fields)?);
     }
     if fields.remaining() != 0 {
-        let message = format!("{} bytes after the end of the schema", fields.remaining());
+        let message = format!("the schema block has {} bytes after its last field", fields.remaining());
         return Err(Error::corrupt("R-3.3", message));
     }
     let schema = Schema { columns, metadata };
@@ -207,13 +208,13 @@ pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
 }
 
 fn short() -> Error {
-    Error::corrupt("R-3.3", "the schema ends within a field")
+    Error::corrupt("R-3.3", "the schema block ends within a field")
 }
 
 fn length(fields: &mut Fields, limit: usize) -> Result<usize> {
     let length = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
     if length > limit {
-        let message = format!("a length or count of {length} in the schema; the format allows {limit}");
+        let message = format!("the schema has a length or count of {length}; the format allows {limit}");
         return Err(Error::corrupt("R-3.4", message));
     }
     Ok(length)
@@ -223,7 +224,7 @@ fn text(fields: &mut Fields, limit: usize) -> Result<String> {
     let length = length(fields, limit)?;
     let bytes = fields.bytes(length).ok_or_else(short)?;
     let text =
-        std::str::from_utf8(bytes).map_err(|_| Error::corrupt("R-3.4", "a name or metadata that is not UTF-8"))?;
+        std::str::from_utf8(bytes).map_err(|_| Error::corrupt("R-3.4", "a name or metadata text is not UTF-8"))?;
     Ok(text.to_owned())
 }
 
@@ -233,7 +234,7 @@ fn metadata(fields: &mut Fields) -> Result<Metadata> {
     for _ in 0..count {
         let key = text(fields, limits::METADATA_KEY_BYTES)?;
         if out.last_key_value().is_some_and(|(last, _)| *last >= key) {
-            return Err(Error::corrupt("R-3.4", "metadata keys that do not ascend"));
+            return Err(Error::corrupt("R-3.4", "metadata keys do not ascend"));
         }
         let value = text(fields, limits::METADATA_VALUE_BYTES)?;
         out.insert(key, value);
@@ -249,7 +250,7 @@ fn column(fields: &mut Fields) -> Result<ColumnSchema> {
     }
 }
 
-/// Parses what follows the name of a column.
+/// Parses the fields after the name of a column.
 fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     let record = fields.array().ok_or_else(short)?;
     let dtype = column_record::DTYPE.get(&record);
@@ -257,7 +258,7 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     let rank = column_record::RANK.get(&record);
     let dtype = dtype_of(dtype, column_record::ELEMENT_BYTES.get(&record))?;
     if flags & !(NULLABLE | CAST | NESTED) != 0 {
-        return Err(Error::corrupt("R-3.6", "reserved bits are set"));
+        return Err(Error::corrupt("R-3.6", "reserved column flags are set"));
     }
     if usize::from(rank) > limits::RANK {
         let message = format!("rank {rank}; the format allows {}", limits::RANK);
@@ -281,21 +282,21 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     })
 }
 
-/// Returns the type of a column. One that this release does not know has the stated element bytes.
+/// Returns the type of a column. An unknown type has the stated element bytes.
 fn dtype_of(code: u8, element_bytes: u8) -> Result<DType> {
     let dtype = match DType::from_code(code) {
         Some(known) => known,
         None if code != 0 && matches!(element_bytes, 1 | 2 | 4 | 8) => DType::Unknown { code, element_bytes },
         None => {
             let message =
-                format!("dtype {code} of {element_bytes} bytes; elements have 1, 2, 4 or 8 bytes, and no type is 0");
+                format!("dtype {code} has {element_bytes} bytes; dtypes start at 1, and have 1, 2, 4 or 8 bytes");
             return Err(Error::corrupt("R-3.5", message));
         }
     };
     if dtype.element_bytes() == usize::from(element_bytes) {
         return Ok(dtype);
     }
-    let message = format!("elements of {element_bytes} bytes; those of {dtype} have {}", dtype.element_bytes());
+    let message = format!("the schema states {element_bytes} bytes per element; {dtype} has {}", dtype.element_bytes());
     Err(Error::corrupt("R-3.5", message))
 }
 
@@ -310,7 +311,7 @@ fn cast(fields: &mut Fields) -> Result<CastSpec> {
         code => DType::from_code(code).map(CastSource::Type),
     };
     let source = source.filter(|_| rounding == TO_NEAREST_EVEN);
-    let source = source.ok_or_else(|| Error::corrupt("R-3.7", "unknown source or rounding of a cast"))?;
+    let source = source.ok_or_else(|| Error::corrupt("R-3.7", "the cast has an unknown source or rounding"))?;
     Ok(CastSpec { source })
 }
 
@@ -332,7 +333,7 @@ fn levels(fields: &mut Fields) -> Result<Vec<ListLevel>> {
     Ok((0..count).map(|level| ListLevel { nullable: nullable >> level & 1 == 1 }).collect())
 }
 
-/// Checks the rules of chapter 3 that are not about the form of bytes.
+/// Checks the rules of chapter 3 that are not about the encoding in bytes.
 fn check(schema: &Schema) -> Result<()> {
     let mut names: Vec<(&str, usize)> = schema.columns.iter().map(|column| column.name.as_str()).zip(0..).collect();
     names.sort_unstable();
@@ -343,7 +344,7 @@ fn check(schema: &Schema) -> Result<()> {
     }
     let columns = schema.columns.iter().map(|column| &column.metadata);
     if columns.chain([&schema.metadata]).any(|metadata| metadata.contains_key("")) {
-        return Err(Error::corrupt("R-3.4", "an empty metadata key"));
+        return Err(Error::corrupt("R-3.4", "a metadata key is empty"));
     }
     Ok(())
 }
@@ -351,20 +352,20 @@ fn check(schema: &Schema) -> Result<()> {
 fn check_column(column: &ColumnSchema, new_name: bool) -> Result<()> {
     let is_control = |c: char| c.is_ascii_control();
     if column.name.is_empty() || column.name.contains(is_control) {
-        let message = "column names are not empty and have no control characters";
+        let message = "the column name is empty or has control characters";
         return Err(Error::corrupt("R-3.4", message));
     }
     if !new_name {
-        return Err(Error::corrupt("R-3.4", "two columns have this name"));
+        return Err(Error::corrupt("R-3.4", "two columns have the same name"));
     }
     if column.dtype.is_string() && column.shape != Shape::ragged() {
-        let message = format!("a {} column has the shape [*], not {}", column.dtype, column.shape);
+        let message = format!("a {} column must have shape [*], found {}", column.dtype, column.shape);
         return Err(Error::corrupt("R-3.5", message));
     }
     column.layout().map_err(|error| Error::corrupt("R-3.6", error.message()))?;
     match column.cast {
         Some(CastSpec { source }) if !cast_is_possible(source, column.dtype) => {
-            let message = format!("a cast from {source} to {} is not possible", column.dtype);
+            let message = format!("values cannot be cast from {source} to {}", column.dtype);
             Err(Error::corrupt("R-3.7", message))
         }
         _ => Ok(()),

@@ -1,4 +1,9 @@
-//! Formats that a program adds to those of this crate.
+//! Input formats that a program adds to the built-in ones.
+//!
+//! An [`InputFormat`] recognizes its files, and a [`RecordSource`] reads them as Arrow record
+//! batches. From there, they take the same path as Parquet files: [`CustomRecords`] is one more
+//! [`Records`] behind an [`ArrowSource`]. So shapes, casts, several inputs and appends work for
+//! every format.
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::REFUSED;
@@ -14,11 +19,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A format of files that a program adds to those that this crate reads, see
+/// A file format that a program adds to the built-in ones, see
 /// [`ConvertOptions::formats`](super::ConvertOptions::formats).
 ///
-/// Everything that a conversion does with Parquet files holds for the files of the format too:
-/// columns, casts, shapes, several inputs, appends, progress, errors that name the file.
+/// Files of the format get everything that a conversion does for Parquet files: columns, casts,
+/// shapes, several inputs, appends, progress, errors that name the file.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -72,24 +77,24 @@ use std::sync::Arc;
 /// }
 /// ```
 pub trait InputFormat: Send + Sync {
-    /// Returns what the files of the format are called in messages, such as `NumPy arrays (.npy)`.
+    /// Returns the name of the format for messages, such as `NumPy arrays (.npy)`.
     fn name(&self) -> &str;
 
-    /// Opens a file. Returns `None` if it is of another format.
+    /// Opens a file. Returns `None` if it has another format.
     ///
-    /// Files of this crate's own formats do not come here. The first bytes of a file tell its
-    /// format better than its name: a pipe has none.
+    /// Files of built-in formats are not offered here. Recognize a file by its first bytes rather
+    /// than by its name, because a pipe has no name.
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>>;
 }
 
-/// The content of a file of an [`InputFormat`]: record batches, which can be read from the start as
-/// often as needed.
+/// The content of a file of an [`InputFormat`]: record batches that can be read repeatedly, each
+/// time from the start.
 ///
-/// Errors need no path: the conversion adds it. A panic becomes an error.
+/// Errors need no path: the conversion adds it. Panics become errors.
 pub trait RecordSource: Send + Sync {
-    /// Returns the schema, which does not change. Types become columns as
-    /// [the module](super#arrow-types-and-tensilo-types) says. [`mark_dtype`] declares types that
-    /// Arrow lacks, and [`refused_field`] what cannot be stored.
+    /// Returns the schema, which does not change. [The module](super#arrow-types-and-tensilo-types)
+    /// says how types become columns. [`mark_dtype`] declares types that Arrow lacks, and
+    /// [`refused_field`] marks values that cannot be stored.
     fn schema(&self) -> SchemaRef;
 
     /// Returns the number of rows, if it is known before reading.
@@ -97,52 +102,51 @@ pub trait RecordSource: Send + Sync {
         None
     }
 
-    /// Returns how the types of the schema are known. If several inputs differ a little, that tells
-    /// what they can have in common.
+    /// Returns how the types of the schema are known. It determines which differences between
+    /// inputs are allowed.
     fn type_origin(&self) -> TypeOrigin {
         TypeOrigin::Declared
     }
 
-    /// Begins a pass over only these fields of the schema, in ascending order. A conversion makes
-    /// one or two. A batch should take a few MiB at most, or one row. `fields` may be empty: then
-    /// batches have only a number of rows (`RecordBatchOptions::with_row_count` of Arrow).
+    /// Starts a pass over these fields of the schema only, given in ascending order. A conversion
+    /// makes one or two passes. A batch should take a few MiB at most, or have one row. If `fields`
+    /// is empty, batches have only a row count (`RecordBatchOptions::with_row_count` of Arrow).
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>>;
 
-    /// Returns whether the tensilo file keeps the schema, so that an export restores its types
-    /// (default: no). That is of use if Arrow's types are those of the data, and not only of this
-    /// reader.
+    /// Returns whether the tensilo file stores the schema, so that an export restores its types
+    /// (default: no). Useful if Arrow's types belong to the data rather than only to this reader.
     fn preserves_schema(&self) -> bool {
         false
     }
 }
 
-/// Marks a field whose elements have the bits of a type that Arrow lacks: `UInt16` of bf16, `UInt8`
-/// of a [small](DType::is_small) number, and `Float32` of complex numbers, whose innermost
-/// dimension is a list of two. The field can also be the item of lists. A mark that does not fit
-/// its type is ignored.
+/// Marks a field whose elements hold the bits of a type that Arrow lacks: `UInt16` for bf16,
+/// `UInt8` for a [small](DType::is_small) number, and `Float32` for complex numbers, whose
+/// innermost dimension is a list of two. The field can also be the item of lists. A mark that does
+/// not fit the field's type is ignored.
 pub fn mark_dtype(field: Field, dtype: DType) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(DTYPE.to_owned(), dtype.name().to_owned());
     field.with_metadata(metadata)
 }
 
-/// Returns a field whose values cannot be stored, for `reason`. A conversion that leaves the column
-/// out succeeds; any other fails with the reason, and advises to leave it out. The field is never
-/// asked for in [`RecordSource::record_batches`].
+/// Returns a field whose values cannot be stored, for `reason`. A conversion that skips the column
+/// succeeds; any other fails with the reason, and advises to skip it. The field is never requested
+/// from [`RecordSource::record_batches`].
 pub fn refused_field(name: &str, reason: &str) -> Field {
-    // a type that no other one becomes
+    // no supported column maps to a union
     let none = DataType::Union(UnionFields::empty(), UnionMode::Sparse);
     Field::new(name, none, true).with_metadata([(REFUSED, reason)])
 }
 
-/// A file that an [`InputFormat`] reads. Clones are of the same file.
+/// A file that an [`InputFormat`] reads. Clones refer to the same file.
 ///
-/// A pipe has been copied to a temporary file. If the file is changed while it is read, the
-/// conversion ends with an error.
+/// A pipe has already been copied to a temporary file. If the file changes while it is read, the
+/// conversion fails.
 #[derive(Clone)]
 pub struct FormatFile {
     file: Arc<InputFile>,
-    /// The store that companions may be in.
+    /// The store for companion files.
     store: OptionalStore,
 }
 
@@ -156,12 +160,12 @@ impl FormatFile {
         self.file.name()
     }
 
-    /// Returns a reader, from the start of the file.
+    /// Returns a reader that starts at the beginning of the file.
     pub fn reader(&self) -> Result<InputReader> {
         self.file.reader()
     }
 
-    /// Opens another file that belongs to this one, such as the data beside an index. The
+    /// Opens another file that belongs to this one, such as the data file of an index. The
     /// conversion watches it for changes, too.
     pub fn companion(&self, path: &Path) -> Result<Self> {
         let file = Arc::new(InputFile::open(path, &self.store)?);
@@ -185,7 +189,7 @@ impl CustomFormats {
         Self(formats.into_iter().collect())
     }
 
-    /// Opens a file that one of the formats takes.
+    /// Opens a file with the first format that recognizes it.
     pub(super) fn open(
         &self,
         file: &Arc<InputFile>,
@@ -213,7 +217,7 @@ impl fmt::Debug for CustomFormats {
     }
 }
 
-/// The records of a file of another format.
+/// The records of a file in a custom format.
 pub(super) struct CustomRecords {
     file: FormatFile,
     content: Box<dyn RecordSource>,

@@ -1,5 +1,8 @@
-//! Options of conversions, their progress, and conversions to several files, each of which another
-//! process can write.
+//! Options and progress of conversions, and plans of conversions to several files.
+//!
+//! [`ConvertOptions`] and [`AppendOptions`] share the settings of inputs and of the writer: one
+//! struct, [`InputOptions`], and one macro for its setters. A [`ShardPlan`] fixes the samples and
+//! id of each output file in advance, so that different processes can write different files.
 
 #[cfg(feature = "arrow")]
 use super::custom_formats::CustomFormats;
@@ -12,7 +15,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What conversions and appends are both told: of inputs, null elements, and the writer.
+/// The settings shared by conversions and appends: inputs, null elements, and the writer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct InputOptions {
     /// Whether `-` is the standard input.
@@ -24,7 +27,7 @@ pub(super) struct InputOptions {
     pub writer: WriterOptions,
 }
 
-/// The setters of [`InputOptions`], which are methods of the options around them.
+/// The setters of [`InputOptions`], as methods of the options around them.
 macro_rules! input_setters {
     ($writer:literal) => {
         /// Sets the treatment of null elements inside tensors. The default is
@@ -36,29 +39,29 @@ macro_rules! input_setters {
 
         #[doc = $writer]
         ///
-        /// If they have more than one [thread](WriterOptions::threads), as many other threads read,
-        /// but at most 8 and at most one for each row group of a Parquet file.
+        /// With more than one [thread](WriterOptions::threads), the same number of additional
+        /// threads read, at most 8 and at most one for each row group of a Parquet file.
         pub fn writer(mut self, options: WriterOptions) -> Self {
             self.input.writer = options;
             self
         }
 
-        /// Sets whether an input called `-` is the standard input, as on a command line, and not a
+        /// Sets whether an input called `-` is standard input, as on a command line, rather than a
         /// file of that name (default: no).
         pub fn dash_is_stdin(mut self, dash_is_stdin: bool) -> Self {
             self.input.dash_is_stdin = dash_is_stdin;
             self
         }
 
-        /// Sets formats that inputs may have beside those of this crate, which are looked at first
-        /// (default: none).
+        /// Sets input formats in addition to the built-in ones, which are tried first (default:
+        /// none).
         #[cfg(feature = "arrow")]
         pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
             self.input.formats = CustomFormats::new(formats);
             self
         }
 
-        /// Sets a store that has the inputs whose paths it knows (default: none).
+        /// Sets a store for the inputs whose paths it recognizes (default: none).
         pub fn store(mut self, store: Arc<dyn InputStore>) -> Self {
             self.input.store = OptionalStore(Some(store));
             self
@@ -87,65 +90,65 @@ pub struct ConvertOptions {
 
 impl ConvertOptions {
     /// Returns the defaults: all columns, nothing rounded, shapes found in the inputs, null
-    /// elements kept, the defaults of [`WriterOptions`], no file replaced.
+    /// elements kept, the defaults of [`WriterOptions`], existing files not replaced.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets whether all float columns, scalars included, are rounded to bf16 (default: no). Columns
-    /// that [`casts`](Self::casts) names are excepted.
+    /// named in [`casts`](Self::casts) are excluded.
     pub fn bf16(mut self, bf16: bool) -> Self {
         self.bf16 = bf16;
         self
     }
 
-    /// Sets the columns whose numbers or decimals become another type of numbers. The default is
-    /// none. Floats are rounded to nearest, ties to even, and the file records the errors. Integers
-    /// are exact: a value that is not whole, or out of range, is an error. Dates, times,
-    /// timestamps, durations and intervals become the counts that they are stored as. A column that
-    /// has the type already stays unchanged.
+    /// Sets the columns of numbers or decimals that are cast to another numeric type (default:
+    /// none). Casts to floats round to nearest, ties to even, and the file records the errors.
+    /// Casts to integers are exact: a value that is not whole, or out of range, is an error. Dates,
+    /// times, timestamps, durations and intervals become the counts that they are stored as. A
+    /// column that already has the type stays unchanged.
     pub fn casts(mut self, casts: impl IntoIterator<Item = (impl Into<String>, DType)>) -> Self {
         self.casts = casts.into_iter().map(|(column, dtype)| (column.into(), dtype)).collect();
         self
     }
 
-    /// Sets the columns that are converted, and their order. The default is all, in the order of
-    /// the first input.
+    /// Sets the columns to convert, and their order (default: all, in the order of the first
+    /// input).
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Sets the columns that are left out. The default is none.
+    /// Sets the columns to leave out (default: none).
     pub fn skip(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.skip = columns.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the shapes of list columns that are known beforehand. The default is none: shapes are
-    /// found in the inputs. A sample of another shape is an error.
+    /// Declares the shapes of list columns (default: none, shapes are found in the inputs). A
+    /// sample of another shape is an error.
     pub fn shapes(mut self, shapes: impl IntoIterator<Item = (impl Into<String>, Shape)>) -> Self {
         self.shapes = shapes.into_iter().map(|(column, shape)| (column.into(), shape)).collect();
         self
     }
 
-    /// Sets other names for columns or structs: pairs of name and new name. A field stays in its
+    /// Sets new names for columns or structs, as pairs of name and new name. A field stays in its
     /// struct: `("a.b", "a.c")`. An export has the new names.
     pub fn renames(mut self, renames: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
         self.renames = renames.into_iter().map(|(from, to)| (from.into(), to.into())).collect();
         self
     }
 
-    /// Sets whether nulls may be where the statistics of an input deny them (default: no). Then
-    /// every struct and list that may have nulls by its type is looked at in a first pass.
-    /// [`convert`](super::convert) and [`convert_with`](super::convert_with) do that by themselves
-    /// when they meet such a null; [`convert_into`](super::convert_into) cannot begin again.
+    /// Sets whether the null statistics of inputs are ignored (default: no). If so, a first pass
+    /// examines every struct and list whose type allows nulls. [`convert`](super::convert) and
+    /// [`convert_with`](super::convert_with) start over with this option if they meet a null that
+    /// the statistics deny; [`convert_into`](super::convert_into) cannot start over.
     pub fn ignore_statistics(mut self, ignore: bool) -> Self {
         self.ignore_statistics = ignore;
         self
     }
 
-    /// Sets whether a file at the destination is replaced (default: no).
+    /// Sets whether an existing file at the destination is replaced (default: no).
     pub fn overwrite(mut self, overwrite: bool) -> Self {
         self.overwrite = overwrite;
         self
@@ -165,14 +168,14 @@ pub struct AppendOptions {
 }
 
 impl AppendOptions {
-    /// Returns the defaults: columns that the file does not have and null elements are refused, and
-    /// the defaults of [`WriterOptions`].
+    /// Returns the defaults: additional columns and null elements are refused, and the defaults of
+    /// [`WriterOptions`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether columns of an input that the file does not have are left out (default: no, they
-    /// are an error).
+    /// Sets whether input columns that the file does not have are skipped (default: no, they are an
+    /// error).
     pub fn skip_extra_columns(mut self, skip_extra_columns: bool) -> Self {
         self.skip_extra_columns = skip_extra_columns;
         self
@@ -201,28 +204,28 @@ pub enum Progress {
     },
 }
 
-/// The files of a conversion to several files.
+/// Receives the files of a conversion to several files.
 pub trait ShardFiles {
     /// The destination of a file.
     type Sink: Sink;
 
-    /// The error of the caller, which ends the conversion.
+    /// The caller's error type. An error ends the conversion.
     type Error: From<Error>;
 
-    /// Begins the next file.
+    /// Returns the sink of the next file.
     fn begin(&mut self) -> Result<Self::Sink, Self::Error>;
 
-    /// Takes a file that is complete.
+    /// Takes a completed file.
     fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), Self::Error>;
 }
 
-/// The files of a conversion to several files, see [`plan_shards`](super::plan_shards).
+/// The plan of a conversion to several files, see [`plan_shards`](super::plan_shards).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShardPlan {
     /// The inputs, in the order of their rows.
     pub inputs: Vec<PlannedInput>,
-    /// The columns and the metadata of each file.
+    /// The columns and metadata of every file.
     pub schema: Schema,
     /// The files, in the order of their samples.
     pub shards: Vec<PlannedShard>,
@@ -235,15 +238,15 @@ pub struct PlannedInput {
     pub path: PathBuf,
     /// The number of its rows.
     pub rows: u64,
-    /// A digest of its length and metadata. If that is another one when the input is converted, the
-    /// input was replaced since it was planned, and is refused.
+    /// A digest of its length and metadata. If it differs when the input is converted, the input
+    /// was replaced since planning, and is refused.
     pub digest: [u8; 16],
 }
 
 /// A file of a [`ShardPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedShard {
-    /// Its samples, among those of all inputs.
+    /// Its samples, numbered over all inputs.
     pub rows: Range<u64>,
     /// Its id.
     pub file_id: FileId,

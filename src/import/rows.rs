@@ -1,15 +1,16 @@
-//! Rows of a column on their way from an input to a writer.
+//! Rows of a column on their way from an input to the writer.
 //!
-//! Every importer hands over [`ColumnRows`], an owned [`ColumnBatch`]: elements side by side, the
-//! extents and validity of items, and the lists around them. Arrow's buffers are shared where the
-//! elements of consecutive rows lie side by side in them, as they nearly always do.
+//! Every importer produces [`ColumnRows`], an owned [`ColumnBatch`]: the elements in one buffer,
+//! the extents and validity of items, and the lists around them. If the elements of consecutive
+//! rows are contiguous in Arrow's buffers, as they nearly always are, the buffers are shared rather
+//! than copied.
 //!
 //! An importer knows the type of a column, but not what the file makes of it. So its rows still
 //! have all extents that the type leaves open, and null elements inside tensors.
 //! [`ColumnRows::fit`] gives them the form of the file's column: it unfolds outer dimensions,
-//! refuses nulls and shapes that the column does not have, casts values, and replaces null
-//! elements. A batch is cut into [slices](Batch::slices) before that, because nulls of a fixed
-//! shape take as much memory as any item.
+//! refuses nulls and shapes that the column does not allow, casts values, and replaces null
+//! elements. A batch is cut into [slices](Batch::slices) first, because a null of a fixed shape
+//! takes as much memory as any item.
 
 use super::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use super::plan::{Column, ValueCaster};
@@ -24,9 +25,9 @@ use std::ops::{Deref, Range};
 use std::result::Result;
 use std::sync::Arc;
 
-/// The bytes of rows that are written at a time, about. At least one row is.
+/// The approximate bytes of rows that are written at a time. A slice has at least one row.
 const SLICE_BYTES: usize = 16 << 20;
-/// The maximum number of items without elements in a batch: nothing else bounds their number.
+/// The maximum number of items without elements in a batch, which nothing else bounds.
 const MAX_EMPTY_ITEMS: usize = 1 << 24;
 
 /// The reason why a row of a batch cannot be stored.
@@ -51,7 +52,7 @@ impl RowError {
         self
     }
 
-    /// Returns a problem of an entry of the innermost lists as one of the row that has the entry.
+    /// Turns an error about an entry of the innermost lists into an error about the entry's row.
     pub(super) fn in_lists(self, lists: &[ListBuffer]) -> Self {
         Self { row: self.row.and_then(|entry| row_of(entry, lists)), ..self }
     }
@@ -70,7 +71,7 @@ impl From<Error> for RowError {
     }
 }
 
-/// Returns the row that an entry of the innermost lists is in.
+/// Returns the row that contains an entry of the innermost lists.
 pub(super) fn row_of(entry: usize, lists: &[ListBuffer]) -> Option<usize> {
     lists.iter().rev().try_fold(entry, |entry, lists| list_of(lists, entry))
 }
@@ -81,18 +82,18 @@ fn list_of(lists: &ListBuffer, member: usize) -> Option<usize> {
     lists.offsets().partition_point(starts).checked_sub(1).filter(|_| member < end)
 }
 
-/// Consecutive rows of the columns of a pass, or what is looked at of them.
+/// Consecutive rows of the columns of a pass, or their outlines.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     pub row_count: usize,
-    /// In the order of the pass. `Err`: the column has rows that cannot be stored; other columns
+    /// In the order of the pass. `Err`: the column has rows that cannot be stored. Other columns
     /// are not affected.
     pub columns: Vec<Result<T, RowError>>,
 }
 
-/// A part of a batch, which takes memory.
+/// Anything whose memory is budgeted: a batch, or a column in it.
 pub(super) trait MemorySize {
-    /// Returns about how much memory it takes.
+    /// Returns the approximate memory in bytes.
     fn byte_count(&self) -> usize;
 }
 
@@ -103,16 +104,16 @@ impl<T: MemorySize> MemorySize for Batch<T> {
     }
 }
 
-/// What the first pass looks at in some rows of one column: offsets and validity.
+/// The parts of a column that the first pass reads: offsets and validity.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     /// The extents that the type leaves open, or [`UNKNOWN`], item by item.
     pub extents: Vec<u32>,
-    /// The outer dimensions that must become lists, because some rows are not tensors.
+    /// The number of outer dimensions that must become lists, because some rows are not tensors.
     pub unfolded: usize,
     /// Whether there are null elements inside tensors.
     pub has_null_elements: bool,
-    /// Nanoseconds since 1970, each with its row, of timestamps whose unit all of them decide.
+    /// Nanoseconds since 1970, each with its row, of timestamps whose unit depends on all of them.
     pub instants: Vec<(i128, usize)>,
     /// Whether a struct is null that is not inside another null struct.
     pub has_null_struct: bool,
@@ -120,13 +121,13 @@ pub(super) struct Outline {
 
 impl MemorySize for Outline {
     fn byte_count(&self) -> usize {
-        // no overflow: they are in memory
+        // no overflow: both are in memory
         size_of_val(self.extents.as_slice()) + size_of_val(self.instants.as_slice())
     }
 }
 
 impl Batch<ColumnRows> {
-    /// Returns the rows in ranges that can be written in bounded memory, as `columns` store them.
+    /// Returns row ranges that can be written in bounded memory, with the types of `columns`.
     pub(super) fn slices(&self, columns: &[ColumnSchema]) -> impl Iterator<Item = Range<usize>> + use<> {
         let stored =
             || self.columns.iter().zip(columns).filter_map(|(rows, column)| Some((rows.as_ref().ok()?, column)));
@@ -161,7 +162,7 @@ impl Batch<ColumnRows> {
     ) -> Vec<usize> {
         let mut bytes = vec![0; self.row_count];
         for ((rows, column), planned) in self.columns.iter().zip(columns).zip(planned) {
-            // a column that cannot be read is an error when it is copied
+            // a column that cannot be read gives an error when it is copied
             let Ok(rows) = rows else { continue };
             let element = rows.dtype.element_bytes().saturating_mul(planned.value_cast.map_or(1, |cast| cast.extent));
             let stored = column.dtype.element_bytes();
@@ -172,13 +173,13 @@ impl Batch<ColumnRows> {
     }
 }
 
-/// Returns the raw bytes of each row of a column as it is stored; `None` if they differ.
+/// Returns the raw bytes of each row of a stored column; `None` if they differ.
 pub(super) fn fixed_row_bytes(column: &ColumnSchema) -> Option<usize> {
     let is_fixed = column.levels.is_empty() && !column.shape.is_ragged();
     is_fixed.then(|| inner_bytes(column, column.dtype))
 }
 
-/// Returns the bytes of an item of a fixed shape; 0 if it varies.
+/// Returns the bytes of an item of fixed shape; 0 if the shape varies.
 fn inner_bytes(column: &ColumnSchema, dtype: DType) -> usize {
     let elements = column.shape.inner_elements().filter(|_| !column.shape.is_ragged());
     let elements = elements.and_then(|elements| usize::try_from(elements).ok()).unwrap_or(0);
@@ -194,7 +195,8 @@ pub(super) struct ColumnRows {
     pub item_count: usize,
     /// The lists of each level, outermost first.
     pub lists: Vec<ListBuffer>,
-    /// The extents that the type leaves open, or [`UNKNOWN`], item by item; the lengths of strings.
+    /// The extents that the type leaves open, or [`UNKNOWN`], item by item. For strings, the
+    /// lengths.
     pub extents: Vec<u32>,
     /// Elements in the byte order of this machine, or bytes of strings, item by item.
     pub values: SharedBytes,
@@ -206,22 +208,22 @@ pub(super) struct ColumnRows {
     pub cast: Option<CastFacts>,
 }
 
-/// The bytes of each item.
+/// The position of each item in the values.
 #[derive(Clone, Debug)]
 pub(super) enum ItemBytes {
-    /// All items have the same number.
+    /// All items have this number of bytes.
     Equal(usize),
     /// The offset of each item in the values, and the end of the last.
     Offsets(Vec<usize>),
 }
 
-/// The treatment of null elements inside tensors. A tensor has none, a list may.
+/// The treatment of null elements inside tensors. Tensors cannot hold nulls, but lists can.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NullElements {
-    /// Stores a column with null elements as lists of elements, each of which may be null. Refuses
-    /// them where that cannot be: in columns whose shape is declared or given by the file that is
-    /// appended to, in tensors whose type is Arrow's, and in what `write_reader` reads.
+    /// Stores a column with null elements as lists of nullable elements. Refuses null elements
+    /// where that is impossible: in columns whose shape is declared or given by the file appended
+    /// to, in Arrow's tensor types, and in the input of `write_reader`.
     #[default]
     Keep,
     /// Refuses the input. The error names column and row.
@@ -250,7 +252,7 @@ impl MemorySize for ColumnRows {
         };
         let nulls = self.null_elements.as_ref().map_or(0, |nulls| nulls.are_null.len());
         let validity = self.validity.as_ref().map_or(0, |Bitmap(bits)| bits.len());
-        // no overflow: they are in memory
+        // no overflow: all are in memory
         self.values.len() + size_of_val(self.extents.as_slice()) + offsets + lists.sum::<usize>() + nulls + validity
     }
 }
@@ -290,7 +292,7 @@ impl ColumnRows {
         Self { lists, item_bytes: ItemBytes::Equal(0), ..rows }
     }
 
-    /// Returns the rows as they are pushed.
+    /// Returns the rows as a batch for the writer.
     pub(super) fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, &self.values);
         let batch = match &self.validity {
@@ -309,7 +311,8 @@ impl ColumnRows {
         self.values.get(self.item_bytes.range(item))
     }
 
-    /// Adds the bytes of items to those of each row: at least `min_bytes`, otherwise `of_item`.
+    /// Adds the bytes of each row's items to `rows`. An item counts `of_item` of its bytes, but at
+    /// least `min_bytes`.
     fn add_bytes(&self, rows: &mut [usize], min_bytes: usize, of_item: impl Fn(usize) -> usize) {
         let mut items = 0..self.item_count;
         for (row, bytes) in rows.iter_mut().enumerate() {
@@ -322,12 +325,12 @@ impl ColumnRows {
         }
     }
 
-    /// Returns the items of some rows.
+    /// Returns the items of a range of rows.
     fn items_of(&self, rows: &Range<usize>) -> Range<usize> {
         self.lists.iter().fold(rows.clone(), |entries, lists| members(lists, &entries))
     }
 
-    /// Returns some of the rows. Only values are shared.
+    /// Returns a range of the rows. Values are shared, the rest is copied.
     pub(super) fn rows(&self, rows: &Range<usize>) -> Result<Self, RowError> {
         let mut lists = Vec::with_capacity(self.lists.len());
         let mut items = rows.clone();
@@ -336,7 +339,7 @@ impl ColumnRows {
             items = members(level, &items);
         }
         let per_item = self.extents.len().checked_div(self.item_count).unwrap_or(0);
-        // inside
+        // inside the column, so no overflow
         let bytes = self.item_bytes.range(items.start).start..self.item_bytes.range(items.end).start;
         let extents = self.extents.get(items.start * per_item..items.end * per_item).ok_or_else(outside)?;
         let item_bytes = match &self.item_bytes {
@@ -367,8 +370,8 @@ impl ColumnRows {
         })
     }
 
-    /// Returns the first row with a null struct that is not inside another null struct, if the
-    /// items are structs; `around` are the structs around them.
+    /// Returns the first row with a null struct that is not inside another null struct. The items
+    /// are structs; `around` are the structs around them.
     pub(super) fn first_null_struct(&self, around: &[&Self]) -> Option<usize> {
         self.validity.as_ref()?;
         let count = self.item_count;
@@ -388,7 +391,7 @@ impl ColumnRows {
         row_of(own?.0, &self.lists)
     }
 
-    /// Gives the rows the form of a column of the file, whose shape is known by now.
+    /// Converts the rows to the form of a column of the file, whose shape is known by now.
     pub(super) fn fit(mut self, column: &Column, shape: &Shape, null_elements: NullElements) -> Result<Self, RowError> {
         self.unfold(column)?;
         self.check_nulls(column)?;
@@ -406,7 +409,7 @@ impl ColumnRows {
         RowError::at(item, message).in_lists(&self.lists).with_advice([Advice::SkipColumns])
     }
 
-    /// Makes lists of outer dimensions that are lists in the file, unless the importer did so.
+    /// Turns outer dimensions that are lists in the file into lists, unless the importer did so.
     fn unfold(&mut self, column: &Column) -> Result<(), RowError> {
         let missing = column.kind.lists.len().saturating_sub(self.lists.len()).min(column.unfolded.len());
         if missing > 0 {
@@ -438,7 +441,7 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Makes lists of the outermost dimension. Of the other dimensions, `open_below` are open.
+    /// Turns the outermost dimension into lists. `open_below` of the other dimensions are open.
     fn unfold_level(&mut self, level: &Level, open_below: usize) -> Result<(), RowError> {
         let open_here = open_count(std::slice::from_ref(level));
         let per_item = open_here.saturating_add(open_below);
@@ -470,7 +473,7 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Refuses nulls that the column may not have.
+    /// Refuses nulls that the column does not allow.
     fn check_nulls(&self, column: &Column) -> Result<(), RowError> {
         let levels = &column.kind.lists;
         let may_be_null = |level: usize| match level.checked_sub(1).and_then(|above| levels.get(above)) {
@@ -480,7 +483,7 @@ impl ColumnRows {
         let with_advice = |problem: RowError| problem.with_advice([Advice::SkipColumns]);
         for (level, lists) in self.lists.iter().enumerate().filter(|(level, _)| !may_be_null(*level)) {
             if let Some(null) = (0..lists.list_count()).find(|&i| lists.is_null(i)) {
-                let problem = RowError::at(null, "a null in a column or list that is declared to have none");
+                let problem = RowError::at(null, "null in a column or list that is declared non-nullable");
                 return Err(with_advice(problem.in_lists(self.lists.get(..level).unwrap_or(&[]))));
             }
         }
@@ -488,12 +491,12 @@ impl ColumnRows {
             return Ok(());
         }
         match (0..self.item_count).find(|&item| self.is_null(item)) {
-            Some(null) => Err(self.problem(null, "a null in a column that is declared to have none")),
+            Some(null) => Err(self.problem(null, "null in a column that is declared non-nullable")),
             None => Ok(()),
         }
     }
 
-    /// Casts the values, each of `extent` elements, to another type. Nulls become zero.
+    /// Casts the values, of `extent` elements each, to another type. Nulls become zero.
     fn cast_values(&mut self, caster: &mut ValueCaster, extent: usize, dtype: DType) -> Result<(), RowError> {
         let width = self.dtype.element_bytes().saturating_mul(extent).max(1);
         let cast_width = dtype.element_bytes();
@@ -520,7 +523,7 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Replaces null elements of items that are not null as the caller asks.
+    /// Replaces null elements of items that are not null, as the caller requested.
     fn replace_null_elements(&mut self, treatment: NullElements) -> Result<(), RowError> {
         let Some(NullElementBits { are_null, width }) = self.null_elements.take() else { return Ok(()) };
         let mut bytes = None;
@@ -549,8 +552,8 @@ impl ColumnRows {
         RowError::at(item, message).in_lists(&self.lists).with_advice([advice, Advice::SkipColumns])
     }
 
-    /// Leaves the extents that vary in the file. Checks those that the type leaves open and the
-    /// shape does not. Items that are null get the elements of a fixed shape.
+    /// Keeps only the extents that vary in the file, and checks the open extents that are fixed
+    /// there. If the shape is fixed, null items get elements.
     fn fit_shape(&mut self, kind: &ColumnKind, shape: &Shape) -> Result<(), RowError> {
         let open = open_extents(kind, shape);
         let mut varying = Vec::new();
@@ -573,8 +576,8 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Gives null items the elements of a fixed shape, which they have in the file. Refuses more
-    /// bytes than a chunk has, or than there is memory for: only one row can have so much.
+    /// Gives null items the elements that they have in the file if the shape is fixed. Refuses more
+    /// bytes than a chunk or memory can hold. Only a single row can be that large.
     fn fill_nulls(&mut self, shape: &Shape) -> Result<(), RowError> {
         let elements = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
         let null_bytes = elements.and_then(|count| count.checked_mul(self.dtype.element_bytes()));
@@ -589,7 +592,7 @@ impl ColumnRows {
         let fits = u32::try_from(bytes).is_ok_and(|bytes| bytes <= limits::CHUNK_BYTES);
         let mut filled = Vec::new();
         if !fits || filled.try_reserve_exact(bytes.saturating_add(self.values.len())).is_err() {
-            let message = format!("{count} null items, which take as much as any item: {bytes} bytes together");
+            let message = format!("{count} null items need {bytes} bytes: nulls of a fixed shape take full size");
             return Err(self.problem(first, message));
         }
         for item in 0..self.item_count {
@@ -634,12 +637,12 @@ fn replacement(dtype: DType, width: usize, treatment: NullElements) -> Result<Ve
         (NullElements::Nan, DType::F32) => Ok(f32::NAN.to_ne_bytes().to_vec()),
         (NullElements::Nan, DType::F64) => Ok(f64::NAN.to_ne_bytes().to_vec()),
         (NullElements::Nan, _) => {
-            let message = format!("a null element inside a tensor of {dtype}, which has no NaN");
+            let message = format!("null element in a tensor of {dtype}, which has no NaN");
             Err((message, Advice::ReplaceNullsWithZero))
         }
         (NullElements::Keep | NullElements::Refuse, _) => {
             let advice = if dtype.is_float() { Advice::ReplaceNulls } else { Advice::ReplaceNullsWithZero };
-            Err(("a null element inside a tensor".to_owned(), advice))
+            Err(("null element in a tensor".to_owned(), advice))
         }
     }
 }
@@ -653,10 +656,10 @@ fn shape_mismatch(item: usize, open: &[u32], kind: &ColumnKind, shape: &Shape) -
         _ => None,
     });
     let advice = [Advice::DeclareShape(fitting.collect()), Advice::SkipColumns];
-    RowError::at(item, format!("the sample has the shape {own}, and the column is to have {shape}")).with_advice(advice)
+    RowError::at(item, format!("the sample has shape {own}, but the column has shape {shape}")).with_advice(advice)
 }
 
-/// Returns the extents of the shape in the dimensions that the type leaves open.
+/// Returns the extents of `shape` in the dimensions that the type leaves open.
 fn open_extents(kind: &ColumnKind, shape: &Shape) -> Vec<Extent> {
     let mut dimension = 0;
     let mut open = Vec::new();
@@ -672,8 +675,8 @@ fn open_extents(kind: &ColumnKind, shape: &Shape) -> Vec<Extent> {
     open
 }
 
-/// A bitmap of items: bit `i % 8` (0 the least significant) of byte `i / 8` is 1 if item `i` is not
-/// null.
+/// A bitmap of items: bit `i % 8` (0 is the least significant) of byte `i / 8` is 1 if item `i` is
+/// not null.
 #[derive(Clone, Debug)]
 pub(super) struct Bitmap(pub SharedBytes);
 
@@ -698,7 +701,7 @@ impl Bitmap {
     }
 }
 
-/// A part of a buffer that is shared and never changes. Cloning and slicing copy no bytes.
+/// A range of a shared, immutable buffer. Cloning and slicing copy no bytes.
 #[derive(Clone)]
 pub(super) struct SharedBytes {
     owner: Arc<dyn AsRef<[u8]> + Send + Sync>,
@@ -711,11 +714,11 @@ impl SharedBytes {
         Self { owner: Arc::new(owner), range }
     }
 
-    /// Returns the bytes of `range`, or `None` if it is not inside.
+    /// Returns the bytes of `range`, or `None` if it is out of bounds.
     pub(super) fn slice(&self, range: Range<usize>) -> Option<Self> {
         self.get(range.clone())?;
         let start = self.range.start;
-        // inside
+        // in bounds
         Some(Self { owner: Arc::clone(&self.owner), range: start + range.start..start + range.end })
     }
 }
@@ -724,7 +727,7 @@ impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        (*self.owner).as_ref().get(self.range.clone()).unwrap_or(&[]) // inside, as was checked
+        (*self.owner).as_ref().get(self.range.clone()).unwrap_or(&[]) // in bounds, as checked
     }
 }
 

@@ -1,9 +1,13 @@
-//! The interface of importers, and the border at which panics of decoders become errors.
+//! The interface between importers and conversions.
 //!
-//! A conversion makes one or two passes over a source. The first pass reads [outlines](Outline) of
-//! the columns whose type does not tell all; the second pass reads [rows](ColumnRows). A pass
-//! covers all rows, one part that another thread reads at the same time, or the rows from a number
-//! on.
+//! A conversion makes one or two passes over a [`RowSource`]. The first pass reads
+//! [outlines](Outline) of the columns that their type does not describe completely. The second pass
+//! reads [rows](ColumnRows). A pass covers all rows, one row group that another thread reads in
+//! parallel, or the rows from an index on. So a source must be readable repeatedly and, in row
+//! groups, concurrently.
+//!
+//! Decoders of other crates may panic on malformed files. [`catch_panic`] turns these panics into
+//! errors; it is the only place that does.
 
 #[cfg(feature = "arrow")]
 use super::arrow::unified::TypeOrigin;
@@ -17,10 +21,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 
-/// Batches, in the order of their rows. The first error is the last item.
+/// Batches, in row order. If an error occurs, it is the last item.
 pub(super) type Batches<'a, T> = Box<dyn Iterator<Item = Result<Batch<T>>> + 'a>;
 
-/// The content of a file. Threads share it.
+/// The content of a file, shared by threads.
 pub(super) type SharedSource = Arc<dyn RowSource + Send + Sync>;
 
 /// The rows of a pass.
@@ -28,18 +32,18 @@ pub(super) type SharedSource = Arc<dyn RowSource + Send + Sync>;
 #[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet files have parts, and skip rows"))]
 pub(super) enum PassRows {
     All,
-    /// Those of one part. Parts follow one another.
+    /// The rows of one row group. Row groups are consecutive.
     RowGroup(usize),
-    /// Those from this number on, if the source [can skip rows](RowSource::can_skip_rows).
+    /// The rows from this index on, if the source [can skip rows](RowSource::can_skip_rows).
     From(u64),
 }
 
-/// An input of one format. It can be read from its start as often as needed.
+/// An input of one format. It can be read repeatedly, each time from the start.
 pub(super) trait RowSource {
     /// Returns the columns, which do not change.
     fn columns(&self) -> &[InputColumn];
 
-    /// Returns the metadata of the whole.
+    /// Returns the metadata of the whole file.
     fn metadata(&self) -> &Metadata;
 
     /// Returns the path of the file, for errors.
@@ -53,39 +57,40 @@ pub(super) trait RowSource {
         false
     }
 
-    /// Begins a pass over some columns. A batch takes about 2 MiB, or has one row.
+    /// Starts a pass over some columns. A batch takes about 2 MiB, or has one row.
     fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>>;
 
-    /// Begins a pass that looks at columns, given by their positions: at offsets and validity, and
-    /// at timestamps without a unit. A source whose types tell all has nothing to look at.
+    /// Starts a pass over the outlines of columns, given by their positions: offsets, validity, and
+    /// timestamps without a unit. A source whose types state everything yields no batches.
     fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
         let _ = (columns, rows);
         Ok(Box::new(std::iter::empty()))
     }
 
-    /// Returns the number of parts (row groups) that can be read at the same time.
+    /// Returns the number of row groups that can be read concurrently.
     fn row_group_count(&self) -> usize {
         1
     }
 
-    /// Returns whether a pass can begin with any row. Otherwise it begins with the first.
+    /// Returns whether a pass can start at any row. Otherwise it starts at the first.
     fn can_skip_rows(&self) -> bool {
         false
     }
 
     /// Returns whether a column may have nulls that its type allows: null structs, or null members
-    /// of lists. `false` is what the file states, known without reading rows. If a pass finds that
-    /// to be wrong, [`contradicts_statistics`](Self::is_belied) says so.
+    /// of lists. `false` is a claim of the file, known without reading rows. If a pass finds it
+    /// wrong, [`contradicts_statistics`](Self::contradicts_statistics) returns `true`.
     fn may_have_nulls(&self, _column: usize) -> bool {
         true
     }
 
-    /// Returns whether a pass has found nulls that the file denies.
+    /// Returns whether a pass has found nulls that the file's statistics deny.
     fn contradicts_statistics(&self) -> bool {
         false
     }
 
-    /// Makes the source say of all columns that they may have nulls, whatever the file states.
+    /// Makes [`may_have_nulls`](Self::may_have_nulls) return `true` for all columns, whatever the
+    /// file states.
     fn ignore_statistics(&self) {}
 
     /// Returns the Arrow schema of the source, if it has one, and how its types are known.
@@ -94,25 +99,26 @@ pub(super) trait RowSource {
         None
     }
 
-    /// Makes the columns those of other fields, which are [aligned](super::arrow::unified::aligned)
-    /// with the source's own.
+    /// Replaces the columns by the columns of other fields, which are
+    /// [aligned](super::arrow::unified::aligned) with the source's own.
     #[cfg(feature = "arrow")]
     fn adopt(&mut self, _fields: Fields) -> Result<()> {
         Ok(())
     }
 
-    /// Refuses a source that was changed since it was opened: its batches may be of two versions.
+    /// Refuses a source that changed since it was opened: its batches may mix two versions.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
 }
 
-/// Refuses sources that were changed since they were opened.
+/// Refuses sources that changed since they were opened.
 pub(super) fn check_unchanged(sources: &[&dyn RowSource]) -> Result<()> {
     sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| with_source_path(error, *source)))
 }
 
-/// Adds the source's path to an error that has none. If the source was changed, that is the error.
+/// Adds the source's path to an error without one. If the source changed, returns that error
+/// instead.
 pub(super) fn with_source_path(error: Error, source: &dyn RowSource) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
@@ -121,19 +127,20 @@ pub(super) fn with_source_path(error: Error, source: &dyn RowSource) -> Error {
     }
 }
 
-/// Returns the number of rows of all sources, if each knows it.
+/// Returns the total number of rows, if every source knows its own.
 pub(super) fn total_rows(sources: &[&dyn RowSource]) -> Option<u64> {
     sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 
-/// Runs code that may panic on malformed input. Returns a panic as an error.
+/// Runs code that may panic on malformed input, and returns a panic as an error.
 pub(super) fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // the values that `body` used are dropped, or not used again by any caller, after an error
+    // unwind safe: after an error, callers drop the values that `body` used, or do not use them
+    // again
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 
 fn panic_error(panic: &(dyn Any + Send)) -> Error {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or("no message");
-    Error::bad_input(format!("the file is malformed: its decoder gave up ({text})"))
+    Error::bad_input(format!("malformed file: its decoder panicked ({text})"))
 }

@@ -1,10 +1,12 @@
-//! Tensilo files as inputs: written with another profile, with some of their columns, or one after
-//! the other.
+//! Tensilo files as inputs, to change the profile, select columns, or concatenate files.
 //!
-//! A file is opened again for each pass, and its columns are read in batches that stay in the
-//! processor's cache. What a cursor reads is the form that a writer takes, so nothing is copied. A
-//! struct has a column of nulls as an input, also where the file has none because no struct is
-//! null: so files with and without null structs can be converted together.
+//! A file is opened again for each pass. Its columns are read in batches that fit in the
+//! processor's cache. A cursor returns buffers in the form that a writer takes, so nothing is
+//! copied.
+//!
+//! A tensilo file stores the nulls of a struct only if some struct is null. As an input, it has
+//! that column in either case: if the file lacks it, the column has no nulls ([`AbsentStruct`]). So
+//! files with and without null structs can be converted together.
 
 use super::input::file::InputFile;
 use super::plan::input_column::{ColumnKind, ColumnRequest, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN};
@@ -22,10 +24,11 @@ use std::sync::Arc;
 /// The first bytes of a tensilo file.
 pub(super) const MAGIC: [u8; 4] = *b"\x89TSL";
 
-/// The bytes of a batch, about: so few that it stays in the processor's cache.
+/// The approximate bytes of a batch, chosen to fit in the processor's cache.
 const BATCH_BYTES: u64 = 2 << 20;
 
-/// Opens a tensilo file. The id of a file made from it depends on its id and its content.
+/// Opens a tensilo file. Also returns its id and content id, from which the id of an output is
+/// derived.
 pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
     let reader = OpenOptions::new().open(file.hold()?)?;
     let origin = [&reader.file_id().0[..], &reader.content_id().0].concat();
@@ -51,7 +54,7 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
 pub(super) struct TensiloFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
-    /// The columns behind those of the file.
+    /// The structs behind the last columns, which the file does not store.
     absent: Vec<AbsentStruct>,
     metadata: Metadata,
     sample_count: u64,
@@ -121,7 +124,7 @@ struct TensiloPass {
 struct PassColumn {
     column: Column,
     cursor: Cursor,
-    /// Set if the rows are those of a struct without nulls, instead of the column's own.
+    /// Set if the rows are the nulls of a struct without nulls, instead of the column's own values.
     absent_struct: Option<AbsentStruct>,
 }
 
@@ -129,11 +132,11 @@ impl TensiloPass {
     fn batch(&mut self) -> Result<Batch<ColumnRows>> {
         let range = self.next..self.batch_end()?;
         let row_count = usize::try_from(range.end - range.start); // at least one
-        let row_count = row_count.map_err(|_| Error::over_limit("a batch of more samples than memory has"))?;
+        let row_count = row_count.map_err(|_| Error::over_limit("a batch has more samples than fit in memory"))?;
         let mut batch = Batch { row_count, columns: Vec::with_capacity(self.columns.len()) };
         for PassColumn { column, cursor, absent_struct } in &mut self.columns {
             let mut buffer = ColumnBuffer::new();
-            // the lists of a field are those of its struct
+            // a field has the lists of its struct
             if absent_struct.is_none_or(|absent_struct| absent_struct.levels > 0) {
                 cursor.range_into(range.clone(), &mut buffer)?;
             }
@@ -146,8 +149,8 @@ impl TensiloPass {
         Ok(batch)
     }
 
-    /// Returns the end of the next batch. It has as many samples of fixed shapes and as many chunks
-    /// of ragged columns as fit, at least one.
+    /// Returns the end of the next batch. The batch has as many samples of fixed shapes and as many
+    /// chunks of ragged columns as fit, at least one.
     fn batch_end(&self) -> Result<u64> {
         let is_ragged = |column: &&Column| column.schema().shape.is_ragged() || !column.schema().levels.is_empty();
         let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
@@ -198,7 +201,7 @@ impl AsRef<[u8]> for BufferBytes {
 }
 
 fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
-    // they are in memory
+    // offsets of values in memory fit
     let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
     let width = schema.dtype.element_bytes();
     let mut extents = buffer.extents().to_vec();
@@ -224,10 +227,10 @@ fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
     }
 }
 
-/// The most bytes of a path whose names fit into the name of a column: each may be escaped.
+/// The maximum bytes of a path whose names fit into a column name: each byte may be escaped.
 const MAX_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 
-/// The nulls of a struct of which the file has only fields: none.
+/// A struct without a column of its own: the file has only its fields, so it has no nulls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AbsentStruct {
     /// The position of a field, which has the same lists.
@@ -236,7 +239,7 @@ struct AbsentStruct {
     levels: usize,
 }
 
-/// Returns which columns have the nulls of a struct, and of what sort.
+/// Returns the columns that hold the nulls of a struct, and their kind.
 fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
     let paths = field_paths(schema.columns.iter());
     let with_fields: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
@@ -276,7 +279,7 @@ fn absent_structs(schema: &Schema) -> Vec<(InputColumn, AbsentStruct)> {
 }
 
 impl AbsentStruct {
-    /// Returns the rows beside those of the field, whose samples `buffer` has.
+    /// Returns the rows of the struct. `buffer` has the samples of its field.
     fn rows(self, row_count: usize, buffer: &ColumnBuffer) -> ColumnRows {
         let lists: Vec<ListBuffer> = buffer.lists().iter().take(self.levels).cloned().collect();
         let end = |lists: &ListBuffer| lists.offsets().last().and_then(|&end| usize::try_from(end).ok());

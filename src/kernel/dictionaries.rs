@@ -1,26 +1,26 @@
-//! Values that numbers name in tables: the last step of the mapping *palette* (chapter 5.14 of the
+//! Values by their numbers: the last step of the mapping *dictionary* (chapter 5.14 of the
 //! specification).
 //!
-//! Tables take turns: consecutive elements are of consecutive tables, so that the columns of a row
-//! have a table each. Values are looked up one by one: AVX2 and NEON have no instruction that looks
-//! up many in tables of this length. For up to four tables of numbers of one byte, tables are first
-//! filled up to 256 values, so that no look-up has a branch; the numbers are compared with the
-//! lengths of their tables afterwards, in vectors. AVX-512 looks up values of two bytes in
-//! registers.
+//! Dictionaries alternate: consecutive elements belong to consecutive tables, so the columns of a
+//! row can each have their own. Values are looked up one by one, because AVX2 and NEON have no
+//! instruction that looks up several in tables of this length. For numbers of one byte and up to
+//! four tables, the tables are first padded to 256 values, so that no look-up has a branch. The
+//! numbers are compared with the lengths of their tables afterwards, in vectors. AVX-512 looks up
+//! values of two bytes in registers.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::{Width, Word, copy, for_width};
 
-/// Tables of values. Those of consecutive elements take turns.
+/// Tables of values, which consecutive elements use in turn.
 #[derive(Clone, Copy, Debug)]
 pub struct DictionaryTables<'a> {
     /// The width of a value.
     pub width: Width,
-    /// Whether a number has two bytes instead of one.
+    /// Whether numbers have two bytes instead of one.
     pub is_wide: bool,
     /// The values of all tables.
     pub values: &'a [u8],
-    /// The value at which each table ends.
+    /// The number of values up to the end of each table.
     pub ends: &'a [usize],
 }
 
@@ -40,28 +40,27 @@ impl<'a> DictionaryTables<'a> {
     }
 }
 
-/// The kernels of one instruction set. There are as many elements as numbers, and a table.
+/// The kernels of one instruction set. There is an element for each number, and at least one table.
 pub trait Kernel: Sync {
     /// See [`DictionaryValues::look_up`].
     fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool;
 }
 
-/// One implementation of palettes.
+/// One implementation of dictionaries.
 pub type DictionaryValues = Implementation<dyn Kernel>;
 
 impl DictionaryValues {
-    /// Sets `out` to the values of numbers. The first is in table `first` modulo their number, and
-    /// each other in the table after that of the one before. Returns whether each table has the
-    /// values of its numbers. If not, elements are unspecified.
+    /// Sets `out` to the values of `numbers`. The first number belongs to table `first` modulo the
+    /// number of tables, and each further number to the next table. Returns whether all numbers
+    /// have a value in their table. If not, the elements are unspecified.
     ///
-    /// Each table has at least one value. `out` has an element for each number. If there are more
-    /// numbers than elements, only the first are used. If there are fewer, the other elements keep
-    /// their value.
+    /// Each table has at least one value. `out` has an element for each number. Surplus numbers are
+    /// ignored; surplus elements keep their value.
     pub fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
         let (v, w) = (tables.number_bytes(), tables.width.bytes());
         let count = (numbers.len() / v).min(out.len() / w);
         let Some(first) = first.checked_rem(tables.ends.len()) else { return count == 0 };
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.look_up(tables, first, &numbers[..count * v], &mut out[..count * w])
     }
 }
@@ -102,7 +101,7 @@ fn look_up<T>(_: T, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8],
     }
 }
 
-/// Looks up values of `W` bytes, for numbers of one byte.
+/// Looks up values of `W` bytes by numbers of one byte.
 #[inline(always)]
 fn of_bytes<const W: usize>(tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
     match tables.ends.len() {
@@ -114,7 +113,7 @@ fn of_bytes<const W: usize>(tables: &DictionaryTables<'_>, first: usize, numbers
     }
 }
 
-/// Does so in `N` tables, one element of each after the other.
+/// Does so in `N` padded tables, in turn.
 #[inline(always)]
 fn by_turns<const N: usize, const W: usize>(
     tables: &DictionaryTables<'_>,
@@ -122,7 +121,7 @@ fn by_turns<const N: usize, const W: usize>(
     numbers: &[u8],
     out: &mut [u8],
 ) -> bool {
-    // a table for any number, so that no look-up is checked
+    // a value for any number, so that no look-up is checked
     let mut full = [[[0; W]; 256]; N];
     let mut counts = [0; N];
     for ((table, full), count) in tables.tables().zip(&mut full).zip(&mut counts) {
@@ -144,7 +143,7 @@ fn by_turns<const N: usize, const W: usize>(
     are_in_tables(groups, last, &counts)
 }
 
-/// Returns whether numbers, in groups of one for each table, are less than the values of their
+/// Returns whether numbers are below the counts of their tables. A group has a number for each
 /// table.
 #[inline(always)]
 fn are_in_tables<const N: usize>(groups: &[[u8; N]], last: &[u8], counts: &[usize; N]) -> bool {
@@ -159,7 +158,7 @@ fn are_in_tables<const N: usize>(groups: &[[u8; N]], last: &[u8], counts: &[usiz
     max_number.iter().all(|group| group.iter().zip(counts).all(|(&number, &count)| usize::from(number) < count))
 }
 
-/// Looks up values of `W` bytes, for numbers of `V` bytes, in one table after the other.
+/// Looks up values of `W` bytes by numbers of `V` bytes, table after table.
 #[inline(always)]
 fn one_by_one<const V: usize, const W: usize>(
     tables: &DictionaryTables<'_>,
@@ -181,7 +180,8 @@ fn one_by_one<const V: usize, const W: usize>(
         } else {
             // the first element of this table
             let start = (table_index + count - first % count) % count;
-            // each on its own: a step of a pair of iterators goes through all between
+            // each on its own: to step a zipped pair, the iterator would visit all elements in
+            // between
             let outs = out.iter_mut().skip(start).step_by(count);
             outs.zip(numbers.iter().skip(start).step_by(count)).for_each(|(out, number)| look_up(out, number));
         }
@@ -197,12 +197,13 @@ fn index(number: &[u8]) -> usize {
 
 // ---- AVX-512
 
-/// With VBMI, a table of 256 bytes is four registers, so that values of two bytes are two look-ups
-/// in registers.
+/// AVX-512 with VBMI: a table of 256 bytes is four registers, so a value of two bytes is two
+/// look-ups in registers.
 ///
-/// For up to four tables, each vector of numbers is looked up in every table, and a mask keeps what
-/// is of that table. The masks rotate from vector to vector, because tables take turns. Numbers are
-/// first brought into the order in which lower and upper bytes are then interleaved.
+/// For up to four tables, each vector of numbers is looked up in every table, and a mask selects
+/// the elements of that table. The masks rotate from vector to vector, because tables alternate.
+/// Numbers are first permuted, so that interleaving lower and upper bytes returns them to their
+/// order.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
@@ -230,7 +231,7 @@ mod avx512 {
         }
     }
 
-    /// Looks up values of two bytes in `N` tables, for numbers of one byte.
+    /// Looks up values of two bytes in `N` tables by numbers of one byte.
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,bmi2")]
     fn pairs<const N: usize>(tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
@@ -260,7 +261,7 @@ mod avx512 {
     struct PairTable {
         lower: [__m512i; 4],
         upper: [__m512i; 4],
-        /// The greatest number, everywhere.
+        /// The maximum number, in each byte.
         max_number: __m512i,
     }
 
@@ -281,12 +282,12 @@ mod avx512 {
         }
     }
 
-    /// The order in which quadwords of two vectors are interleaved to elements in order: the lower
-    /// half of each lane, and then the upper.
+    /// The order of quadwords in which unpacking two vectors returns elements in order: it
+    /// interleaves the lower half of each lane, then the upper.
     const QUADWORDS: [usize; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
-    /// Returns, for each table, which numbers of a vector in that order are of it. The first number
-    /// is of table `first`.
+    /// Returns, for each table, a mask of its numbers in a vector in that order. The first number
+    /// belongs to table `first`.
     fn masks<const N: usize>(first: usize) -> [u64; N] {
         let mut masks = [0; N];
         for (k, quadword) in QUADWORDS.into_iter().enumerate() {

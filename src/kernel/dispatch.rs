@@ -1,21 +1,22 @@
-//! Instruction sets: which this CPU has, code that is compiled for them, and which one is chosen.
+//! Instruction sets: detection, compilation for each of them, and the choice of one.
 //!
-//! A build runs on many CPUs, so each kernel is compiled for several instruction sets, and the
-//! process chooses among them. A call of code whose features the CPU lacks is undefined behaviour.
+//! A build runs on many CPUs, so each kernel is compiled for several instruction sets and the
+//! process chooses among them. Calling code whose features the CPU lacks is undefined behaviour.
 //! `Avx2`, `Avx512` and `Neon` are therefore proof tokens: their field is private to this file,
-//! which makes a token only after it has found every feature of the instruction set in this CPU.
-//! Every safe function that enters code with these features takes the token:
+//! which makes a token only after it has detected every feature of the instruction set. Each safe
+//! function that enters code with these features takes the token:
 //!
 //! * kernels, which [`implement`] compiles and enters;
-//! * vector operations, which [`intrinsics`] makes safe functions of.
+//! * vector operations, which [`intrinsics`] turns into safe functions.
 //!
-//! No safe function is therefore unsound on a CPU without the features. Apart from pointers, in
-//! [`vectors`](super::vectors), these two macros have the only `unsafe` code of the kernels.
+//! A safe function therefore cannot be called on a CPU without the features, and no call checks
+//! them at run time. Apart from pointer accesses in [`vectors`](super::vectors), these two macros
+//! contain the only `unsafe` code of the kernels.
 
 /// Invokes macro `$then` with the features of an instruction set and with `$rest`, if the target
 /// has that instruction set.
 ///
-/// A token is made only if the CPU has all of them, and no other feature is enabled.
+/// A token is made only if the CPU has all of these features, and no others are enabled.
 macro_rules! with_features {
     (Avx2, [$($then:tt)*] $rest:tt) => {
         #[cfg(target_arch = "x86_64")]
@@ -39,12 +40,12 @@ macro_rules! with_features {
 
 // ---- tokens
 
-/// The token of code that needs no more than what the target guarantees.
+/// The token of code that only needs what the target guarantees.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar;
 
-/// Defines the token that proves some features. Miri interprets few vector instructions, so that it
-/// detects none.
+/// Defines the token that proves some features. Miri interprets few vector instructions, so no
+/// feature is detected there.
 macro_rules! token {
     ([$($feature:tt),*] { $(#[$doc:meta])* $Token:ident, $is_detected:ident }) => {
         $(#[$doc])*
@@ -72,7 +73,7 @@ with_features!(Avx512, [token] {
 
 #[cfg(target_arch = "x86_64")]
 impl From<Avx512> for Avx2 {
-    /// Returns the token of AVX2, whose features are among those of the other.
+    /// Returns the token of AVX2. AVX-512 includes its features.
     #[inline(always)]
     fn from(_: Avx512) -> Self {
         Self(())
@@ -95,10 +96,10 @@ with_features!(Neon, [token] {
 /// });
 /// ```
 ///
-/// The body of a method names a function, or one for each width or value of an argument. It takes
-/// the token and then the arguments. It is compiled for the instruction set as far as it is inlined
-/// (`#[inline(always)]`) or enables the features itself. Several functions are compiled apart,
-/// because the compiler makes slower code of loops that share one.
+/// The body of a method names a function, or one for each width or value of an argument. The
+/// function takes the token and then the arguments. It is compiled for the instruction set if it is
+/// inlined (`#[inline(always)]`) or enables the features itself. Functions for different widths are
+/// compiled separately, because the compiler generates slower code for loops that share one.
 macro_rules! implement {
     ([$($Token:ident),*] $Trait:ident $methods:tt) => {
         $($crate::kernel::dispatch::with_features!(
@@ -152,7 +153,7 @@ macro_rules! method {
 }
 
 /// Calls `$function` with the token and the arguments, compiled for the instruction set. Used only
-/// by [`implement`], which pairs the token with its features.
+/// by [`implement`], which pairs a token with its features.
 macro_rules! enter {
     (
         [[$($feature:tt),*] $Token:ident ($($arg:ident: $type:ty),* $(,)?) [$($output:ty)?]]
@@ -168,8 +169,8 @@ macro_rules! enter {
     }};
 }
 
-/// Makes safe functions of code that is safe where an instruction set is enabled: the methods of a
-/// trait, or functions whose first parameter is the token.
+/// Turns code that is safe where an instruction set is enabled into safe functions: the methods of
+/// a trait, or functions whose first parameter is the token.
 ///
 /// ```text
 /// intrinsics! {
@@ -183,13 +184,13 @@ macro_rules! enter {
 /// }
 /// ```
 ///
-/// A method names its receiver. A type that implements a trait so is the token or becomes it.
+/// A method names its receiver. The implementing type is the token or converts to it.
 ///
-/// All are inlined. The compiler inlines a function that enables features into another only as it
-/// sees fit, and a vector operation that is called takes some ten times as long. A body is
-/// therefore an unsafe block, in a function that enables nothing, and a second time the body of a
-/// function that is never called: that one compiles only if nothing in it is unsafe but for the
-/// features.
+/// All are inlined. The compiler may decline to inline a function that enables features, and a
+/// vector operation that is called takes about ten times as long. Each body is therefore compiled
+/// twice: in an unsafe block of an inlined function that enables nothing, and as the body of a
+/// function that enables the features and is never called. The second compiles only if the features
+/// are the only reason for `unsafe`.
 macro_rules! intrinsics {
     ([$Token:ident] $($items:tt)*) => {
         $crate::kernel::dispatch::with_features!(
@@ -248,15 +249,15 @@ macro_rules! operation {
         [$($feature:tt),*] fn $name:ident { $($receiver:tt)* } $body:block
     ) => {
         #[inline(always)]
-        #[allow(unused_variables, reason = "few operations use the token itself")]
+        #[allow(unused_variables, reason = "few operations use the token")]
         $($start)* fn $name $($generics)* ($($params)*) $($output)* {
             #[allow(dead_code, reason = "checks that the body is safe where the features are enabled")]
             $(#[target_feature(enable = $feature)])*
             fn checked $($generics)* ($($checked)*) $($output)* $body
 
             $($receiver)*
-            // SAFETY: nothing in `$body` is unsafe but that it needs the features of the token, or
-            // else `checked` would not compile. The first parameter is the token, or `_proof` is.
+            // SAFETY: `$body` is unsafe only because it needs the features of the token, or
+            // `checked` would not compile. The first parameter or `_proof` is the token.
             #[allow(unused_unsafe, reason = "some bodies only call other operations")]
             unsafe { $body }
         }
@@ -269,7 +270,7 @@ pub(super) use {enter, implement, implement_with, intrinsics, intrinsics_with, m
 
 /// One implementation of a family of kernels. `K` is the trait of the family.
 ///
-/// The kernel is a token. If the value exists, this CPU can run the implementation.
+/// The kernel is a token: if the value exists, this CPU can run the implementation.
 pub struct Implementation<K: ?Sized + 'static> {
     pub(super) name: &'static str,
     pub(super) kernel: &'static K,
@@ -277,13 +278,13 @@ pub struct Implementation<K: ?Sized + 'static> {
 
 impl<K: ?Sized> Implementation<K> {
     /// Returns the name of the instruction set: `scalar`, `avx2`, `avx512` or `neon`.
-    #[allow(dead_code, reason = "only tests and benchmarks tell implementations apart")]
+    #[allow(dead_code, reason = "only tests and benchmarks name implementations")]
     pub fn name(&self) -> &'static str {
         self.name
     }
 }
 
-/// Defines `available` and `best` of the family whose trait is `$Kernel`.
+/// Defines `available` and `best` for the family whose trait is `$Kernel`.
 macro_rules! implementations {
     ($Kernel:ident) => {
         /// Returns the implementations that this CPU can run, slowest (`scalar`) first.
@@ -310,7 +311,7 @@ macro_rules! implementations {
         }
 
         /// Returns the fastest implementation that this CPU can run, or the one that the
-        /// environment asks for. It is chosen once for each process.
+        /// environment requests. It is chosen once per process.
         pub fn best() -> &'static Implementation<dyn $Kernel> {
             use $crate::kernel::dispatch;
             static SCALAR: Implementation<dyn $Kernel> = Implementation { name: "scalar", kernel: &dispatch::Scalar };
@@ -325,12 +326,12 @@ macro_rules! implementations {
 pub(super) use implementations;
 
 /// Returns the instruction set that `TENSILO_KERNELS` names, so that one machine can measure what
-/// others will see. Unknown or unsupported names are ignored.
+/// others will run. Unknown or unsupported names are ignored.
 pub fn requested() -> Option<String> {
     std::env::var("TENSILO_KERNELS").ok()
 }
 
-/// Returns the implementation of that name or, if there is none, the fastest, which is the last.
+/// Returns the implementation with the requested name, or else the fastest, which is the last.
 pub(super) fn choose<'a, K: ?Sized>(
     available: &'a [Implementation<K>],
     requested: Option<&str>,

@@ -1,19 +1,21 @@
 //! Bit lengths and extra bits of integers (chapter 5.9 of the specification).
 //!
 //! The *bit length* of an integer is 0 for 0, and otherwise one more than the position of its
-//! highest one bit. The bits below that one are its *extra bits*. Those of 64 integers, a group,
-//! are stored bit plane by bit plane, from the lowest on. A plane has a bit for each integer whose
+//! highest one bit. The bits below that bit are its *extra bits*. For each group of 64 integers
+//! they are stored bit plane by bit plane, lowest first; a plane has a bit for each integer whose
 //! extra bits reach that far.
 //!
-//! In vectors, a group of lengths tells which integers have a bit in a plane, and `pdep` and `pext`
-//! move the bits of the plane. A block of groups is then turned from planes into elements, or the
-//! reverse, by the bit-shuffle of the same instruction set. AVX-512 can do that with each group.
+//! The lengths of a group, as 64 bytes, tell which integers have a bit in plane `p`: those longer
+//! than `p + 1`. With this mask, `pdep` spreads the stored bits of the plane over its integers, and
+//! `pext` collects them; the bit count of the mask is the number of stored bits. The planes then
+//! become elements by the bit-shuffle of the same instruction set, block by block. AVX-512 can do
+//! so with each group.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::vectors::{GROUP, Group};
 use super::{Width, Word, bitshuffle, common_count, copy, for_width};
 
-/// The kernels of one instruction set. Each has as many lengths as elements.
+/// The kernels of one instruction set. There is a length for each element.
 pub trait Kernel: Sync {
     /// See [`ExtraBits::lengths`].
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]);
@@ -29,31 +31,31 @@ pub type ExtraBits = Implementation<dyn Kernel>;
 impl ExtraBits {
     /// Sets `out` to the bit length of each of `elements`.
     ///
-    /// `out` has a byte for each element. If a caller breaks this, only the elements that fit in
-    /// both are done (debug builds assert).
+    /// `out` has a byte for each element. Otherwise only the elements that fit in both are
+    /// processed (debug builds assert).
     pub fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
         let count = common_count(width, elements, out);
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.lengths(width, &elements[..count * width.bytes()], &mut out[..count]);
     }
 
-    /// Makes elements of their bit lengths and their extra bits, which begin at bit `bit_offset` of `bits`
-    /// (bit 0 is the lowest of the first byte). Returns the bit at which they end.
+    /// Makes elements from their bit lengths and their extra bits, which begin at bit `bit_offset`
+    /// of `bits` (bit 0 is the lowest of the first byte). Returns the bit at which they end.
     ///
-    /// Bits beyond the end of `bits` are 0. If a length is greater than the width, all elements and
-    /// the result are unspecified. `out` has as many elements as `lengths`. If a caller breaks
-    /// this, only the elements that fit in both are done (debug builds assert).
+    /// Bits beyond the end of `bits` are 0. If a length exceeds the width, all elements and the
+    /// result are unspecified. `out` has an element for each length. Otherwise only the elements
+    /// that fit in both are processed (debug builds assert).
     pub fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize {
         let count = common_count(width, out, lengths);
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.deposit(width, &lengths[..count], bits, bit_offset, &mut out[..count * width.bytes()])
     }
 
-    /// Sets the extra bits of `elements` from bit `bit_offset` of `words` on: the inverse of
+    /// Writes the extra bits of `elements` to `words`, from bit `bit_offset` on: the inverse of
     /// [`deposit`](Self::deposit). Returns the bit at which they end.
     ///
-    /// `lengths` has the bit lengths of the elements. `words` is 0 from bit `bit_offset` on, and has all
-    /// extra bits and a word more. Bits that do not fit are lost.
+    /// `lengths` has the bit lengths of the elements. `words` is 0 from bit `bit_offset` on, and
+    /// has room for all extra bits and one more word. Bits that do not fit are lost.
     pub fn extract(
         &self,
         width: Width,
@@ -63,7 +65,7 @@ impl ExtraBits {
         bit_offset: usize,
     ) -> usize {
         let count = common_count(width, elements, lengths);
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.extract(width, &lengths[..count], &elements[..count * width.bytes()], words, bit_offset)
     }
 }
@@ -125,7 +127,7 @@ fn bit_of(bytes: &[u8], bit: usize) -> u8 {
     bytes.get(bit / 8).map_or(0, |byte| byte >> (bit % 8) & 1)
 }
 
-/// Calls `each` with the index of the element and the plane of each extra bit, in stored order.
+/// Calls `each` with the element's index and the plane of each extra bit, in stored order.
 fn each_extra_bit(width: Width, lengths: &[u8], mut each: impl FnMut(usize, usize)) {
     for (group, lengths) in lengths.chunks(GROUP).enumerate() {
         for plane in 0..8 * width.bytes() {
@@ -140,8 +142,8 @@ fn each_extra_bit(width: Width, lengths: &[u8], mut each: impl FnMut(usize, usiz
 
 // ---- vectors
 
-/// Groups in a block: as many as a step of the bit-shuffle. Planes are stored word by word, and the
-/// processor cannot load a vector of words that it is still storing.
+/// Groups in a block, a step of the bit-shuffle. Planes are stored word by word, and a load of a
+/// whole vector must wait until all of its words are stored.
 const BLOCK: usize = 8;
 
 implement!([Avx2, Neon] Kernel {
@@ -152,13 +154,14 @@ implement!([Avx2, Neon] Kernel {
 
 /// Moves bits of words.
 trait Bits: Group {
-    /// Brings the lowest bits of `bits` in order to the bits that `mask` has, as `pdep` does.
+    /// Brings the lowest bits of `bits`, in order, to the positions of the bits of `mask`, as
+    /// `pdep` does.
     fn deposit_bits(self, bits: u64, mask: u64) -> u64;
-    /// Brings the bits of `bits` that `mask` has to the lowest bits, as `pext` does.
+    /// Brings the bits of `bits` that `mask` selects to the lowest positions, as `pext` does.
     fn extract_bits(self, bits: u64, mask: u64) -> u64;
 }
 
-/// The lengths of a group, less the number of planes that were done.
+/// The lengths of a group, less the number of planes that are done.
 struct Lengths<V: Group> {
     v: V,
     left: V::Bytes,
@@ -171,7 +174,7 @@ impl<V: Group> Lengths<V> {
         Self { v, left: v.load_padded(lengths) }
     }
 
-    /// Returns the lengths that are greater than 0, and subtracts 1 from these.
+    /// Returns a mask of the lengths above 0, and subtracts 1 from each.
     #[inline(always)]
     fn longer(&mut self) -> u64 {
         let longer = self.v.nonzero(self.left);
@@ -180,7 +183,7 @@ impl<V: Group> Lengths<V> {
     }
 }
 
-/// See [`Kernel::lengths`]. The compiler makes vectors of the loops.
+/// See [`Kernel::lengths`]. The compiler vectorizes the loops.
 #[inline(always)]
 fn lengths<T>(_: T, width: Width, elements: &[u8], out: &mut [u8]) {
     // exact: a length is at most 64
@@ -229,7 +232,7 @@ fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
 /// Deposits the planes of a group, each a little-endian word. Returns the bit at which its extra
 /// bits end.
 ///
-/// The planes come in pairs, because a branch for each would cost more than a plane in vain.
+/// Planes come in pairs, because a branch for each plane costs more than an empty plane.
 #[inline(always)]
 fn deposit_planes<'p, V: Bits>(
     v: V,
@@ -246,7 +249,7 @@ fn deposit_planes<'p, V: Bits>(
         for plane in pair {
             let at_least = longer;
             longer = lengths.longer();
-            // of elements that are not longer, this is the highest bit
+            // elements that are not longer have their highest bit here
             let word = v.deposit_bits(word_at(bits, bit_offset), longer) | at_least & !longer;
             *plane = word.to_le_bytes();
             bit_offset = bit_offset.wrapping_add(longer.count_ones() as usize); // exact: at most 64
@@ -273,7 +276,7 @@ fn last_word(bits: &[u8], bit_offset: usize) -> u64 {
     funnel(low, high, bit_offset % 64)
 }
 
-/// Returns the 64 bits from bit `shift < 64` of two words on.
+/// Returns 64 bits of two words, from bit `shift < 64` on.
 #[inline(always)]
 fn funnel(low: [u8; 8], high: [u8; 8], shift: usize) -> u64 {
     let (low, high) = (u64::from_le_bytes(low), u64::from_le_bytes(high));
@@ -343,7 +346,7 @@ struct BitWriter<'w> {
 }
 
 impl<'w> BitWriter<'w> {
-    /// Writes from bit `bit_offset` of `words` on, and keeps the bits before it.
+    /// Starts at bit `bit_offset` of `words`, and keeps the bits before it.
     #[inline(always)]
     fn new(words: &'w mut [u64], bit_offset: usize) -> Self {
         let word = words.get(bit_offset / 64).copied().unwrap_or(0);
@@ -359,7 +362,7 @@ impl<'w> BitWriter<'w> {
             *word = self.word;
         }
         if self.filled + count >= 64 {
-            // two steps, because the shift may be by 64
+            // two shifts, because one by 64 would overflow
             self.word = (bits >> 1) >> (63 - self.filled);
         }
         self.index += (self.filled + count) / 64;
@@ -378,7 +381,7 @@ impl<'w> BitWriter<'w> {
 
 // ---- bits of words
 
-/// Tables stand in for `pdep` and `pext`, four bits at a time.
+/// NEON does not have `pdep` and `pext`: tables replace them, four bits at a time.
 #[cfg(target_arch = "aarch64")]
 mod neon {
     use super::Bits;
@@ -438,12 +441,11 @@ mod neon {
 
 // ---- BMI2 and AVX-512
 
-/// BMI2, and a deposit of AVX-512: a group is one vector for each byte of its elements.
+/// BMI2, and a deposit with AVX-512, for which a group is one vector for each byte of its elements.
 ///
-/// The planes of a group lie one after the other, so that a permutation and a product of matrices
-/// turn them into elements. The bit-shuffle, whose planes are those of a block, would take as many
-/// steps more as it loads lanes. To extract, both take the same time, so that AVX-512 has no
-/// version of its own.
+/// The planes of a group lie one after the other, so a permutation and a product of bit matrices
+/// turn them into elements. The bit-shuffle works on planes of a block, and would need extra steps
+/// to load lanes. For extracting, both take the same time, so AVX-512 uses the common loop.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::{BLOCK, Bits, Kernel, Lengths, deposit_planes, extract, lengths};
@@ -488,8 +490,8 @@ mod x86_64 {
 
     intrinsics! {
         [Avx512]
-        /// [`Kernel::deposit`] of elements of `W` bytes: of a group, the planes become elements
-        /// without a step through planes of a block.
+        /// [`Kernel::deposit`] of elements of `W` bytes. The planes of a group become elements
+        /// directly, without planes of a block.
         fn deposit<const W: usize>(
             v: Avx512,
             _width: Width,

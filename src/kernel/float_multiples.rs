@@ -1,11 +1,13 @@
-//! Floats of integers that are divided by a constant: the last step of the mapping *quotient*
-//! (chapter 5.14 of the specification).
+//! Floats from integers that are divided by a constant: the last step of the mapping *float
+//! multiple* (chapter 5.14 of the specification).
 //!
-//! An element is `(base + number) / (divisor * 2^exponent)`. If details are stored below numbers,
-//! the bits that a float has no room for are left out: the greater the integer, the fewer bits of
-//! details it has. Elements of at most 4 bytes have integers of at most 32 bits, and are computed
-//! in 32 bits, so that a vector has as many of them as it can. The loops have no branches, and the
-//! compiler makes vectors of them for each instruction set.
+//! An element is `(base + number) / (divisor * 2^exponent)`, rounded as IEEE 754 defines it, so
+//! every implementation returns the same bits. If details are stored below numbers, bits for which
+//! a float has no room are left out: the larger the integer, the fewer bits of details it has.
+//!
+//! Elements of at most 4 bytes have integers of at most 32 bits. They are computed in 32 bits, so
+//! that a vector has as many of them as possible. The loops have no branches, and the compiler
+//! vectorizes them for each instruction set.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::{Width, Word, common_count};
@@ -45,24 +47,24 @@ impl FloatFormat {
     }
 }
 
-/// The constants of a quotient. Elements are `(base + number) / (divisor * 2^exponent)`, but for
-/// details.
+/// The constants of a float multiple. Without details, an element is
+/// `(base + number) / (divisor * 2^exponent)`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FloatMultipleTerms {
     /// The format of elements.
     pub format: FloatFormat,
-    /// The most bits of details below a number: at most 15.
+    /// The maximum bits of details below a number, at most 15.
     pub detail_bits: u8,
-    /// At most 2^24, which an `f32` has.
+    /// At most 2^24, so that an `f32` is exact.
     pub divisor: u32,
-    /// At least -126 and at most 126; or -1,022 and 1,022 in [`FloatFormat::F64`].
+    /// -126 to 126, or -1,022 to 1,022 for [`FloatFormat::F64`].
     pub exponent: i16,
-    /// The number that the others count from.
+    /// The integer from which numbers count.
     pub base: i64,
 }
 
 impl FloatMultipleTerms {
-    /// Returns the most bits of details, which all shifts are good for.
+    /// Returns the maximum bits of details, limited so that no shift overflows.
     #[inline(always)]
     fn max_detail_bits(&self) -> u32 {
         self.detail_bits.min(15).into()
@@ -82,8 +84,7 @@ impl FloatMultipleTerms {
         self.scale() as f32 // exact: a power of two that is normal
     }
 
-    /// Returns the quotient of an integer as the bits of a float, which are its lowest ones: the
-    /// definition.
+    /// Returns the float of an integer, as its lowest bits: the definition.
     pub fn element(&self, integer: i64) -> u64 {
         // exact: elements of at most 4 bytes have integers of at most 32 bits
         let narrow = || integer as i32 as f32 / self.narrow_divisor() * self.narrow_scale();
@@ -102,7 +103,7 @@ impl FloatMultipleTerms {
     }
 }
 
-/// The details below numbers: the extra bits of integers.
+/// The details below numbers, as the extra bits of integers.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberDetails<'a> {
     /// The integers, of two bytes each.
@@ -111,7 +112,7 @@ pub struct NumberDetails<'a> {
     pub lengths: &'a [u8],
 }
 
-/// The kernels of one instruction set. All slices have as many elements.
+/// The kernels of one instruction set. All slices have the same number of elements.
 pub trait Kernel: Sync {
     /// See [`FloatMultiples::detail_lengths`].
     fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]);
@@ -128,36 +129,36 @@ pub trait Kernel: Sync {
     );
 }
 
-/// One implementation of quotients.
+/// One implementation of float multiples.
 pub type FloatMultiples = Implementation<dyn Kernel>;
 
 impl FloatMultiples {
     /// Sets `out` to the bit lengths of the integers whose extra bits are the details below
-    /// numbers of `width`.
+    /// `numbers` of `width`.
     ///
-    /// `out` has a byte for each number. If a caller breaks this, only the numbers that both have
-    /// are done (debug builds assert).
+    /// `out` has a byte for each number. Otherwise only the numbers that both have are processed
+    /// (debug builds assert).
     pub fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let count = common_count(width, numbers, out);
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.detail_lengths(terms, width, &numbers[..count * width.bytes()], &mut out[..count]);
     }
 
-    /// Sets `out` to the elements of numbers of `width` without details.
+    /// Sets `out` to the elements of `numbers` of `width`, without details.
     ///
-    /// `out` has an element for each number. If there are more numbers than elements, only the
-    /// first are used. If there are fewer, the other elements keep their value.
+    /// `out` has an element for each number. Surplus numbers are ignored; surplus elements keep
+    /// their value.
     pub fn divide(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let element = terms.format.width().bytes();
         let count = (numbers.len() / width.bytes()).min(out.len() / element);
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.divide(terms, width, &numbers[..count * width.bytes()], &mut out[..count * element]);
     }
 
-    /// Does the same with numbers above details. The divisor counts as 1.
+    /// Sets `out` to the elements of `numbers` of `width` with details. The divisor counts as 1.
     ///
-    /// Each integer of the details has the bit length that
-    /// [`detail_lengths`](Self::detail_lengths) returns. With others, elements are unspecified.
+    /// Each integer of the details has the bit length that [`detail_lengths`](Self::detail_lengths)
+    /// returns. Otherwise the elements are unspecified.
     pub fn join(
         &self,
         terms: &FloatMultipleTerms,
@@ -169,7 +170,7 @@ impl FloatMultiples {
         let element = terms.format.width().bytes();
         let count = (numbers.len() / width.bytes()).min(out.len() / element);
         let count = count.min(details.integers.len()).min(details.lengths.len());
-        // in bounds: `count` is the least of all
+        // in bounds: `count` is at most all lengths
         let details = NumberDetails { integers: &details.integers[..count], lengths: &details.lengths[..count] };
         self.kernel.join(terms, width, &numbers[..count * width.bytes()], details, &mut out[..count * element]);
     }
@@ -216,7 +217,8 @@ impl Kernel for Scalar {
     }
 }
 
-/// Returns numbers, counted from the base, as far as there are bits for them.
+/// Returns the sums of the base and each number, wrapped to the bits that integers have without
+/// details.
 fn sums(terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> impl Iterator<Item = i64> {
     let bits = if terms.format == FloatFormat::F64 { 64 } else { 32 };
     let unused = 64 - bits + terms.max_detail_bits();
@@ -224,7 +226,7 @@ fn sums(terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> impl Iterat
     each.map(move |number| terms.base.wrapping_add(wide(number)) << unused >> unused)
 }
 
-/// Sets an element to the quotient of an integer.
+/// Sets an element to the float of an integer.
 fn set(terms: &FloatMultipleTerms, integer: i64, element: &mut [u8]) {
     element.iter_mut().zip(terms.element(integer).to_le_bytes()).for_each(|(to, from)| *to = from);
 }
@@ -315,7 +317,8 @@ fn join<T, const V: usize>(
     }
 }
 
-/// Returns a function from numbers to their sums with the base, as far as there are bits for them.
+/// Returns a function that adds the base to a number, and wraps to the bits that integers have
+/// without details.
 #[inline(always)]
 fn wide_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i64 {
     let (base, unused) = (terms.base, terms.max_detail_bits());
@@ -325,7 +328,7 @@ fn wide_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) ->
 /// Returns the same in 32 bits.
 #[inline(always)]
 fn narrow_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i32 {
-    // the lower bits: sums are modulo less
+    // only the lower bits: sums wrap to fewer
     let (base, unused) = (terms.base as i32, terms.max_detail_bits());
     move |number| base.wrapping_add(wide(number) as i32) << unused >> unused
 }
@@ -338,15 +341,15 @@ fn wide(number: &[u8]) -> i64 {
     i64::from_le_bytes(wide)
 }
 
-/// Returns the bit length of a number that is not negative, or a greater one than 24 if it has more
-/// than 24 bits. The exponent of a float tells it.
+/// Returns the bit length of a number that is not negative, from the exponent of a float. Beyond 24
+/// bits, returns a length above 24.
 #[inline(always)]
 fn bit_length(number: i32) -> i32 {
     let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
     (exponent.cast_signed() - 126).max(0)
 }
 
-/// Sets `out` to the quotients of integers in a format of at most 4 bytes.
+/// Sets `out` to the floats of integers in a format of at most 4 bytes.
 #[inline(always)]
 fn set_narrow(
     terms: &FloatMultipleTerms,
@@ -362,7 +365,7 @@ fn set_narrow(
     }
 }
 
-/// Sets `out` to the quotients of integers in the format of 8 bytes.
+/// Sets `out` to the floats of integers in the format of 8 bytes.
 #[inline(always)]
 fn set_wide(terms: &FloatMultipleTerms, divisor: f64, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
     let scale = terms.scale();
@@ -374,28 +377,28 @@ fn set_all<const W: usize>(elements: impl Iterator<Item = [u8; W]>, out: &mut [u
     out.as_chunks_mut().0.iter_mut().zip(elements).for_each(|(to, element)| *to = element);
 }
 
-/// Rounds a number, which is no NaN, to the nearest bf16.
+/// Rounds a number that is not NaN to the nearest bf16.
 #[inline(always)]
 fn to_bf16(x: f32) -> [u8; 2] {
     let bits = x.to_bits();
-    // the upper half; a carry out of the greatest finite number gives infinity
+    // the upper half; a carry out of the largest finite number is infinity
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
     (rounded as u16).to_le_bytes() // exact: shifted
 }
 
-/// Rounds a number, which is no NaN, to the nearest f16. Has no branches, so that the compiler
-/// makes vectors of it.
+/// Rounds a number that is not NaN to the nearest f16. Has no branches, so that the compiler
+/// vectorizes it.
 #[inline(always)]
 fn to_f16(x: f32) -> [u8; 2] {
-    /// The least number that is infinity in any rounding: 2^16.
+    /// The smallest power of two that rounds to infinity: 2^16.
     const INFINITE: u32 = 0x4780_0000;
-    /// The least normal number: 2^-14.
+    /// The smallest normal number: 2^-14.
     const NORMAL: u32 = 0x3880_0000;
     let sign = x.to_bits() >> 16 & 0x8000;
     let bits = (x.to_bits() & 0x7FFF_FFFF).min(INFINITE);
-    // a carry out of the greatest finite number gives infinity
+    // a carry out of the largest finite number is infinity
     let normal = bits.wrapping_sub(112 << 23).wrapping_add(0xFFF + (bits >> 13 & 1)) >> 13;
-    // the lowest bit of 0.5 has the value of the lowest one of a subnormal number
+    // the lowest bit of 0.5 has the value of the lowest bit of a subnormal number
     let subnormal = (f32::from_bits(bits) + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits());
     let rounded = if bits < NORMAL { subnormal } else { normal };
     ((rounded | sign) as u16).to_le_bytes() // exact: 15 bits and the sign

@@ -1,41 +1,40 @@
-//! Loops over elements, compiled for each instruction set.
+//! Inner loops over elements: one implementation per instruction set, chosen at run time.
 //!
-//! A *family* is a module with the kernels of one job:
+//! A *family* is a module with the kernels for one job:
 //!
 //! | family | job | chapter of the specification |
 //! |---|---|---|
 //! | [`bitshuffle`] | elements to bit planes and back | 5.4 |
 //! | [`byte_planes`] | elements to byte planes and back, and their rotation | 5.6, 5.8 |
-//! | [`predict`] | elements to residuals of a prediction and back | 5.6 |
+//! | [`predict`] | elements to residuals of a prediction and back | 5.6, 5.15 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
 //! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
-//! | [`dictionaries`] | numbers to the values that they name | 5.14 |
-//! | [`float_multiples`] | integers to the floats that they are divided to | 5.14 |
+//! | [`dictionaries`] | numbers to the values that they index | 5.14 |
+//! | [`float_multiples`] | integers to floats, by division | 5.14 |
 //! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
 //! | [`bins::costs`] | costs of groups of bins in classes | 5.13 |
 //!
-//! A family has a trait `Kernel`, with a method for each job. The functions that callers use check
-//! the lengths of their arguments and call it. `available()` returns the implementations that this
-//! CPU can run, and `best()` the fastest. Each family has
+//! Each family has a trait `Kernel` with one method per operation. Callers use wrappers that check
+//! the lengths of their arguments first. `available()` returns the implementations that this CPU
+//! can run, and `best()` the fastest. A family contains
 //!
-//! * the *scalar* implementation, which is the definition in code, and the oracle of the tests;
-//! * the same loops in vectors, which give the same bytes for any input. They are written once, and
-//!   either the compiler makes vectors of them, or they call the operations of a trait;
-//! * if there is such a trait, its operations for each instruction set, in a file or module of
-//!   their own.
+//! * the *scalar* implementation, which is the definition in code and the oracle of the tests;
+//! * the same loops in vectors, which return the same bytes for any input. They are written once:
+//!   either the compiler vectorizes them, or they call the operations of a trait;
+//! * the operations of that trait, if there is one, for each instruction set.
 //!
-//! Buffers are bytes without alignment, and their elements unsigned little-endian integers of 1, 2,
-//! 4 or 8 bytes. A kernel takes the [`Width`] at run time and has a loop for each width, compiled
-//! for a [`Word`] of the width by [`for_width`]. Lengths come from callers: a loop only sees the
-//! elements that all of its buffers have, so that a wrong length is never a panic. Slices need not
-//! end with a whole vector, and no vector may be loaded beyond their end. What copies them
-//! therefore pads what is short: of a block beyond the end of a slice, zeros are read and nothing
-//! is written.
+//! Buffers are unaligned bytes, and their elements are unsigned little-endian integers of 1, 2, 4
+//! or 8 bytes. A kernel takes the [`Width`] at run time. It has one loop per width, compiled for
+//! the [`Word`] of that width by [`for_width`].
 //!
-//! [`dispatch`] detects and chooses instruction sets and compiles code for them. [`vectors`] loads
-//! and stores, and has the operations that several families need.
+//! In release builds, no input causes a panic, and none causes an access outside of a buffer. A
+//! loop only sees the elements that all of its buffers have, so a wrong length is harmless. Slices
+//! may end within a vector, and no vector is loaded or stored beyond their end: helpers read zeros
+//! there and drop what is written.
 //!
-//! This module uses nothing else of the crate, so that benchmarks can include it.
+//! [`dispatch`] detects and chooses instruction sets and compiles code for them. [`vectors`] has
+//! loads, stores and the operations that several families share. This module uses nothing else of
+//! the crate, so benchmarks can include it.
 
 #![cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
@@ -89,8 +88,8 @@ impl Width {
     }
 }
 
-/// Cuts both buffers to the whole elements that fit in either. Debug builds assert that this cuts
-/// nothing off.
+/// Cuts both buffers to the whole elements that fit in the shorter one. Debug builds assert that
+/// this removes nothing.
 fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'s [u8], &'d mut [u8]) {
     debug_assert_eq!(src.len(), dst.len(), "source and destination differ in length");
     debug_assert_eq!(src.len() % width.bytes(), 0, "not a whole number of elements");
@@ -99,8 +98,8 @@ fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'
     (&src[..len], &mut dst[..len]) // in bounds: `len` is at most the length of either
 }
 
-/// Returns how many elements both buffers have, of which `elements` has whole ones and `bytes` has
-/// one byte for each. Debug builds assert that both have as many.
+/// Returns the number of elements that both buffers have. `bytes` has one byte per element. Debug
+/// builds assert that both have the same number.
 fn common_count(width: Width, elements: &[u8], bytes: &[u8]) -> usize {
     debug_assert_eq!(elements.len(), bytes.len() * width.bytes(), "buffers differ in elements");
     bytes.len().min(elements.len() / width.bytes())
@@ -124,8 +123,8 @@ trait Word: Copy + Default {
     fn unzigzag(self) -> Self;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
-    /// Returns `weight` eighths of a signed integer, rounded to the nearest, up if two are as near.
-    /// `weight` is at most 8.
+    /// Returns `weight` eighths of a signed integer, rounded to the nearest, ties up. `weight` is
+    /// at most 8.
     fn eighths(self, weight: u8) -> Self;
 }
 
@@ -203,14 +202,13 @@ use for_width;
 /// Bytes of a [`block`]: one vector of AVX-512, two of AVX2, four of NEON.
 const BLOCK: usize = 64;
 
-/// Returns the block of `bytes` that begins at `offset`. Returns zeros if `bytes` ends before its
-/// end.
+/// Returns the block of `bytes` at `offset`, or zeros if `bytes` does not contain all of it.
 #[inline(always)]
 fn block(bytes: &[u8], offset: usize) -> &[u8; BLOCK] {
     bytes.get(offset..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; BLOCK])
 }
 
-/// Sets the block of `bytes` that begins at `offset`. Does nothing if `bytes` ends before its end.
+/// Sets the block of `bytes` at `offset`. Does nothing if `bytes` does not contain all of it.
 #[inline(always)]
 fn set_block(bytes: &mut [u8], offset: usize, block: &[u8; BLOCK]) {
     if let Some(to) = bytes.get_mut(offset..).and_then(|rest| rest.first_chunk_mut()) {
@@ -218,14 +216,14 @@ fn set_block(bytes: &mut [u8], offset: usize, block: &[u8; BLOCK]) {
     }
 }
 
-/// Copies as many bytes as both slices have.
+/// Copies the bytes that both slices have.
 fn copy(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from;
     }
 }
 
-/// Returns the first `N` bytes of slices that are shorter, with zeros after them.
+/// Returns a slice of fewer than `N` bytes, padded with zeros.
 #[cold]
 fn pad<const N: usize>(bytes: &[u8]) -> [u8; N] {
     let mut padded = [0; N];
@@ -233,9 +231,10 @@ fn pad<const N: usize>(bytes: &[u8]) -> [u8; N] {
     padded
 }
 
-/// Copies as many bytes as both slices have, at most 63.
+/// Copies the bytes that both slices have, at most 63.
 ///
-/// All copies are of constant lengths. A call to `memcpy` would make the caller save its vectors.
+/// Every copy has a constant length: a call to `memcpy` would force the caller to spill its
+/// vectors.
 #[inline(always)]
 fn copy_short(from: &[u8], to: &mut [u8]) {
     let len = from.len().min(to.len());
@@ -246,7 +245,7 @@ fn copy_short(from: &[u8], to: &mut [u8]) {
         || copy_ends::<4>(from, to)
         || copy_ends::<2>(from, to)
         || copy_ends::<1>(from, to);
-    debug_assert!(done || len == 0, "bytes were left out");
+    debug_assert!(done || len == 0, "bytes were not copied");
 }
 
 /// Copies the first `N` bytes and the last `N` bytes. Returns `false` if there are fewer than `N`.

@@ -1,18 +1,33 @@
-//! Escape-coded ranks, or *tiers* (chapter 5.7 of the specification).
+//! Tiers: escape-coded ranks (chapter 5.7 of the specification).
 //!
-//! Codes are in groups of 64, bit plane by bit plane. A group of codes of `width` bits is `width`
-//! little-endian words of 64 bits: bit `t` of word `j` is bit `j` of code `t`. A code of `width`
-//! one bits is an *escape*: its symbol is the next one of the tier above.
+//! Symbols are replaced by their rank in the order of frequency, in codes of 1 to 4 bits. The code
+//! of all ones is an *escape*: its symbol is the next one of the next, rarer tier. There are three
+//! tiers, and the escapes of the third are literals, so tiers are merged from the last to the
+//! first. An entropy coder decodes one symbol after the other. Tiers decode 64 at once; only a
+//! count passes from group to group.
 //!
-//! In vectors, a group of codes is one of bytes. Its escapes are the bits that all of its words
-//! have. They are spread over the group, or brought together, by `expand` and `compress` of
-//! [`Group`]. How planes become bytes and symbols become codes differs
-//! between the instruction sets: see [`Codes`].
+//! The layout makes that possible. Codes are in groups of 64, bit plane by bit plane: a group of
+//! codes of `width` bits is `width` little-endian words of 64 bits, and bit `t` of word `j` is bit
+//! `j` of code `t`. The AND of the words is thus the mask of the escapes, and its bit count is the
+//! number of symbols that the group takes from the next tier. To merge a group:
 //!
-//! Planes become bytes by the same instruction as in the bit-shuffle of AVX-512. AVX2 and NEON make
-//! all ones or zeros of each bit, and keep the bit of its plane. A table of 256 codes is four
-//! look-ups in registers of AVX-512 and NEON. AVX2 can only look up 16 bytes at once, so that it
-//! takes a step for each row of 16 symbols of which any has a code: one or two of most tables.
+//! ```text
+//! mask    = words[0] & words[1] & ...
+//! symbols = table[codes]                  16 entries; the entry of the escape is 0
+//! symbols = symbols | expand(mask, escaped[next..])
+//! next    = next + count of bits in mask
+//! ```
+//!
+//! `expand` of [`Group`] hands consecutive bytes to the elements of a mask. To split a group, the
+//! codes are looked up by symbol and stored plane by plane; `compress` collects the symbols that
+//! escape.
+//!
+//! Only two operations differ between instruction sets, see [`Codes`]. *Planes to codes*: AVX-512
+//! transposes bits with the instruction of its bit-shuffle. AVX2 and NEON turn each bit into a byte
+//! of all ones or zeros, and keep the bit of its plane. *Symbols to codes*: a table of 256 codes is
+//! four look-ups in registers of AVX-512 and NEON. AVX2 looks up only 16 entries at a time, so it
+//! takes a step for each row of 16 symbols in which any symbol has a code of its own: one or two
+//! for most tables.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::vectors::{Group, WINDOW};
@@ -60,19 +75,19 @@ pub trait Kernel: Sync {
 /// One implementation of tiers.
 pub type Tiers = Implementation<dyn Kernel>;
 
-/// Returns the bytes of the groups of `count` codes of `width` bits.
+/// Returns the bytes of the groups that `count` codes of `width` bits take.
 pub const fn code_bytes(width: usize, count: usize) -> usize {
     count.div_ceil(GROUP).saturating_mul(8 * width)
 }
 
 impl Tiers {
     /// Decodes one tier. Each code of `width` bits (1 to 4) becomes its symbol in `table`, and each
-    /// escape the next symbol of `escaped`. An escape beyond the end of `escaped` becomes 0.
-    /// Returns the number of escapes.
+    /// escape the next symbol of `escaped`, or 0 beyond its end. Returns the number of escapes.
     ///
-    /// `codes` begins with as many groups as `out` has 64 symbols, and `last` with the group of the
-    /// symbols after them. If `codes` is shorter, or the width is another, nothing is written and
-    /// the result is 0 (debug builds assert). Codes that fill up the last group are ignored.
+    /// `codes` begins with a group for each whole group of symbols of `out`, and `last` with the
+    /// group of the symbols after them. Codes that fill up the last group are ignored. If `codes`
+    /// is shorter or the width is invalid, nothing is written and the result is 0 (debug builds
+    /// assert).
     pub fn merge(
         &self,
         width: usize,
@@ -83,17 +98,17 @@ impl Tiers {
         out: &mut [u8],
     ) -> usize {
         let groups = codes.get(..out.len() / GROUP * 8 * width).filter(|_| (1..=4).contains(&width));
-        debug_assert!(groups.is_some(), "too few codes, or a wrong width");
+        debug_assert!(groups.is_some(), "too few codes, or the width is invalid");
         groups.map_or(0, |codes| self.kernel.merge(width, codes, last, table, escaped, out))
     }
 
-    /// Encodes one tier: the inverse of [`merge`](Self::merge). The code of each symbol is the
-    /// lower `width` bits of its entry in `code_of`. Symbols that escape go to the start of
-    /// `escaped`. Zero codes fill up the last group. Returns the number of escapes.
+    /// Encodes one tier: the inverse of [`merge`](Self::merge). The code of a symbol is the lower
+    /// `width` bits of its entry in `code_of`. Symbols that escape go to the start of `escaped`.
+    /// Zero codes fill up the last group. Returns the number of escapes.
     ///
-    /// `codes` is at least as long as the groups, and `escaped` as long as `symbols`. Otherwise
-    /// nothing is written and the result is 0 (debug builds assert). The bytes of `escaped` after
-    /// the symbols that escaped are unspecified.
+    /// `codes` is at least as long as the groups, and `escaped` at least as long as `symbols`.
+    /// Otherwise nothing is written and the result is 0 (debug builds assert). The bytes of
+    /// `escaped` after the symbols that escaped are unspecified.
     pub fn split(
         &self,
         width: usize,
@@ -104,7 +119,7 @@ impl Tiers {
     ) -> usize {
         let groups = codes.get_mut(..code_bytes(width, symbols.len())).filter(|_| (1..=4).contains(&width));
         let escaped = escaped.get_mut(..symbols.len());
-        debug_assert!(groups.is_some() && escaped.is_some(), "a buffer is too short, or a wrong width");
+        debug_assert!(groups.is_some() && escaped.is_some(), "a buffer is too short, or the width is invalid");
         match groups.zip(escaped) {
             Some((codes, escaped)) => self.kernel.split(width, code_of, symbols, codes, escaped),
             None => 0,
@@ -112,7 +127,7 @@ impl Tiers {
     }
 
     /// Returns the number of escapes among the codes in `range`, of `width` bits (1 to 4). Codes
-    /// beyond the end of `codes` are no escapes.
+    /// beyond the end of `codes` are not counted.
     pub fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
         if (1..=4).contains(&width) { self.kernel.escapes(width, codes, range) } else { 0 }
     }
@@ -172,7 +187,7 @@ impl Kernel for Scalar {
     }
 }
 
-/// Returns the code of `width` bits that is an escape.
+/// Returns the escape code of `width` bits.
 const fn escape(width: usize) -> u8 {
     (1 << width) - 1
 }
@@ -224,7 +239,7 @@ fn merge<V: Codes, const W: usize>(
     escaped: &[u8],
     out: &mut [u8],
 ) -> usize {
-    // an escape has no symbol of its own: the next of `escaped` is added to a zero
+    // the entry of the escape is 0, to which the next symbol of `escaped` is added
     let mut table = *table;
     table[(1 << W) - 1] = 0; // in bounds: W is at most 4
     let table = v.load_symbols(&table);
@@ -244,10 +259,10 @@ fn merge<V: Codes, const W: usize>(
     escapes
 }
 
-/// Returns the symbols of a group, whose escapes are `mask`, and counts these.
+/// Returns the symbols of a group whose escapes are `mask`, and adds their number to `escapes`.
 ///
-/// A closure cannot be forced to be inlined. If it is not, it calls each vector instruction as a
-/// function, and takes eight times as long.
+/// Not a closure, because closures cannot be forced inline: a closure that is not inlined calls
+/// each vector instruction as a function, and takes eight times as long.
 #[inline(always)]
 fn merge_group<V: Codes, const W: usize>(
     v: V,
@@ -286,7 +301,7 @@ fn split<V: Codes, const W: usize>(
         }
         let escaped = escaped.get_mut(escapes..).unwrap_or(&mut []);
         match escaped.first_chunk_mut() {
-            Some(window) => v.compress(mask, symbols, window), // the next escapes overwrite the end
+            Some(window) => v.compress(mask, symbols, window), // the next escapes overwrite the rest
             None => {
                 let mut last = [0; WINDOW];
                 v.compress(mask, symbols, &mut last);
@@ -298,7 +313,7 @@ fn split<V: Codes, const W: usize>(
     escapes
 }
 
-/// See [`Kernel::escapes`]. Compiled without vectors, because counting in vectors takes longer.
+/// See [`Kernel::escapes`]. Compiled without vectors, because counting in vectors is slower.
 #[inline(never)]
 #[cfg_attr(target_arch = "x86_64", target_feature(enable = "popcnt"))]
 fn escapes<T>(_: T, width: usize, codes: &[u8], range: Range<usize>) -> usize {
@@ -310,7 +325,7 @@ fn escapes<T>(_: T, width: usize, codes: &[u8], range: Range<usize>) -> usize {
     }
 }
 
-/// Counts the escapes in whole groups, and those of the groups that the range begins and ends in.
+/// Counts the escapes in the whole groups of the range, and in the groups where it begins and ends.
 #[inline(always)]
 fn escapes_of_width<const W: usize>(codes: &[u8], range: Range<usize>) -> usize {
     let groups = codes.as_chunks::<8>().0.as_chunks::<W>().0;
@@ -331,7 +346,7 @@ fn escapes_of_width<const W: usize>(codes: &[u8], range: Range<usize>) -> usize 
     escapes as usize // exact: no target of this crate has a smaller usize
 }
 
-/// Returns the escapes of a group of codes: all bits of their code are set.
+/// Returns the escapes of a group of codes: the codes whose bits are all set.
 #[inline(always)]
 fn escape_mask(words: &[[u8; 8]]) -> u64 {
     words.iter().fold(u64::MAX, |mask, word| mask & u64::from_le_bytes(*word))
@@ -354,13 +369,13 @@ trait Codes: Group {
 
     /// Loads the symbols of 16 codes.
     fn load_symbols(self, symbols: &[u8; 16]) -> Self::Symbols;
-    /// Returns the symbols of a group of codes, which has `W` words.
+    /// Returns the symbols of a group of codes, given as `W` words.
     fn symbols<const W: usize>(self, words: &[[u8; 8]], symbols: Self::Symbols) -> Self::Bytes;
-    /// Replaces the symbols whose bit is set, which are zero, by the next bytes of `escaped`. Zeros
-    /// follow its end.
+    /// Replaces the symbols whose bit is set, which are zero, by the next bytes of `escaped`, or by
+    /// zeros beyond its end.
     #[inline(always)]
     fn replace(self, symbols: Self::Bytes, bits: u64, escaped: &[u8]) -> Self::Bytes {
-        let padded; // only set near the end: it would take longer than the rest
+        let padded; // set only near the end: padding takes longer than all else
         let next = match escaped.first_chunk() {
             Some(whole) => whole,
             None => {
@@ -370,16 +385,16 @@ trait Codes: Group {
         };
         self.or(self.expand(bits, next), symbols)
     }
-    /// Loads the codes of 256 symbols, of which the lower `W` bits count.
+    /// Loads the codes of 256 symbols. Only the lower `W` bits count.
     fn load_codes<const W: usize>(self, code_of: &[u8; 256]) -> Self::Table;
-    /// Returns the codes of a group of symbols, in any form that [`plane`](Self::plane) takes.
+    /// Returns the codes of a group of symbols, in the form that [`plane`](Self::plane) takes.
     fn codes(self, symbols: Self::Bytes, table: &Self::Table) -> Self::Bytes;
     /// Returns bit `bit` of each code.
     fn plane(self, codes: Self::Bytes, bit: u8) -> u64;
 }
 
-/// The codes of 16 symbols that have the same upper four bits. All bits of a code are inverted, so
-/// that an escape is 0.
+/// The codes of the 16 symbols with the same upper four bits. All bits of a code are inverted, so
+/// an escape is 0.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 struct CodeRow {
@@ -387,7 +402,7 @@ struct CodeRow {
     codes: __m256i,
 }
 
-/// The rows in which any symbol has a code.
+/// The rows in which any symbol has a code of its own.
 #[cfg(target_arch = "x86_64")]
 struct CodeRows {
     rows: [CodeRow; 16],
@@ -428,9 +443,8 @@ intrinsics! {
             let mut inverted = [_mm256_setzero_si256(); 2];
             for row in table.rows.get(..table.count).unwrap_or(&[]) {
                 for (inverted, symbols) in inverted.iter_mut().zip(symbols) {
-                    // Symbols of this row become 0x70 to 0x7F, for which the shuffle takes the
-                    // lower four bits. Any other becomes 0x80 or more, for which the shuffle gives
-                    // 0.
+                    // Symbols of this row become 0x70 to 0x7F: the shuffle uses the lower four
+                    // bits. Any other becomes 0x80 or more: the shuffle returns 0.
                     let index = _mm256_adds_epu8(_mm256_xor_si256(symbols, row.upper), _mm256_set1_epi8(0x70));
                     *inverted = _mm256_or_si256(*inverted, _mm256_shuffle_epi8(row.codes, index));
                 }
@@ -447,17 +461,17 @@ intrinsics! {
 
 intrinsics! {
     [Avx2]
-    /// Returns the codes of half a group, which has `W` words.
+    /// Returns the codes of half a group, given as `W` words.
     fn codes<const W: usize>(v: Avx2, words: &[[u8; 8]], half: usize) -> __m256i {
         let mut codes = _mm256_setzero_si256();
         for (bit, word) in words.iter().take(W).enumerate() {
-            let plane = (u64::from_le_bytes(*word) >> (32 * half)) as u32; // exact: the half alone
+            let plane = (u64::from_le_bytes(*word) >> (32 * half)) as u32; // exact: only this half
             codes = _mm256_or_si256(codes, _mm256_and_si256(spread(v, plane), _mm256_set1_epi8(1 << bit)));
         }
         codes
     }
 
-    /// Returns a byte for each bit: all ones if it is set, and zero otherwise.
+    /// Returns a byte for each bit: all ones if it is set, zero otherwise.
     fn spread(_: Avx2, bits: u32) -> __m256i {
         let bytes = _mm256_setr_epi64x(0, 0x0101_0101_0101_0101, 0x0202_0202_0202_0202, 0x0303_0303_0303_0303);
         let each = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64.cast_signed());
@@ -481,7 +495,7 @@ intrinsics! {
             _mm512_shuffle_epi8(symbols, bytes_of_planes(planes))
         }
 
-        // one step instead of two, and no copy near the end: a tenth of the time of a merge
+        // one step instead of two, and no copy near the end: saves a tenth of the time of a merge
         fn replace(v: Avx512, symbols: __m512i, bits: u64, escaped: &[u8]) -> __m512i {
             _mm512_mask_expand_epi8(symbols, bits, load_up_to_64(escaped))
         }

@@ -1,14 +1,17 @@
-//! The Arrow type that a column came from, kept in the column's metadata where the tensilo type
-//! does not imply it.
+//! The Arrow type that a column came from, where the stored type does not imply it.
 //!
-//! The grammar is that of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
+//! tensilo has few types. A date, a decimal or an interval is stored as plain elements, and the
+//! metadata `arrow.type` of the column names the Arrow type, so that an export can restore it. The
+//! text has the grammar of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
 //! `decimal128[10, 2]`, `month_interval`, `null`.
+//!
+//! The metadata are only a claim. [`ArrowType::fits`] tells whether the elements can have the type.
 
 use crate::{ColumnSchema, DType, Extent, Metadata};
 use std::fmt;
 
-/// The metadata key.
+/// The metadata key of the type.
 pub(crate) const KEY: &str = "arrow.type";
 
 /// The extension type of tensors of one shape.
@@ -18,13 +21,13 @@ pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 #[cfg(feature = "arrow")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
-/// The metadata key under which an import keeps the names of dimensions: a JSON array of texts.
+/// The metadata key of the names of dimensions: a JSON array of texts.
 #[cfg(feature = "arrow")]
 pub(crate) const DIM_NAMES: &str = "arrow.dim_names";
 /// The metadata key of the type that the values of a cast column had in the source.
 #[cfg(feature = "import")]
 pub(crate) const CAST_TYPE: &str = "import.cast";
-/// The metadata key of the shape that an import found.
+/// The metadata key of the shape that an import inferred.
 #[cfg(feature = "import")]
 pub(crate) const INFERRED_SHAPE: &str = "import.shape";
 
@@ -34,11 +37,11 @@ pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
-/// Returns about the bytes of a null of a type.
+/// Returns the approximate bytes of a null of a type.
 #[cfg(feature = "arrow")]
 pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
     use arrow_schema::DataType;
-    /// Of offsets and bitmaps.
+    /// The bytes of offsets and bitmaps.
     const OTHER_BYTES: usize = 16;
     match data_type {
         DataType::Struct(fields) => {
@@ -52,7 +55,7 @@ pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
     }
 }
 
-/// Returns the members of lists or maps. Returns `None` if a type is neither.
+/// Returns the members of lists or maps; `None` for other types.
 #[cfg(feature = "arrow")]
 pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schema::FieldRef> {
     use arrow_schema::DataType;
@@ -64,7 +67,7 @@ pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schem
     }
 }
 
-/// Returns the type of lists or maps with other members. Returns `None` if a type is neither.
+/// Returns the type of lists or maps with other members; `None` for other types.
 #[cfg(feature = "arrow")]
 pub(crate) fn with_members(
     data_type: &arrow_schema::DataType,
@@ -82,7 +85,7 @@ pub(crate) fn with_members(
     })
 }
 
-/// A type that needs to be kept. Its `Display` is the text of the metadata.
+/// A type that must be remembered. Its `Display` is the text in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {
     Date32,
@@ -92,7 +95,7 @@ pub(crate) enum ArrowType {
     Duration(TimeUnit),
     Timestamp(TimeUnit, Option<String>),
     FixedSizeBinary(i32),
-    /// A decimal of so many bits, with its precision and scale.
+    /// A decimal: its bits, precision and scale.
     Decimal(u16, u8, i8),
     MonthInterval,
     DayTimeInterval,
@@ -109,12 +112,12 @@ pub(crate) enum TimeUnit {
 }
 
 impl ArrowType {
-    /// Returns the type that metadata have.
+    /// Returns the type in the metadata.
     pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
         Self::from_text(metadata.get(KEY)?)
     }
 
-    /// Returns the type with this `Display`.
+    /// Parses the `Display` of a type.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         match text {
             "date32" => return Some(Self::Date32),
@@ -143,7 +146,7 @@ impl ArrowType {
         }
     }
 
-    /// Returns the form in which an element of a decimal or of an interval is stored. Returns
+    /// Returns the stored form of an element of a decimal or interval. Returns
     /// `None` for other types, and for precisions that a decimal of its width cannot have.
     ///
     /// The form of a decimal depends on its precision, not on its width.
@@ -168,7 +171,7 @@ impl ArrowType {
         (precision <= max_precision).then_some(form)
     }
 
-    /// Returns whether a column has elements in which an import stores the type.
+    /// Returns whether the column has the elements in which an import stores the type.
     pub(crate) fn fits(&self, column: &ColumnSchema) -> bool {
         use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
         if let Some(stored) = self.stored_element() {
@@ -187,12 +190,12 @@ impl ArrowType {
     }
 }
 
-/// The form in which an element of a decimal or of an interval is stored.
+/// The stored form of an element of a decimal or interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StoredElement {
     pub dtype: DType,
-    /// The number of values of an element, which is the extent of an innermost dimension. One
-    /// value has no dimension: `None`.
+    /// The number of stored values per element, which is the extent of an additional innermost
+    /// dimension. `None` for a single value, which takes no dimension.
     pub extent: Option<u32>,
 }
 
@@ -270,20 +273,20 @@ pub(crate) use arrow::{DTYPE, in_arrow, stored_element};
 
 #[cfg(feature = "arrow")]
 mod arrow {
-    //! From and to the types of Arrow's library.
+    //! Conversions from and to the types of Arrow's library.
 
     use super::{ArrowType, StoredElement, TimeUnit};
     use crate::{ColumnSchema, DType, Result};
     use arrow_schema::{DataType, IntervalUnit};
     use std::borrow::Cow;
 
-    /// In the metadata of a field: the name of the tensilo type whose bits its elements have,
-    /// which Arrow lacks. bf16 are marked `UInt16`, small numbers `UInt8`, and complex numbers
-    /// `Float32`, of which two in the innermost dimension are one.
+    /// The metadata key of a field: the name of the tensilo type whose bits its elements have, if
+    /// Arrow lacks the type. It marks bf16 in `UInt16`, small numbers in `UInt8`, and complex
+    /// numbers in `Float32`, where an innermost dimension of 2 is one number.
     pub(crate) const DTYPE: &str = "tensilo.dtype";
 
-    /// Returns the column with a type that Arrow has for the same bytes, and the mark that tells
-    /// the own one. Refuses a type that this release does not know.
+    /// Returns the column with an Arrow type of the same bytes, and the mark that names its own
+    /// type. Fails for a type that this release does not know.
     pub(crate) fn in_arrow(column: &ColumnSchema) -> Result<Cow<'_, ColumnSchema>> {
         column.check_known()?;
         let (dtype, shape) = match column.dtype {
@@ -296,14 +299,14 @@ mod arrow {
         Ok(Cow::Owned(plain))
     }
 
-    /// Returns the form in which an element of a decimal or of an interval is stored. Returns
+    /// Returns the stored form of an element of a decimal or interval. Returns
     /// `None` for other types, and for precisions that a decimal of its width cannot have.
     pub(crate) fn stored_element(data_type: &DataType) -> Option<StoredElement> {
         ArrowType::from_arrow(data_type)?.stored_element()
     }
 
     impl ArrowType {
-        /// Returns the type to keep for an Arrow type, if it is one of those.
+        /// Returns the type to remember for an Arrow type; `None` if the stored type implies it.
         pub(crate) fn from_arrow(data_type: &DataType) -> Option<Self> {
             Some(match data_type {
                 DataType::Date32 => Self::Date32,

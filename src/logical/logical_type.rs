@@ -1,23 +1,24 @@
-//! What the elements of a column stand for, where their own type does not tell.
+//! What the elements of a column stand for, if their own type does not tell.
 //!
-//! An import from Arrow or Parquet stores a decimal as its unscaled integer, a timestamp as a
-//! count of its unit, and an interval as its parts. Arrow's type is in the metadata of the column,
-//! so that an export gives it back. A surface that delivers plain numbers, such as a loader or an
-//! array file, does not carry that type along: 1.50 would arrive as 150, or as 16 bytes. Such a
-//! surface calls [`LogicalType::check_values`] first, or [`LogicalType::check_numbers`] if it
-//! cannot tell the unit of counts either. [`Cursor`](crate::Cursor) and
-//! [`Writer`](crate::Writer) work with the stored elements, whatever they stand for.
+//! An import from Arrow or Parquet stores a decimal as its unscaled integer, a timestamp as a count
+//! of its unit, and an interval as its parts. The metadata of the column name Arrow's type, so an
+//! export restores it.
+//!
+//! Loaders and array files deliver plain numbers and lose that type. Without a check, 1.50 would
+//! silently arrive as 150, or as 16 bytes. So they call [`LogicalType::check_values`] first, or
+//! [`LogicalType::check_numbers`] if they also cannot tell the unit of a count.
+//! [`Cursor`](crate::Cursor) and [`Writer`](crate::Writer) always work with the stored elements.
 
 use crate::error::Advice;
 use crate::logical::arrow_type::ArrowType;
 use crate::{ColumnSchema, DType, Error, Result};
 use std::fmt;
 
-/// The type that the elements of a column stand for: a decimal, date, time, timestamp, duration,
-/// interval or fixed-size binary of Arrow, or null.
+/// The type that the elements of a column stand for: one of Arrow's decimals, dates, times,
+/// timestamps, durations, intervals or fixed-size binaries, or null.
 ///
-/// Its `Display` is the text of the metadata, such as `decimal128[22, 2]` or
-/// `timestamp[us, Europe/Zurich]`.
+/// Its `Display` is the text in the metadata, such as `decimal128[22, 2]` or `timestamp[us,
+/// Europe/Zurich]`.
 ///
 /// ```
 /// use tensilo::{ColumnSchema, DType, LogicalType, Shape};
@@ -33,7 +34,7 @@ use std::fmt;
 pub struct LogicalType(ArrowType);
 
 impl LogicalType {
-    /// Returns the type that the metadata of a column state, if the elements can have it.
+    /// Returns the type in the metadata of a column, if the elements can have it.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
         ArrowType::of(&column.metadata).filter(|logical| logical.fits(column)).map(Self)
     }
@@ -41,7 +42,7 @@ impl LogicalType {
     /// Returns whether each element is its own value: a decimal of scale 0 in an integer, a count
     /// of the unit that the type states, or bytes. Otherwise it is a scaled integer, a byte of an
     /// integer, or a part of an interval.
-    pub fn is_stored_value(&self) -> bool {
+    pub(crate) fn is_stored_value(&self) -> bool {
         match &self.0 {
             ArrowType::Decimal(_, _, scale) => {
                 *scale == 0 && self.0.stored_element().is_some_and(|e| e.extent.is_none())
@@ -51,8 +52,8 @@ impl LogicalType {
         }
     }
 
-    /// Returns whether elements are counts of a unit: days, months, or fractions of a second.
-    pub fn is_count(&self) -> bool {
+    /// Returns whether elements are counts of a unit: days, months or fractions of a second.
+    pub(crate) fn is_count(&self) -> bool {
         matches!(
             &self.0,
             ArrowType::Date32
@@ -65,8 +66,7 @@ impl LogicalType {
         )
     }
 
-    /// Returns a type that a cast can give the values: `f64` for decimals with a fraction,
-    /// otherwise `i64`.
+    /// Returns the type to suggest for a cast: `f64` for decimals with a fraction, otherwise `i64`.
     fn cast_target(&self) -> DType {
         match &self.0 {
             ArrowType::Decimal(_, _, scale) if *scale > 0 => DType::F64,
@@ -74,8 +74,8 @@ impl LogicalType {
         }
     }
 
-    /// Fails if the elements of a column are not its values. The error names the type, and a cast
-    /// of a conversion that stores values.
+    /// Fails if the elements of a column are not its values. The error names the type, and suggests
+    /// a cast in the conversion, which stores the values.
     pub fn check_values(column: &ColumnSchema) -> Result<()> {
         match Self::of(column) {
             Some(logical) if !logical.is_stored_value() => Err(logical.refusal(column)),
@@ -83,7 +83,7 @@ impl LogicalType {
         }
     }
 
-    /// Fails as [`check_values`](Self::check_values) does, and also if the elements are counts of a
+    /// Like [`check_values`](Self::check_values), but also fails if the elements are counts of a
     /// unit that only the metadata state.
     pub fn check_numbers(column: &ColumnSchema) -> Result<()> {
         match Self::of(column) {
@@ -103,7 +103,7 @@ impl LogicalType {
             ArrowType::DayTimeInterval | ArrowType::MonthDayNanoInterval => {
                 format!("the stored elements are the parts of {self}, not its values")
             }
-            _ => format!("the stored elements are counts of {self}, whose unit would be lost"),
+            _ => format!("the stored elements are counts of {self}, and their unit would be lost"),
         };
         Error::bad_argument(message).with_column(&column.name).with_advice([Advice::Cast(self.cast_target())])
     }

@@ -1,5 +1,5 @@
-//! What a column means beyond its elements: logical types, the Arrow types that a file remembers,
-//! and the Arrow schema in its metadata.
+//! What a column means beyond its elements: logical types, the Arrow type of its source, and the
+//! Arrow schema in the file's metadata.
 
 pub(crate) mod arrow_type;
 pub(crate) mod logical_type;

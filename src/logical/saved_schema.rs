@@ -1,20 +1,20 @@
-//! The Arrow schema of a source, kept in the metadata of a file, so that an export can restore
-//! types that the columns do not tell: large strings, dictionaries, kinds of lists, maps, names of
-//! items.
+//! The Arrow schema of a source, saved in the metadata of the file.
 //!
-//! It is kept as in Parquet files: the value of `ARROW:schema` is the base64 of an encapsulated IPC
-//! message with the schema (`FF FF FF FF`, the length as u32, a flatbuffer). Any Arrow library
-//! reads it, such as `pyarrow.ipc.read_schema`. The metadata of the schema itself are not in it,
-//! because they are those of the file. Two entries of a field's metadata are the importer's:
-//! `tensilo.dictionary` and `tensilo.name`.
+//! Columns do not tell everything about the fields that they came from: large strings,
+//! dictionaries, kinds of lists, maps, names of items. An export restores these from the saved
+//! schema. It has the same form as in Parquet files: the value of `ARROW:schema` is the base64 of
+//! an encapsulated IPC message with the schema (`FF FF FF FF`, the length as u32, a flatbuffer), so
+//! any Arrow library can read it, for example `pyarrow.ipc.read_schema`. The schema's own metadata
+//! are left out, because they are the file's metadata. The importer adds two entries to the
+//! metadata of fields: `tensilo.dictionary` and `tensilo.name`.
 //!
 //! The value may come from a hostile file. Tables and texts of a flatbuffer can be shared, so a
-//! short value could state a schema that fills the memory: verification bounds what is read by the
-//! length of the value. The importer of Arrow files does the same. A value that cannot be read
-//! counts as none. Fields that no source has, such as lists of a negative length, are left out on
-//! both ways: what is written can be read.
+//! short value could state a schema that fills the memory. Verification therefore bounds what is
+//! visited by the length of the value, as the importer of Arrow files does. A value that cannot be
+//! read is ignored. Fields that no source can have, such as lists of a negative length, are left
+//! out when writing and when reading, so whatever is written can be read.
 //!
-//! Without the feature `arrow` the value is opaque. It is kept where it stays true, and otherwise
+//! Without the feature `arrow`, the value is opaque: it is kept where it stays true, and otherwise
 //! removed. An export ignores fields that their columns do not fit.
 
 #[cfg(feature = "arrow")]
@@ -29,10 +29,11 @@ pub(crate) use logical_type::{VARIANT, entry, of_field as logical_type};
 #[cfg(not(feature = "arrow"))]
 pub(crate) use opaque::{forget_order, join, rename};
 
-/// The metadata key, which is that of Parquet files.
+/// The metadata key, the same as in Parquet files.
 pub(crate) const KEY: &str = "ARROW:schema";
 
-/// Longer values of a field's metadata are not in the schema. Those of columns have them.
+/// The maximum bytes of a metadata value of a field in the schema. Longer values are only in the
+/// metadata of columns.
 #[cfg(feature = "arrow")]
 pub(crate) const METADATA_BYTES: usize = 64 << 10;
 
@@ -40,8 +41,8 @@ pub(crate) const METADATA_BYTES: usize = 64 << 10;
 #[cfg(feature = "arrow")]
 pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
 
-/// The metadata key of a field in the schema: the name that it had in the source, if another field
-/// has it, too.
+/// The metadata key of a field in the schema: its name in the source, if another field has the same
+/// name.
 #[cfg(feature = "arrow")]
 pub(crate) const NAME: &str = "tensilo.name";
 
@@ -65,26 +66,26 @@ mod fields {
     use std::collections::HashMap;
     use std::sync::Arc;
 
-    /// What is before the length of an encapsulated message.
+    /// The marker before the length of an encapsulated message.
     pub(crate) const CONTINUATION: [u8; 4] = [0xFF; 4];
-    /// The maximum number of tables inside each other, which is also that of Arrow's readers.
+    /// The maximum depth of tables, the same as in Arrow's readers.
     const TABLES: usize = 64;
-    /// The maximum number of fields inside each other. The message and the schema are around them,
-    /// a dictionary and the type of its indexes inside.
+    /// The maximum depth of fields. The message and the schema are around them, a dictionary and
+    /// the type of its indexes inside.
     const DEPTH: usize = TABLES - 4;
-    /// The bytes that a verifier visits for each byte of a message, at most. A real schema takes
-    /// about two: only heads of tables are shared.
+    /// The maximum bytes that a verifier visits, for each byte of a message. A real schema takes
+    /// about two: only table headers are shared.
     const VISITS: usize = 8;
-    /// The maximum number of bytes of texts in a schema. A flatbuffer has at most 2 GiB.
+    /// The maximum bytes of texts in a schema. A flatbuffer has at most 2 GiB.
     const TEXT_BYTES: usize = 256 << 20;
 
-    /// Returns the fields of the source, as far as the metadata of a file have them.
+    /// Returns the fields of the source that the metadata of a file have.
     pub(crate) fn fields(metadata: &Metadata) -> Vec<FieldRef> {
         metadata.get(KEY).and_then(|value| decoded(value)).unwrap_or_default()
     }
 
-    /// Returns the value of these fields. Fields that cannot be stored are left out. `None`: no
-    /// field is left, or the texts are too long.
+    /// Encodes fields. Leaves out fields that cannot be stored. Returns `None` if no field is left,
+    /// or if the texts are too long.
     pub(crate) fn encoded(fields: &[FieldRef]) -> Option<String> {
         let fields: Fields =
             fields.iter().filter(|field| is_sound(field, DEPTH, field.name().len())).cloned().collect();
@@ -117,23 +118,24 @@ mod fields {
         root_as_message_with_opts(&verifier(bytes), bytes)
     }
 
-    /// Returns the bounds of a verifier: what it visits is bounded by the bytes that there are.
+    /// Returns the limits of a verifier, which are proportional to the number of bytes.
     pub(crate) fn verifier(bytes: &[u8]) -> VerifierOptions {
         VerifierOptions {
             max_depth: TABLES,
-            max_tables: usize::MAX, // bounded by the bytes that are visited
+            max_tables: usize::MAX, // bounded by the visited bytes
             max_apparent_size: bytes.len().saturating_mul(VISITS),
             ..VerifierOptions::default()
         }
     }
 
-    /// Returns whether a field is a union, or one inside it. The depth has been verified.
+    /// Returns whether a field is or contains a union. The depth has been verified.
     fn has_union(field: &EncodedField<'_>) -> bool {
         field.type_type() == Type::Union || field.children().into_iter().flatten().any(|child| has_union(&child))
     }
 
-    /// Returns whether a column, or several, can have this type. At most `depth` fields are inside
-    /// each other. `name_bytes` are those of the name that a column of the field begins with.
+    /// Returns whether a field can come from columns: it has at most `depth` levels of fields, and
+    /// the names of its columns are short enough. `name_bytes` is the length of their common
+    /// prefix.
     fn is_sound(field: &Field, depth: usize, name_bytes: usize) -> bool {
         let Some(depth) = depth.checked_sub(1).filter(|_| name_bytes <= limits::NAME_BYTES) else { return false };
         let inside = |field: &FieldRef| is_sound(field, depth, name_bytes);
@@ -172,7 +174,7 @@ mod fields {
         }
     }
 
-    /// Returns a field in which those directly inside it are changed.
+    /// Returns a field with changed fields directly inside.
     fn with_inside(field: &Field, mut change: impl FnMut(&FieldRef) -> FieldRef) -> Field {
         let data_type = match field.data_type() {
             DataType::Struct(fields) => DataType::Struct(fields.iter().map(change).collect()),
@@ -182,7 +184,7 @@ mod fields {
         field.clone().with_data_type(data_type)
     }
 
-    /// Returns whether a field is a dictionary, or one inside it.
+    /// Returns whether a field is or contains a dictionary.
     pub(crate) fn has_dictionary(field: &FieldRef) -> bool {
         matches!(field.data_type(), DataType::Dictionary(..)) || inside(field.data_type()).iter().any(has_dictionary)
     }
@@ -196,8 +198,8 @@ mod fields {
         }
     }
 
-    /// Makes all dictionaries unordered: appended values are behind the others, wherever the order
-    /// has them.
+    /// Makes all dictionaries unordered: appended values come after the others, whatever the order
+    /// is.
     pub(crate) fn forget_order(metadata: &mut Metadata) {
         fn unordered(field: &FieldRef) -> FieldRef {
             Arc::new(with_inside(field, unordered).with_dict_is_ordered(false))
@@ -210,19 +212,18 @@ mod fields {
         without_entry(field, DICTIONARY)
     }
 
-    /// Returns a field without an entry of its metadata, and of those of the fields inside it.
+    /// Removes an entry from the metadata of a field and of all fields inside it.
     pub(crate) fn without_entry(field: &FieldRef, key: &str) -> FieldRef {
         let mut field = with_inside(field, |field| without_entry(field, key));
         field.metadata_mut().remove(key);
         Arc::new(field)
     }
 
-    /// Joins the schema of another source to that of the first: a field is nullable if it is in
-    /// either.
+    /// Merges the schema of another source into the first: a field is nullable if it is in either.
     pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
         let (Some(own), Some(other)) = (metadata.get(KEY), other.get(KEY)) else { return };
         let Some(others) = decoded(other) else { return };
-        // the values of dictionaries may differ where they are not in the schema
+        // dictionaries whose values are not in the schema may differ
         if own != other || others.iter().any(has_dictionary) {
             update(metadata, |fields| merged_fields(fields, &others));
         }
@@ -235,8 +236,8 @@ mod fields {
         fields.iter().map(merged).collect()
     }
 
-    /// Joins a field to another. If the values of its dictionary are not known to be the same, it
-    /// is not ordered, and has as many indexes as the values of both may need.
+    /// Merges a field into another. If the values of its dictionary are not known to be the same,
+    /// it becomes unordered, and its indexes wide enough for the values of both.
     fn merged(field: &FieldRef, other: &FieldRef) -> FieldRef {
         let values = |field: &Field| field.metadata().get(DICTIONARY).cloned();
         let is_known = values(field).is_some() && values(field) == values(other);
@@ -258,7 +259,7 @@ mod fields {
         Arc::new(merged.with_nullable(nullable).with_dict_is_ordered(is_ordered))
     }
 
-    /// Returns a type of indexes that number many values.
+    /// Returns an index type for many values.
     fn wider_index(index: &DataType) -> DataType {
         match index {
             DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 => DataType::Int32,
@@ -266,15 +267,15 @@ mod fields {
         }
     }
 
-    /// The new names of a field and of those inside it.
+    /// The new names of a field and of the fields inside it.
     #[derive(Default)]
     struct Renames<'a> {
         own: Option<&'a str>,
         inside: HashMap<&'a str, Renames<'a>>,
     }
 
-    /// Renames fields, each given by the names of the structs around it and its own. Two fields may
-    /// swap names. No field of the list is inside another one of it.
+    /// Renames fields. Each is given by the names of the structs around it and its own name. Two
+    /// fields may swap names. No listed field is inside another listed field.
     pub(crate) fn rename(metadata: &mut Metadata, renames: &[(Vec<String>, &str)]) {
         let mut all = Renames::default();
         for (names, to) in renames {
@@ -284,20 +285,19 @@ mod fields {
         update(metadata, |fields| fields.iter().map(|field| renamed(field, &all)).collect());
     }
 
-    /// Returns a field of a struct, or of the schema, with the names that it has and those inside
-    /// it.
+    /// Returns a field of a struct or of the schema with its new names, inside as well.
     fn renamed(field: &FieldRef, outer: &Renames<'_>) -> FieldRef {
         let Some(renames) = outer.inside.get(field.name().as_str()) else { return field.clone() };
         let mut renamed =
             if renames.inside.is_empty() { field.as_ref().clone() } else { renamed_inside(field, renames) };
         if let Some(to) = renames.own {
             renamed.set_name(to);
-            renamed.metadata_mut().remove(NAME); // the caller's name counts, not that of the source
+            renamed.metadata_mut().remove(NAME); // the caller's name replaces the source's
         }
         Arc::new(renamed)
     }
 
-    /// Returns a struct, or lists of one, with other names inside.
+    /// Returns a struct, or lists of structs, with new names inside.
     fn renamed_inside(field: &Field, renames: &Renames<'_>) -> Field {
         match field.data_type() {
             DataType::Struct(_) => with_inside(field, |field| renamed(field, renames)),
@@ -336,7 +336,7 @@ mod fields {
             Arc::new(Field::new("x", data_type, true))
         }
 
-        /// A field in so many structs.
+        /// Returns a field inside `structs` structs.
         fn nested(structs: usize) -> FieldRef {
             let keys = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
             let leaf = Arc::new(Field::new("x", keys, true).with_metadata([("k", "v")]));
@@ -405,11 +405,11 @@ mod fields {
     }
 }
 
-/// Logical types of Parquet that are no types of Arrow, as entries of a field's metadata.
+/// Logical types of Parquet that Arrow does not have, as entries of a field's metadata.
 ///
-/// UUID, JSON and VARIANT are extension types of Arrow. The others have a text of their own, which
-/// an export to Parquet turns back: `ENUM`, `BSON`, `GEOMETRY` and `GEOGRAPHY`. Behind the last two
-/// is a JSON array of their parameters.
+/// UUID, JSON and VARIANT are extension types of Arrow. The others get a text, which an export to
+/// Parquet converts back: `ENUM`, `BSON`, `GEOMETRY` and `GEOGRAPHY`. The last two are followed by
+/// a JSON array of their parameters.
 #[cfg(feature = "parquet")]
 mod logical_type {
     use super::LOGICAL_TYPE;
@@ -418,7 +418,7 @@ mod logical_type {
     use parquet::basic::{EdgeInterpolationAlgorithm as Edges, LogicalType};
     use serde_json::{Value, json};
 
-    /// The extension type of the groups of two binary columns, metadata and value.
+    /// The extension type of groups of two binary columns, metadata and value.
     pub(crate) const VARIANT: &str = "arrow.parquet.variant";
     const JSON: &str = "arrow.json";
     const UUID: &str = "arrow.uuid";
@@ -430,8 +430,7 @@ mod logical_type {
         (Edges::KARNEY, "KARNEY"),
     ];
 
-    /// Returns the entry by which a field of Arrow has a logical type. `None`: its Arrow type tells
-    /// it.
+    /// Returns the metadata entry for a logical type; `None` if the Arrow type implies it.
     pub(crate) fn entry(logical: &LogicalType) -> Option<(&'static str, String)> {
         let name = |name: &str| Some((EXTENSION_TYPE_NAME_KEY, name.to_owned()));
         let text = |text: String| Some((LOGICAL_TYPE, text));
@@ -450,7 +449,8 @@ mod logical_type {
         }
     }
 
-    /// Returns the logical type of a field that is no struct, if [`entry`] has made its metadata.
+    /// Returns the logical type in the metadata that [`entry`] made, for a field that is not a
+    /// struct.
     pub(crate) fn of_field(field: &Field) -> Option<LogicalType> {
         match field.extension_type_name() {
             Some(JSON) => return Some(LogicalType::Json),
@@ -510,7 +510,7 @@ mod opaque {
     use super::KEY;
     use crate::Metadata;
 
-    /// Keeps the schema of several sources if it is the same.
+    /// Keeps the schema of several sources if they are the same.
     pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
         if other.get(KEY).is_some_and(|other| metadata.get(KEY) != Some(other)) {
             metadata.remove(KEY);

@@ -1,13 +1,16 @@
-//! What a file is that is not of the expected format, by its first bytes, and what a path is that
-//! names no file.
+//! Recognizes other file formats by their first bytes, and explains paths that lead to no file.
+//!
+//! Someone who opens the wrong file learns more from "is a Parquet file" than from a bad magic
+//! number. Placeholders get advice, too: a Git LFS pointer, the error page of a failed download, or
+//! a URL that no backend reads.
 
 #[cfg(feature = "import")]
 use crate::Error;
 use std::io;
 use std::path::Path;
 
-/// Formats by their first bytes, or by bytes further behind. A longer magic that begins with
-/// another one comes first.
+/// Offset, magic bytes and description of each format. A magic that extends another one comes
+/// first.
 const KNOWN: [(usize, &[u8], &str); 44] = [
     (0, b"version https://git-lfs.github.com/spec/", GIT_LFS),
     (0, b"PAR1", "a Parquet file"),
@@ -59,32 +62,34 @@ const PICKLE: &str = "a Python pickle";
 const GIT_LFS: &str = "a Git LFS pointer, not the data; run \"git lfs pull\" in the clone";
 const HTML: &str = "an HTML page, not the data; the host may require a login, or the address may name a web page";
 
-/// Explains that a path does not exist if it is the URL of something that is not read.
+/// Replaces a "not found" error by an explanation if the path is a URL that cannot be read.
 pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
     let Some((scheme, rest)) = path.to_str().and_then(|text| text.split_once("://")) else { return error };
-    // one letter is a drive of Windows
+    // a single letter is a Windows drive
     let is_scheme = scheme.len() > 1 && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric());
     if error.kind() != io::ErrorKind::NotFound || !is_scheme {
         return error;
     }
     let advice = match scheme {
-        "file" => format!("file:// is not read; give the path {:?}", rest.strip_prefix("localhost").unwrap_or(rest)),
-        "hf" => "hf:// is not read; download the files with huggingface_hub, or give the address \
+        "file" => {
+            format!("file:// is not supported; give the path {:?}", rest.strip_prefix("localhost").unwrap_or(rest))
+        }
+        "hf" => "hf:// is not supported; download the files with huggingface_hub, or give the address \
                  https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE of each"
             .to_owned(),
         "s3" | "s3a" | "gs" | "gcs" | "az" | "azure" | "abfs" | "abfss" | "http" | "https" => {
-            format!("addresses of {scheme}:// are read only by programs that add a store")
+            format!("{scheme}:// addresses are read through an object store (crate tensilo-object), not as files")
         }
-        _ => format!("{scheme}:// is not read; addresses begin with s3://, gs://, az:// or https://"),
+        _ => format!("{scheme}:// is not supported; addresses start with s3://, gs://, az:// or https://"),
     };
     io::Error::new(io::ErrorKind::NotFound, advice)
 }
 
-/// The number of first bytes that [`kind`] looks at.
+/// The number of leading bytes that [`kind`] needs.
 #[cfg(feature = "import")]
 pub(crate) const FIRST_BYTES: usize = 512;
 
-/// Returns what a file with these first bytes is, for the end of "the file is".
+/// Describes a file by its first bytes. The result completes the phrase "the file is".
 pub(crate) fn kind(first: &[u8]) -> Option<&'static str> {
     let of = |&&(at, magic, _): &&(usize, &[u8], &str)| first.get(at..).is_some_and(|rest| rest.starts_with(magic));
     let is_of_gzip = first.starts_with(b"\x1f\x8b");
@@ -92,7 +97,7 @@ pub(crate) fn kind(first: &[u8]) -> Option<&'static str> {
     known.or_else(|| text_kind(first))
 }
 
-/// Returns what a file is instead of data: what was left where a download failed.
+/// Describes a file that stands in for the data, such as the result of a failed download.
 #[cfg(feature = "import")]
 pub(crate) fn placeholder(first: &[u8]) -> Option<&'static str> {
     kind(first).filter(|what| [GIT_LFS, HTML].contains(what))
@@ -116,15 +121,15 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
         !is_json && !line.is_empty() && line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r'));
     let has_fields = |separator: u8| line.contains(&separator) && text.contains(&b'\n');
     (is_text && (has_fields(b',') || has_fields(b'\t') || has_fields(b';')))
-        .then_some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")
+        .then_some("text, perhaps CSV; convert it to Parquet first, with a library that knows its types")
 }
 
-/// The number of first bytes that are shown of a file of an unknown format.
+/// The number of leading bytes in the message about an unknown format.
 #[cfg(feature = "import")]
 const SHOWN: usize = 8;
 
-/// Returns the error about a file with these first bytes, which are of none of the `accepted`
-/// formats.
+/// Returns the error for a file that starts with these bytes, and `accepted` is the list of formats
+/// that would do.
 #[cfg(feature = "import")]
 pub(crate) fn unknown(first: &[u8], accepted: &str) -> Error {
     if first.is_empty() {
@@ -141,7 +146,7 @@ pub(crate) fn unknown(first: &[u8], accepted: &str) -> Error {
     let is_text = shown.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ');
     let text = if is_text { format!(" ({:?})", String::from_utf8_lossy(shown)) } else { String::new() };
     Error::bad_input(format!(
-        "the file begins with the bytes {}{text}, which are of no known format; {accepted}",
+        "the file begins with the bytes {}{text}, which match no known format; {accepted}",
         hex.join(" ")
     ))
 }
@@ -151,13 +156,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls_that_are_not_read_are_explained() {
+    fn urls_that_cannot_be_read_are_explained() {
         let explained = |path: &str| explain_missing(Path::new(path), io::ErrorKind::NotFound.into()).to_string();
         assert!(explained("file:///data/x.tsl").ends_with("give the path \"/data/x.tsl\""));
         assert!(explained("hf://datasets/a/b").contains("huggingface_hub"));
         assert!(explained("file://localhost/localhost/x").ends_with("give the path \"/localhost/x\""));
-        assert!(explained("ftp://host/x").starts_with("ftp:// is not read"));
-        assert!(explained("s3://b/x.parquet").contains("only by programs that add a store"));
+        assert!(explained("ftp://host/x").starts_with("ftp:// is not supported"));
+        assert!(explained("s3://b/x.parquet").contains("through an object store"));
         for path in ["a/x.tsl", "C://data", "://x"] {
             assert_eq!(explained(path), io::Error::from(io::ErrorKind::NotFound).to_string(), "{path}");
         }
@@ -175,7 +180,10 @@ mod tests {
             (b"RIFF\0\0\0\0WAVEfmt ", Some("a WAV file")),
             (b"\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\xde\xc0\xef\xbe\x01", Some("an LMDB database")),
             (b"\x80\x04\x95\x10", Some(PICKLE)),
-            (b"id,name\n1,a", Some("text, perhaps CSV; write it as Parquet first, by a library that knows its types")),
+            (
+                b"id,name\n1,a",
+                Some("text, perhaps CSV; convert it to Parquet first, with a library that knows its types"),
+            ),
             (b"{\"a\":1,\"b\":2}\n{}", None),
             (b"[1,2]\n", None),
             (b"hello, world", None),

@@ -1,10 +1,13 @@
-//! The search for heads of regions at multiples of 64, without following an offset in the file.
+//! Scans a file for region headers at multiples of 64, without following any offset in the file.
 //!
-//! Trailers are searched from the end, the regions of a damaged file from its start. Either way no
-//! byte is read twice: a search keeps the block that it has read last in a [`Window`], and examines
-//! what is left of it before it reads more. Blocks grow, because the first head examined is mostly
-//! the one. If sectors are to be skipped that cannot be read, a block ends with a sector, and one
-//! that fails is read again in single sectors.
+//! Two searches need this: opening looks for the last trailer, backwards from the end; salvage and
+//! verification look for the next region, forwards. A candidate is 64 bytes that start with the
+//! magic of a region. Few other bytes do, so checking the CRC of each candidate is cheap.
+//!
+//! No byte is read twice. A scan keeps the block it read last in a [`Window`] and examines the rest
+//! of that block before it reads another. Blocks start small and grow, because the first header
+//! examined is usually the one. To skip unreadable sectors, forward blocks end at a sector
+//! boundary, and a block that fails is read again one sector at a time.
 
 use super::source::{Source, fetch, slice};
 use crate::bytes::le::u64_of;
@@ -14,12 +17,12 @@ use crate::{Error, ErrorKind, Result};
 /// The smallest unit that a disk reads.
 const SECTOR: u64 = 4 << 10;
 
-/// The sizes of the blocks that a search reads, in bytes, unless the file is in memory.
+/// The sizes in bytes of the blocks that a scan reads, unless the file is in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockSizes {
-    /// The first block: 64, if the head is probably the first that is examined.
+    /// The first block: 64 if the first header examined is probably the one.
     pub first: u64,
-    /// The block after it. Each further one is twice as long as the one before.
+    /// The second block. After it, sizes double.
     pub second: u64,
     /// The largest block.
     pub largest: u64,
@@ -31,18 +34,16 @@ impl BlockSizes {
     }
 }
 
-/// 64 bytes that begin as a head does. Nearly no other bytes do, so the checksum of a candidate
-/// costs little.
+/// 64 bytes that start with the magic of a region header.
 pub(crate) struct Candidate<'b> {
     pub kind: RegionKind,
     pub offset: u64,
     pub bytes: &'b [u8; HEADER_BYTES],
 }
 
-/// A search for heads. It keeps the block that it has read last.
+/// A scan for headers. It keeps the block it read last.
 ///
-/// Cost: one pass over the bytes that are searched. Memory: the largest block, or none if the file
-/// is in memory.
+/// Cost: one pass over the scanned bytes. Memory: the largest block; none if the file is in memory.
 pub(crate) struct HeaderScan<'a> {
     source: &'a dyn Source,
     sizes: BlockSizes,
@@ -55,20 +56,20 @@ impl<'a> HeaderScan<'a> {
         Self { source, sizes, window: Window::default(), skips_unreadable: false }
     }
 
-    /// Skips sectors that cannot be read. Otherwise they end the search with an error.
+    /// Skips sectors that cannot be read. By default they end the scan with an error.
     pub(crate) fn skip_unreadable(mut self) -> Self {
         self.skips_unreadable = true;
         self
     }
 
-    /// Returns the bytes from `start` to `end`, or to the end of the file. They are kept for the
-    /// next search.
+    /// Returns the bytes from `start` to `end`, or to the end of the file, and keeps them for the
+    /// next scan.
     pub(crate) fn bytes(&mut self, start: u64, end: u64) -> Result<&[u8]> {
         self.window.until(self.source, start, end)
     }
 
-    /// Returns the first result of `accept` for a candidate from `from` on, a multiple of 64, that
-    /// ends at `end` at most.
+    /// Returns the first `Some` of `accept`, called with the candidates from `from`, a multiple of
+    /// 64, to `end`.
     pub(crate) fn first<T>(
         &mut self,
         from: u64,
@@ -78,7 +79,8 @@ impl<'a> HeaderScan<'a> {
         let mut at = from;
         let mut block_bytes = self.sizes.first;
         while at.saturating_add(HEADER_LEN) <= end {
-            // a block ends with a sector, so that one that cannot be read costs no bytes of others
+            // blocks end at a sector boundary, so an unreadable sector costs no bytes of its
+            // neighbours
             let length = if block_bytes < SECTOR { block_bytes } else { block_bytes - at % SECTOR };
             let buffered = self.window.bytes_from(at) & !(HEADER_LEN - 1);
             let length = if buffered > 0 { buffered } else { length }.min(end - at) & !(HEADER_LEN - 1);
@@ -102,8 +104,8 @@ impl<'a> HeaderScan<'a> {
         Ok(None)
     }
 
-    /// Returns the last result of `accept` for a candidate from `from` on that ends at `end` at
-    /// most. Both are multiples of 64.
+    /// Returns the first `Some` of `accept`, called with the candidates from `end` back to `from`.
+    /// Both are multiples of 64.
     pub(crate) fn last<T>(
         &mut self,
         from: u64,
@@ -127,7 +129,7 @@ impl<'a> HeaderScan<'a> {
     }
 }
 
-/// Returns the candidates of a block that begins at `start`, a multiple of 64.
+/// Returns the candidates in a block that starts at `start`, a multiple of 64.
 fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candidate<'_>> {
     let headers = block.as_chunks::<HEADER_BYTES>().0.iter().enumerate();
     headers.filter_map(move |(number, bytes)| {
@@ -137,8 +139,7 @@ fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candi
     })
 }
 
-/// A range of the file that is kept, so that it is not read twice. Keeps nothing of a file that is
-/// in memory.
+/// The range of the file that was read last. Empty for a file in memory.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -146,8 +147,8 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the bytes from `start` to `end`, or to the end of the file. Reads and keeps them
-    /// unless they are kept.
+    /// Returns the bytes from `start` to `end`, or to the end of the file. Reads them if the window
+    /// does not contain them.
     fn until<'b>(&'b mut self, source: &'b dyn Source, start: u64, end: u64) -> Result<&'b [u8]> {
         let length = usize::try_from(end.min(source.byte_count()).saturating_sub(start)).unwrap_or(usize::MAX);
         if let Some(file) = source.as_bytes() {
@@ -158,15 +159,15 @@ impl Window {
             let fetched = fetch(source, start, length, &mut self.bytes).map(|_| ());
             fetched.inspect_err(|_| self.bytes.clear())?;
         }
-        self.get(start, length).ok_or_else(|| Error::internal("bytes that were read are not kept"))
+        self.get(start, length).ok_or_else(|| Error::internal("the scan window lacks bytes that were just read"))
     }
 
-    /// Returns the number of kept bytes that begin at `start`.
+    /// Returns the number of bytes in the window from `start` on.
     fn bytes_from(&self, start: u64) -> u64 {
         if start < self.start { 0 } else { self.end().saturating_sub(start) }
     }
 
-    /// Returns the number of kept bytes that end at `end`.
+    /// Returns the number of bytes in the window before `end`.
     fn bytes_before(&self, end: u64) -> u64 {
         if end > self.end() { 0 } else { end.saturating_sub(self.start) }
     }
@@ -189,7 +190,8 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    /// Bytes that are read by position. Sector 1 cannot be read; reads are noted.
+    /// A file read by position that records its reads. If `bad_sectors` is set, sector 1 cannot be
+    /// read.
     struct Disk {
         bytes: Vec<u8>,
         bad_sectors: bool,
@@ -213,7 +215,7 @@ mod tests {
 
     const SIZES: BlockSizes = BlockSizes { first: HEADER_LEN, second: SECTOR, largest: 16 << 10 };
 
-    /// Forty sectors with a candidate at each of these offsets.
+    /// Forty sectors, with a candidate at each of these offsets.
     fn disk(offsets: &[usize], bad_sectors: bool) -> Disk {
         let mut bytes = vec![1; 40 << 12];
         offsets.iter().for_each(|&at| bytes[at..at + 4].copy_from_slice(b"TSLC"));

@@ -1,9 +1,9 @@
-//! Whether two files are the same one, whatever their paths.
+//! Tells whether two paths or open files are the same file.
 //!
-//! An output that is one of the inputs would be lost, or read while it is written. Paths do not
-//! tell: a hard link, a symbolic link or `./` leads to the same file. So files are compared as the
-//! system knows them, by device and inode or their equivalent. A file that does not exist yet, and
-//! what is not a regular file, has no identity, and is the same as no other.
+//! An output that is also an input would be lost, or read while it is written. Paths cannot exclude
+//! that: a hard link, a symbolic link or `./` leads to the same file. So files are compared by
+//! device and inode, or the system's equivalent. A file that does not exist yet, and anything but a
+//! regular file, has no identity and equals no other.
 
 use crate::error::display_path;
 use crate::{Error, Result};
@@ -11,19 +11,19 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// A regular file itself, whatever path, hard link or symbolic link leads to it: device and inode,
-/// or the equivalent of the system.
+/// Identifies a regular file, whichever path or link leads to it: device and inode, or the system's
+/// equivalent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIdentity(System);
 
 #[cfg(unix)]
 type System = (u64, u64);
-/// Files that are open keep their identity.
+/// The handle keeps the file open, because only open files keep their identity.
 #[cfg(not(unix))]
 type System = std::sync::Arc<same_file::Handle>;
 
 impl FileIdentity {
-    /// Returns the identity of an open file; `None` if it is no regular file, such as a pipe.
+    /// Returns the identity of an open file; `None` if it is not a regular file, such as a pipe.
     pub fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -35,8 +35,8 @@ impl FileIdentity {
         return Ok(Some(Self(same_file::Handle::from_file(file.try_clone()?)?.into())));
     }
 
-    /// Returns the identity of the file that `path` leads to; `None` if there is nothing, or no
-    /// regular file.
+    /// Returns the identity of the file at `path`; `None` if it does not exist or is not a regular
+    /// file.
     pub fn at(path: impl AsRef<Path>) -> io::Result<Option<Self>> {
         let metadata = match fs::metadata(&path) {
             Ok(metadata) => metadata,
@@ -44,7 +44,7 @@ impl FileIdentity {
             Err(error) => return Err(error),
         };
         if !metadata.is_file() {
-            return Ok(None); // which must not even be opened
+            return Ok(None); // opening a pipe can block forever
         }
         #[cfg(unix)]
         return Ok(Some(Self(device_and_inode(&metadata))));
@@ -59,8 +59,7 @@ fn device_and_inode(metadata: &fs::Metadata) -> System {
     (metadata.dev(), metadata.ino())
 }
 
-/// Refuses to write `output` if it is one of the inputs, which come with their names: an input
-/// would be lost, or read while it is written.
+/// Refuses an `output` that is one of the inputs, which are given with their paths.
 pub(crate) fn refuse_same<'a>(
     output: Option<FileIdentity>,
     path: Option<&Path>,
@@ -71,9 +70,7 @@ pub(crate) fn refuse_same<'a>(
         return Ok(());
     };
     let input = name.map(|name| format!(" {}", display_path(name))).unwrap_or_default();
-    let error = Error::bad_argument(format!(
-        "the output is the input{input} itself, by the same or by another name, and is never written over; write to another file"
-    ));
+    let error = Error::bad_argument(format!("the output is the same file as the input{input}; write to another file"));
     Err(match path {
         Some(path) => error.with_path(path),
         None => error,

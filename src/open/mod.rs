@@ -1,14 +1,17 @@
 //! Opens a file for reading or appending: its source, header, last valid trailer and footer
 //! (chapter 10).
 //!
-//! A file is opened from its two ends. The header tells id and schema. The commit to read is that
-//! of the last trailer that is valid with its footer: trailers are searched backwards, because a
-//! writer that was killed leaves bytes after its last commit, and because damage of one commit must
-//! not hide those before it. The search is bounded: footers of one file do not overlap, so all
-//! together are not longer than it. Bodies are checked before anything in them is believed.
+//! A file is opened from both ends. The header, at the start, states the file id and the schema.
+//! The commit to read is the one whose trailer is the last that is valid together with its footer.
+//! Trailers are searched backwards, for two reasons: a killed writer leaves bytes after its last
+//! commit, and damage to one commit must not hide the commits before it.
 //!
-//! What a footer states is read here, too: facts of columns for callers, and the tables of a file
-//! (chapter 4.5), which are read when a chunk first needs them.
+//! The search is bounded even for hostile files. Footers of one file do not overlap, so the bodies
+//! of all footers examined must not exceed the length of the file. Nothing in a body is used before
+//! its checksum is verified.
+//!
+//! Two results of a footer are also represented here: the facts of a column, for callers, and the
+//! tables of a file (chapter 4.5), which are read when a chunk first needs them.
 
 pub(crate) mod coalesce;
 pub(crate) mod foreign;
@@ -43,7 +46,7 @@ use header_scan::Candidate;
 use source::{fetch, fetch_array};
 use std::sync::{Arc, OnceLock};
 
-/// The header, checked.
+/// The verified file header.
 pub(crate) struct FileHeader {
     pub header: RegionHeader,
     pub fields: Header,
@@ -51,7 +54,7 @@ pub(crate) struct FileHeader {
     pub schema_block: Vec<u8>,
 }
 
-/// A commit, checked: its trailer and its footer.
+/// A verified commit: its trailer and its footer.
 pub(crate) struct Commit {
     pub trailer: Trailer,
     pub trailer_offset: u64,
@@ -60,7 +63,7 @@ pub(crate) struct Commit {
     pub footer: Footer,
 }
 
-/// Reads the header, chapter 3, R-9.1.
+/// Reads the file header and checks, chapter 3 and.
 pub(crate) fn open_header(source: &dyn Source) -> Result<FileHeader> {
     let first: [u8; HEADER_BYTES] = fetch_array(source, 0)?;
     if !first.starts_with(b"\x89TSL") {
@@ -76,13 +79,13 @@ pub(crate) fn open_header(source: &dyn Source) -> Result<FileHeader> {
     Ok(FileHeader { header, fields: file_header, schema, schema_block })
 }
 
-/// Reads the body of a region and checks it.
+/// Reads and verifies the body of a region.
 pub(crate) fn body(source: &dyn Source, header: &RegionHeader) -> Result<Vec<u8>> {
     header.check_inside(source.byte_count())?;
     let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
     if let Some(file) = source.as_bytes() {
         let found = source::slice(file, header.body_offset(), length)?;
-        header.check_body(found)?; // before memory is taken
+        header.check_body(found)?; // before memory is allocated
         return memory::copied(found);
     }
     let mut body = Vec::new();
@@ -91,7 +94,7 @@ pub(crate) fn body(source: &dyn Source, header: &RegionHeader) -> Result<Vec<u8>
     Ok(body)
 }
 
-/// A trailer that is valid by chapter 7.3, and its footer, whose body has not been parsed.
+/// A trailer that is valid by chapter 7.3, and its footer, whose body is not yet parsed.
 struct ValidTrailer {
     trailer: Trailer,
     header: RegionHeader,
@@ -99,7 +102,7 @@ struct ValidTrailer {
     footer_body: Vec<u8>,
 }
 
-/// The search for the last trailer: mostly it is the last 64 bytes.
+/// The scan for the last trailer, which is usually the last 64 bytes.
 const TRAILER_BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 64 << 10, largest: 64 << 10 };
 
 /// Reads the commit of the last valid trailer (chapter 7.3).
@@ -107,7 +110,7 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &FileHeader) -> Resu
     let mut first_error = None;
     let mut scan = HeaderScan::new(source, TRAILER_BLOCKS);
     let mut end = source.byte_count() & !(HEADER_LEN - 1);
-    // footers of a file do not overlap: all together are not longer than it
+    // footers do not overlap, so together they are not longer than the file
     let mut left = source.byte_count();
     let offset_of = |found: Candidate<'_>| (found.kind == RegionKind::Trailer).then_some(found.offset);
     while let Some(offset) = scan.last(HEADER_LEN, end, offset_of)? {
@@ -119,21 +122,23 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &FileHeader) -> Resu
         }
     }
     Err(first_error.unwrap_or_else(|| {
-        let message = "the file has no valid trailer: it is truncated, or its end is damaged, or its writer has not committed yet";
+        let message =
+            "the file has no valid trailer: it is truncated, its end is damaged, or its writer has not committed yet";
         Error::corrupt("R-2.9", message).with_offset(source.byte_count())
     }))
 }
 
-/// Reads the trailer at `offset`, which must be valid by chapter 7.3.
+/// Reads the trailer at `offset` and checks that it is valid by chapter 7.3. Subtracts the footer's
+/// length from `left`.
 fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<ValidTrailer> {
     let header = expect(source, offset, RegionKind::Trailer, file_id)?;
     let trailer = Trailer::parse(&header)?;
     let footer_header = expect(source, trailer.footer_offset, RegionKind::Footer, file_id)?;
     if align(footer_header.end(), HEADER_LEN) != offset {
-        let message = "the trailer is not directly after its footer";
+        let message = "the trailer does not directly follow its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
-    // a footer of another file, or of another state of this one
+    // refuses the footer of another file, or of another state of this one
     header.check_previous(footer_header.header_crc())?;
     *left = left.checked_sub(footer_header.body_bytes.into()).ok_or_else(|| {
         Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_header.offset)
@@ -142,7 +147,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
     Ok(ValidTrailer { trailer, header, footer_header, footer_body })
 }
 
-/// Parses a footer and checks it.
+/// Parses a footer and checks.
 fn open_commit(opened: &FileHeader, found: &ValidTrailer) -> Result<Commit> {
     Footer::flags(&found.footer_header).check()?;
     let footer = Footer::parse(&found.footer_header, &found.footer_body, &opened.schema, &opened.schema_block)?;
@@ -150,40 +155,40 @@ fn open_commit(opened: &FileHeader, found: &ValidTrailer) -> Result<Commit> {
     Ok(Commit { trailer: found.trailer, trailer_offset, trailer_crc, footer })
 }
 
-/// Checks that this release and build can decode all encodings of a column.
+/// Checks that this build can decode all encodings of a column.
 pub(crate) fn check_encodings(facts: &ColumnRecord) -> Result<()> {
     facts.encodings.iter().try_for_each(|&(id, _)| check_supported(id))
 }
 
 impl Commit {
-    /// Checks of all columns, for work that needs every column.
+    /// Checks for all columns, for operations that need every column.
     pub(crate) fn check_encodings(&self, schema: &Schema) -> Result<()> {
         let mut columns = self.footer.columns.iter().zip(&schema.columns);
         columns.try_for_each(|(facts, column)| check_encodings(facts).map_err(|error| error.with_column(&column.name)))
     }
 }
 
-/// Reads the head at `offset`, which must be of this kind and file.
+/// Reads the header at `offset`, and checks that it has this kind and file id.
 fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -> Result<RegionHeader> {
     let header = RegionHeader::parse(&fetch_array(source, offset)?, offset)?;
     header.expect(kind, file_id)?;
     Ok(header)
 }
 
-/// The facts of a column, as the file states them.
+/// The facts that the footer states about a column.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnFacts {
-    /// Decoded bytes of all chunks.
+    /// Decoded bytes in all chunks.
     pub raw_bytes: u64,
-    /// Stored bytes of all chunks, without their heads.
+    /// Stored bytes of all chunks, without their headers.
     pub stored_bytes: u64,
     /// Null samples.
     pub null_count: u64,
     /// Chunks.
     pub chunk_count: u64,
-    /// Names of encodings, and of how many chunks they encode the values. 0: they encode only
-    /// validity or shape.
+    /// Names of encodings, each with the number of chunks whose values it encodes; 0 if it encodes
+    /// only validity or shape.
     pub encodings: Vec<(String, u64)>,
     /// The effect of the cast, if the column has one.
     pub cast: Option<CastFacts>,
@@ -202,10 +207,10 @@ impl From<&ColumnRecord> for ColumnFacts {
     }
 }
 
-/// A table, as the footer or a walk over the file states it.
+/// A table that the footer lists, or that a walk over the file has found.
 pub(crate) struct TableSlot {
     pub(crate) entry: TableEntry,
-    /// The table, once it has been read and checked.
+    /// The table, once it has been read and verified.
     loaded: OnceLock<Arc<ZstdDictionary>>,
 }
 
@@ -214,21 +219,21 @@ impl TableSlot {
         Self { entry, loaded: OnceLock::new() }
     }
 
-    /// Takes over the table that another slot of the same entry has read.
+    /// Shares the table that another slot has loaded for the same entry.
     pub(crate) fn share_from(&self, earlier: &Self) {
         if let Some(zstd_dictionary) = earlier.loaded.get().filter(|_| earlier.entry == self.entry) {
-            let _ = self.loaded.set(zstd_dictionary.clone()); // or it was loaded before
+            let _ = self.loaded.set(zstd_dictionary.clone()); // an error means that it is loaded already
         }
     }
 
-    /// Returns the table. Reads and checks it, unless that was done before.
+    /// Returns the table. Reads and verifies it on the first call.
     pub(crate) fn zstd_dictionary(&self, source: &dyn Source, file_id: FileId) -> Result<Arc<ZstdDictionary>> {
         if let Some(zstd_dictionary) = self.loaded.get() {
             return Ok(zstd_dictionary.clone());
         }
         if self.entry.body_bytes > limits::ZSTD_DICTIONARY_BYTES {
             let message = format!(
-                "a table of {} bytes is no dictionary: {} are allowed",
+                "the table has {} bytes; a Zstandard dictionary has at most {}",
                 self.entry.body_bytes,
                 limits::ZSTD_DICTIONARY_BYTES
             );
@@ -239,20 +244,20 @@ impl TableSlot {
         Ok(self.loaded.get_or_init(|| zstd_dictionary).clone())
     }
 
-    /// Reads the body, and checks and that the head agrees with the footer
+    /// Reads the body, and checks and that the header agrees with the footer
     ///
     pub(crate) fn body(&self, source: &dyn Source, file_id: FileId) -> Result<Vec<u8>> {
         let header = RegionHeader::parse(&fetch_array(source, self.entry.offset)?, self.entry.offset)?;
         header.expect(RegionKind::Table, file_id)?;
         if TableHeader::parse(&header)?.entry(&header) != self.entry {
-            return Err(Error::corrupt("R-7.4", "the footer does not agree with the head of the table"));
+            return Err(Error::corrupt("R-7.4", "the footer does not agree with the header of the table"));
         }
         body(source, &header)
     }
 }
 
-/// The error of a chunk that needs a table that its column does not have.
+/// Returns the error for a chunk whose table does not exist.
 pub(crate) fn missing_table(table: u32) -> Error {
-    let message = format!("the chunk needs table {table}, which its column does not have before it");
+    let message = format!("the chunk needs table {table}, which does not precede it in its column");
     Error::corrupt("R-5.13", message)
 }

@@ -1,11 +1,12 @@
-//! The files that a pattern names.
+//! Expands a path pattern to the files and folders that match it.
 //!
-//! The crate `glob` says whether a name matches, and this module lists the folders. Listing them by
-//! `glob`, too, would panic at the first name that is not UTF-8, wherever it is below the pattern,
-//! and would leave such names out. Here a name is matched as it is displayed, with U+FFFD for bytes
-//! that are not UTF-8: `*` and `?` stand for any bytes, so that no file is left out in silence.
+//! The crate `glob` decides whether a name matches; this module lists the folders. Listing them
+//! with `glob` as well would panic at the first name below the pattern that is not UTF-8, and would
+//! omit such names. Here a name is matched in its displayed form, in which U+FFFD replaces bytes
+//! that are not UTF-8. So `*` and `?` match any bytes, and no file is silently omitted.
 //!
-//! `**` follows links to folders, but not into a folder that the path has come through already.
+//! `**` follows links to folders, but not into a folder that its path has already passed through,
+//! so loops of links end.
 
 use crate::{Error, Result};
 use glob::{MatchOptions, Pattern};
@@ -16,11 +17,11 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The rules of a shell: `*` matches no hidden name.
+/// The rules of a shell: `*` does not match hidden names.
 pub(crate) const SHELL_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
-/// Returns whether a path has a character of patterns.
+/// Returns whether a path contains a wildcard character.
 #[cfg(feature = "import")]
 pub(crate) fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(WILDCARDS)
@@ -28,18 +29,18 @@ pub(crate) fn has_wildcard(path: &Path) -> bool {
 
 const WILDCARDS: [char; 3] = ['*', '?', '['];
 
-/// Returns the files and folders that match a pattern, each once and in no order; none if none
-/// does. Fails if a folder cannot be searched.
+/// Returns the files and folders that match a pattern, each once and in no particular order. Fails
+/// if a folder cannot be searched.
 ///
-/// In a pattern, `*` stands for any characters but `/`, `?` for one, `[ab]` and `[a-f]` for one of
-/// several, and `**` for any number of folders. Hidden names match only a pattern that has the dot.
-/// A pattern that ends in `/` matches folders only.
+/// In a pattern, `*` matches any characters except `/`, `?` matches one, `[ab]` and `[a-f]` match
+/// one of several, and `**` matches any number of folders. Hidden names match only if the pattern
+/// contains the dot. A pattern that ends in `/` matches only folders.
 pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let (start, segments) = parsed(pattern)?;
     let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
     let mut found = Vec::new();
     let mut todo = vec![Step { path: start, segment: 0, through: None }];
-    // several `**` lead to the same path in several ways
+    // with several `**`, the same path is reached in several ways
     let mut done = HashSet::new();
     while let Some(step) = todo.pop() {
         if !done.insert((step.path.clone(), step.segment)) {
@@ -63,7 +64,7 @@ pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
             }
             Some(Segment::Folders) => {
                 todo.extend(subfolders(&step)?);
-                // at the end of a pattern, the folders themselves match
+                // at the end of a pattern, `**` matches the folders themselves
                 todo.push(Step { path: step.path, segment: step.segment + 1, through: None });
             }
         }
@@ -79,21 +80,21 @@ enum Segment {
     Folders,
 }
 
-/// A path that matches the parts before this one.
+/// A path that matches the pattern up to `segment`.
 struct Step {
     path: PathBuf,
     segment: usize,
-    /// The way of `**` to this folder.
+    /// The path by which `**` has reached this folder.
     through: Option<Arc<FolderTrail>>,
 }
 
-/// The folders, without links, that `**` has come through.
+/// The canonical folders that `**` has passed through, as a linked list.
 struct FolderTrail {
     canonical: PathBuf,
     before: Option<Arc<FolderTrail>>,
 }
 
-/// Splits a pattern into the folder that it begins with, and its parts.
+/// Splits a pattern into the folder it starts in and its segments.
 fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Segment>)> {
     let bad = |message: String| Error::bad_argument(message).with_path(pattern);
     let (mut start, mut segments) = (PathBuf::new(), Vec::new());
@@ -108,7 +109,7 @@ fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Segment>)> {
         };
         segments.push(match name.to_str() {
             _ if !name.to_string_lossy().contains(WILDCARDS) => Segment::Plain(name.to_owned()),
-            None => return Err(bad(format!("the part {name:?} of the pattern is not UTF-8"))),
+            None => return Err(bad(format!("the component {name:?} of the pattern is not UTF-8"))),
             Some("**") => Segment::Folders,
             Some(text) => Segment::Wild(Pattern::new(text).map_err(|error| bad(format!("not a pattern: {error}")))?),
         });
@@ -117,12 +118,12 @@ fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Segment>)> {
     Ok((start, segments))
 }
 
-/// Returns the path of a folder for the system, for which an empty path is none.
+/// Returns the path of a folder for system calls, which reject an empty path.
 fn named(folder: &Path) -> &Path {
     if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
 }
 
-/// Returns the metadata of a path; `None` if nothing is there.
+/// Returns the metadata of a path; `None` if it does not exist.
 fn metadata_if_exists(path: &Path, metadata: io::Result<Metadata>) -> Result<Option<Metadata>> {
     match metadata {
         Ok(metadata) => Ok(Some(metadata)),
@@ -137,7 +138,7 @@ fn is_folder(path: &Path) -> Result<bool> {
     Ok(metadata_if_exists(path, fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
 }
 
-/// Returns what a folder has. Anything else has nothing.
+/// Returns the entries of a folder. Empty if the path is not a folder.
 fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
     let folder = named(folder);
     if !is_folder(folder)? {
@@ -147,7 +148,7 @@ fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
     entries.map_err(|error| Error::io("listing the folder", error).with_path(folder))
 }
 
-/// Returns the folders in a folder that `**` goes through.
+/// Returns the subfolders that `**` descends into.
 fn subfolders(step: &Step) -> Result<Vec<Step>> {
     let failed = |path: &Path, error| Error::io("looking for files", error).with_path(path);
     let canonical = |path: &Path| named(path).canonicalize().map_err(|error| failed(path, error));
@@ -183,7 +184,7 @@ fn subfolders(step: &Step) -> Result<Vec<Step>> {
 mod tests {
     use super::*;
 
-    /// Makes files, and returns what matches, sorted and without the folder.
+    /// Returns the matches below `folder`, sorted and relative to it.
     fn matching(folder: &Path, pattern: &str) -> Vec<String> {
         let mut found = paths_matching(&folder.join(pattern)).unwrap();
         found.sort();
@@ -242,7 +243,7 @@ mod tests {
         ] {
             assert_eq!(matching(tree.path(), pattern), expected, "{pattern}");
         }
-        // there are millions of ways through 60 folders
+        // there are millions of paths through 60 folders
         let tree = tempfile::tempdir().unwrap();
         let deepest = (0..60).fold(tree.path().to_path_buf(), |path, _| path.join("a"));
         fs::create_dir_all(deepest).unwrap();
@@ -256,7 +257,7 @@ mod tests {
         }
     }
 
-    /// A link to itself stands for a folder that may not be searched: tests may run as root.
+    /// A link to itself stands for a folder that cannot be searched, because tests may run as root.
     #[cfg(unix)]
     #[test]
     fn what_cannot_be_searched_is_an_error() {

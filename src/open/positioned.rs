@@ -1,12 +1,12 @@
-//! Files read by position.
+//! Local and network files, read by position.
 //!
-//! Each read is a call of the system at an offset of its own, so that threads share a file without
-//! a lock, and a file that another process truncates gives an ordinary error instead of a signal.
-//! Systems differ in what they offer: reads at an offset, hints, the kind of the file system. The
-//! functions for each are below, and what a system does not have does nothing.
+//! Each read is one system call with its own offset. So threads share a file without a lock, and
+//! truncation by another process gives an ordinary error instead of a signal, as it would with a
+//! map. Systems differ in what they offer: reads at an offset, hints, the kind of the file system.
+//! The functions for each system are below; a missing hint does nothing.
 //!
-//! What is not a regular file is refused when it is opened: it has no length, and opening a pipe
-//! without a writer blocks forever.
+//! Only regular files are accepted. Anything else has no length, and opening a pipe without a
+//! writer blocks forever.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError};
@@ -20,11 +20,11 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
-/// A file that is read with `pread`: no mapping, no file position, no locks. A file that is
-/// truncated by another process while it is open gives an ordinary error.
+/// A file that is read with `pread`: no mapping, no file position, no locks. If another process
+/// truncates it while it is open, reads return an ordinary error.
 ///
-/// Of a file on a network, all ranges of a read are prefetched before the first is waited for: the
-/// system then fetches them at the same time.
+/// If the file is on a network, all ranges of a read are prefetched before the first is waited for,
+/// so the system fetches them at the same time.
 #[derive(Debug)]
 pub struct PositionedFile {
     file: File,
@@ -33,16 +33,16 @@ pub struct PositionedFile {
 }
 
 impl PositionedFile {
-    /// Opens a file for reading. Its length is the length that it has now.
+    /// Opens a file for reading. Bytes appended later are not seen.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        // opening a pipe that has no writer blocks forever
+        // checked before opening, because opening a pipe without a writer blocks forever
         let file = fs::metadata(path).and_then(|metadata| check_regular(&metadata)).and_then(|()| File::open(path));
         let file = file.and_then(Self::of).map_err(|error| explain_missing(path, error));
         file.map_err(|error| Error::io("opening the file", error).with_path(path))
     }
 
-    /// Returns a file that is open for reading. Its length is the length that it has now.
+    /// Wraps a file that is open for reading. Bytes appended later are not seen.
     pub fn from_file(file: File) -> Result<Self> {
         Self::of(file).map_err(|error| Error::io("opening the file", error))
     }
@@ -58,8 +58,8 @@ impl PositionedFile {
     }
 }
 
-/// Returns how many files a reader of many files keeps open by default: half of those that this
-/// process may have open, and at most 256. The rest is for everything else.
+/// Returns the default number of files that a reader of many files keeps open: half of the
+/// process's limit, at most 256. The rest is for everything else.
 pub fn default_open_files() -> usize {
     (open_file_limit() / 2).clamp(1, 256)
 }
@@ -70,13 +70,13 @@ fn open_file_limit() -> usize {
     getrlimit(Resource::Nofile).current.and_then(|limit| limit.try_into().ok()).unwrap_or(usize::MAX)
 }
 
-/// A process of macOS may have 256 open files by default.
+/// By default, a macOS process may have 256 open files.
 #[cfg(not(target_os = "linux"))]
 fn open_file_limit() -> usize {
     if cfg!(target_os = "macos") { 256 } else { 512 }
 }
 
-/// Fails for what is not a regular file: it has no length, and no bytes at an offset.
+/// Refuses anything but a regular file, because it has no length and no bytes at an offset.
 pub(crate) fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -104,7 +104,7 @@ fn kind_of(_: &Metadata) -> Option<&'static str> {
     None
 }
 
-/// The descriptor of the file, for programs that read it by other means.
+/// The descriptor, for programs that read the file by other means.
 #[cfg(unix)]
 impl std::os::fd::AsFd for PositionedFile {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
@@ -132,7 +132,7 @@ impl Source for PositionedFile {
         read_each(self, ranges, out)
     }
 
-    /// Blocks begin at multiples of it; the system copies to any memory.
+    /// Blocks start at multiples of 16. The system itself needs no alignment.
     fn alignment(&self) -> Option<u64> {
         Some(16)
     }
@@ -146,8 +146,8 @@ impl Source for PositionedFile {
     }
 }
 
-/// Returns whether a path is on the file system of a network, where each request takes a round
-/// trip. `false` if the system does not say; only Linux does.
+/// Returns whether a path is on a network file system, where each request takes a round trip.
+/// Detected on Linux only; `false` elsewhere.
 pub fn is_on_network(path: &Path) -> bool {
     #[cfg(target_os = "linux")]
     return rustix::fs::statfs(path).is_ok_and(|found| network::has(&found));
@@ -172,7 +172,7 @@ fn is_network(_: &File) -> bool {
 mod network {
     use rustix::fs::StatFs;
 
-    /// The types of file systems of a network: NFS, SMB (three), Ceph, Lustre, GPFS, BeeGFS, 9P,
+    /// The magic numbers of network file systems: NFS, SMB (three), Ceph, Lustre, GPFS, BeeGFS, 9P,
     /// AFS (two), FUSE.
     const TYPES: [u32; 12] = [
         0x6969,
@@ -190,7 +190,7 @@ mod network {
     ];
 
     pub(super) fn has(found: &StatFs) -> bool {
-        TYPES.contains(&(found.f_type as u32)) // types have 32 bits, whatever the system's word
+        TYPES.contains(&(found.f_type as u32)) // types have 32 bits on every system
     }
 }
 
@@ -198,7 +198,7 @@ mod network {
 fn will_need(file: &File, range: &Range<u64>) {
     use rustix::fs::{Advice, fadvise};
     if let Some(length) = NonZeroU64::new(range.end.saturating_sub(range.start)) {
-        // only a hint: where it is refused, reading works all the same
+        // only a hint: if it is refused, reading still works
         let _ = fadvise(file, range.start, Some(length), Advice::WillNeed);
     }
 }
@@ -229,7 +229,7 @@ fn read_exact_at(file: &File, mut offset: u64, mut out: &mut [u8]) -> io::Result
     Ok(())
 }
 
-/// WebAssembly has no stable function that reads at an offset. Files in memory can be read.
+/// WebAssembly has no stable function that reads at an offset. Files in memory work.
 #[cfg(not(any(unix, windows)))]
 fn read_exact_at(_: &File, _: u64, _: &mut [u8]) -> io::Result<()> {
     Err(io::Error::new(

@@ -1,14 +1,14 @@
-//! Sources of a file's bytes.
+//! Sources: where the bytes of a file come from.
 //!
-//! A [`Source`] answers reads at any offset, of many threads at once. Readers are written against
-//! it alone, so they work on memory, maps, files and objects of a store. What all of them need has
-//! a default: how ranges are coalesced, whether the bytes are in memory, hints, the identity of the
-//! file.
+//! A [`Source`] answers reads at any offset, from many threads at once. Readers depend on nothing
+//! else, so they work on memory, maps, files and objects in a store. Two methods are required. The
+//! others have defaults and let a source be faster: coalescing, direct access to memory, hints, the
+//! identity of the file.
 //!
 //! Whether the bytes are in memory decides how a structure is read: borrowed in place, or copied to
-//! a buffer. [`FileBytes`] asks that once. Its functions refuse bytes outside the file
-//! before they take memory. [`FirstBytes`] is a source that ends at an earlier commit of another
-//! one.
+//! a buffer. [`FileBytes`] asks the source once. Its functions refuse bytes outside the file
+//! before they allocate memory. [`FirstBytes`] cuts another source off at an earlier
+//! commit.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError, range_length};
@@ -21,45 +21,46 @@ use std::sync::Arc;
 
 /// Bytes that can be read at any offset, by many threads at once.
 pub trait Source: Send + Sync {
-    /// Returns the length of the file. It does not change while a reader uses the source.
+    /// Returns the length of the file. It must not change while a reader uses the source.
     fn byte_count(&self) -> u64;
 
     /// Fills `out` with the bytes at `offset`.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Returns the whole file, if it is in memory or mapped. Views need it.
+    /// Returns the whole file if it is in memory or mapped. Required for views.
     fn as_bytes(&self) -> Option<&[u8]> {
         None
     }
 
-    /// Returns how ranges are coalesced into requests. Default: [`CoalesceConfig::MEMORY`].
+    /// Returns how to coalesce ranges into requests. Default: [`CoalesceConfig::MEMORY`].
     fn coalesce(&self) -> CoalesceConfig {
         CoalesceConfig::MEMORY
     }
 
-    /// Reads many ranges of bytes. They are not empty, and end inside the file. `out` is as long as
-    /// all of them together, and gets their bytes one after the other.
+    /// Reads many ranges into `out`, one after the other without gaps. `out` is as long as all of
+    /// them together. No range is empty, and all end inside the file.
     ///
-    /// The ranges are coalesced already. An implementation reads as many at the same time as its
-    /// [`CoalesceConfig`] says. If one fails, those before it have been read.
+    /// The ranges are already coalesced. An implementation reads up to
+    /// [`CoalesceConfig::max_in_flight`] of them at the same time. If one fails, all ranges before
+    /// it have been read.
     ///
-    /// Default: copies the bytes of a source that is in memory. Otherwise reads one range after the
-    /// other with [`Source::read_exact_at`].
+    /// Default: reads one range after the other with [`Source::read_exact_at`].
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
         read_each(self, ranges, out)
     }
 
-    /// Returns the alignment of ranges that [`Source::read_to_memory`] reads without a copy, a
-    /// power of two; `None` if it copies anyway. Default: `None`.
+    /// Returns the alignment at which [`Source::read_to_memory`] reads without a copy, a power of
+    /// two; `None` if it always copies. Default: `None`.
     fn alignment(&self) -> Option<u64> {
         None
     }
 
-    /// As [`Source::read_ranges`], to memory that is long enough, and which comes back. The ranges
-    /// begin and end at multiples of [`Source::alignment`], but for the end of the file.
+    /// Reads ranges as [`Source::read_ranges`] does, into memory that is long enough, and returns
+    /// that memory. The ranges start and end at multiples of [`Source::alignment`], or end with the
+    /// file.
     ///
-    /// Default: [`Source::read_ranges`] to the memory. A source whose reads cannot be stopped or
-    /// waited for leaks the memory: it does not come back.
+    /// Default: calls [`Source::read_ranges`]. A source whose reads can be neither stopped nor
+    /// waited for leaks the memory and returns `None`.
     fn read_to_memory(
         &self,
         ranges: &[Range<u64>],
@@ -73,26 +74,26 @@ pub trait Source: Send + Sync {
         (Some(memory), read)
     }
 
-    /// Takes a hint that these ranges will be read soon, and returns at once. A source begins to
-    /// read them, all at the same time. Errors are met again when the ranges are read. Default:
-    /// does nothing.
+    /// Hints that these ranges will be read soon, and returns at once. A source starts to read all
+    /// of them at the same time. Errors are reported when the ranges are read. Default: does
+    /// nothing.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
 
-    /// Takes the news that bytes of the file broke a rule of the format. A source that has copies
-    /// of bytes forgets them: the original may be right. Default: does nothing.
+    /// Tells the source that bytes of the file broke a rule of the format. A source with a cache
+    /// drops its copies, because the original may be right. Default: does nothing.
     fn invalidate(&self) {}
 
-    /// Returns the identity of the file that contains the bytes, which no output may replace;
-    /// `None` if there is no such file.
+    /// Returns the identity of the underlying file, so that no output overwrites it; `None` if
+    /// there is no such file.
     fn identity(&self) -> Option<FileIdentity> {
         None
     }
 }
 
-/// Memory of a caller that bytes are read to, such as pinned memory that a device copies from.
+/// Memory of the caller to read into, such as pinned memory that a device copies from.
 ///
-/// What [`ReadMemory::bytes_mut`] returns stays where it is while the system writes to it, without
-/// a call of this trait.
+/// The memory that [`ReadMemory::bytes_mut`] returns must not move until the next call of a method
+/// of this trait, because the system writes to it in the meantime.
 pub trait ReadMemory: Send + Sync {
     /// Returns the memory.
     fn bytes(&self) -> &[u8];
@@ -100,11 +101,11 @@ pub trait ReadMemory: Send + Sync {
     /// Returns the memory.
     fn bytes_mut(&mut self) -> &mut [u8];
 
-    /// Makes it at least so long, and keeps the first `used` bytes.
+    /// Grows the memory to at least `bytes`, and keeps the first `used` bytes.
     fn reserve(&mut self, used: usize, bytes: usize) -> Result<()>;
 }
 
-/// Reads one range after the other, see [`Source::read_ranges`].
+/// Reads one range after the other, as [`Source::read_ranges`] does by default.
 pub(super) fn read_each<S: Source + ?Sized>(
     source: &S,
     ranges: &[Range<u64>],
@@ -119,7 +120,7 @@ pub(super) fn read_each<S: Source + ?Sized>(
     Ok(())
 }
 
-/// A file that is in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, a memory map of the caller's.
+/// A file in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, or a memory map of the caller.
 #[derive(Clone, Debug)]
 pub struct InMemory<B>(pub B);
 
@@ -140,7 +141,7 @@ impl<B: AsRef<[u8]> + Send + Sync> Source for InMemory<B> {
     }
 }
 
-/// A shared source: the caller of `open` can keep a handle to the source of the reader.
+/// A shared source, so that the caller of `open` can keep a handle to it.
 impl<S: Source + ?Sized> Source for Arc<S> {
     fn byte_count(&self) -> u64 {
         (**self).byte_count()
@@ -187,7 +188,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// The bytes of a file. It asks the source once, by a virtual call, whether they are in memory.
+/// The bytes of a file. Asks the source only once, by a virtual call, whether they are in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct FileBytes<'a> {
     source: &'a dyn Source,
@@ -200,7 +201,7 @@ impl<'a> FileBytes<'a> {
         Self { source, memory: source.as_bytes() }
     }
 
-    /// Returns the whole file, if it is in memory.
+    /// Returns the whole file if it is in memory.
     #[inline]
     pub(crate) fn memory(self) -> Option<&'a [u8]> {
         self.memory
@@ -219,8 +220,8 @@ impl<'a> FileBytes<'a> {
         Ok(out)
     }
 
-    /// `length` bytes at `offset`: borrowed if the file is in memory, else read into `buffer`.
-    /// Bytes outside the file are refused before memory is taken for them.
+    /// Returns `length` bytes at `offset`: borrowed if the file is in memory, else read into
+    /// `buffer`. Bytes outside the file are refused before memory is allocated for them.
     pub(crate) fn get(self, offset: u64, length: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if let Some(bytes) = self.memory {
             return slice(bytes, offset, length);
@@ -232,7 +233,7 @@ impl<'a> FileBytes<'a> {
     }
 }
 
-/// As [`FileBytes::get`].
+/// Returns `length` bytes at `offset`, as [`FileBytes::get`] does.
 pub(crate) fn fetch<'a>(
     source: &'a dyn Source,
     offset: u64,
@@ -247,7 +248,7 @@ pub(crate) fn fetch_array<const N: usize>(source: &dyn Source, offset: u64) -> R
     FileBytes::of(source).array(offset)
 }
 
-/// `length` bytes at `offset` of a file in memory.
+/// Returns `length` bytes at `offset` of a file in memory.
 #[inline]
 pub(crate) fn slice(bytes: &[u8], offset: u64, length: usize) -> Result<&[u8]> {
     let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -262,7 +263,7 @@ pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<(
 /// Returns the error of a read at `offset`.
 pub(crate) fn read_error(error: io::Error, offset: u64) -> Error {
     let operation = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "reading: the file is shorter than it was when it was opened",
+        io::ErrorKind::UnexpectedEof => "reading: the file is shorter than when it was opened",
         io::ErrorKind::OutOfMemory => {
             return Error::over_limit("the bytes to read do not fit in memory").with_offset(offset);
         }
@@ -287,7 +288,7 @@ fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
     Error::corrupt("R-2.5", message).with_offset(offset)
 }
 
-/// The first bytes of a source. What a later writer appended is not seen.
+/// The first bytes of a source. Later appends are not seen.
 pub(crate) struct FirstBytes {
     source: Arc<dyn Source>,
     bytes: u64,
@@ -304,7 +305,7 @@ impl FirstBytes {
         offset.checked_add(u64_of(length)).is_some_and(|end| end <= self.bytes)
     }
 
-    /// Returns the ranges before the first that ends outside, and the error about that one.
+    /// Returns the ranges before the first that ends outside, and the error for that one.
     fn inside<'a>(&self, ranges: &'a [Range<u64>]) -> (&'a [Range<u64>], std::result::Result<(), RangeError>) {
         match ranges.iter().position(|range| range.end > self.bytes) {
             Some(range) => {
@@ -330,7 +331,7 @@ impl Source for FirstBytes {
 
     fn as_bytes(&self) -> Option<&[u8]> {
         let bytes = self.source.as_bytes()?;
-        bytes.get(..usize::try_from(self.bytes).unwrap_or(usize::MAX)) // no more than there are
+        bytes.get(..usize::try_from(self.bytes).unwrap_or(usize::MAX)) // at most the length of the source
     }
 
     fn coalesce(&self) -> CoalesceConfig {
@@ -359,7 +360,7 @@ impl Source for FirstBytes {
     }
 
     fn prefetch(&self, ranges: &[Range<u64>]) {
-        // what a writer appended since is never asked for
+        // callers never request bytes after the end of this source
         self.source.prefetch(ranges);
     }
 

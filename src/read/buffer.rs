@@ -1,9 +1,10 @@
-//! Samples gathered from a file, side by side, in memory that is reused.
+//! Column buffers: samples side by side, in memory that is reused.
 //!
-//! A buffer has the layout of Arrow: values, and where they vary, offsets, extents and a validity
-//! bitmap; of a nested column also the lists of each level. Readers fill it from a file,
-//! [`ColumnBuffer::fill`] from memory, and [`ColumnBuffer::join`] from other buffers: a batch whose
-//! samples are in several files. What fills it and fails leaves it empty.
+//! A buffer has the layout of Arrow: values and, where they vary, offsets, extents and a validity
+//! bitmap; for a nested column also the lists of each level. It has three sources: readers fill it
+//! from a file, [`ColumnBuffer::fill`] from memory, and [`ColumnBuffer::join`] from other buffers,
+//! for a batch whose samples come from several files. A call that fails leaves the buffer empty, so
+//! stale samples are never mistaken for new ones.
 
 use super::sample::check_type;
 use crate::batch::{ColumnBatch, ListBuffer, push_bit};
@@ -17,10 +18,10 @@ use crate::{Error, Result};
 use std::ops::Range;
 
 /// Samples of one column side by side, in the order of the request. The next call that fills the
-/// buffer reuses its memory. A call that fails leaves it empty, whatever was in it before.
+/// buffer reuses its memory. A call that fails leaves it empty.
 ///
-/// Of a nested column, [`ColumnBuffer::lists`] has the lists. Values, offsets, extents and nulls
-/// are those of the items.
+/// For a nested column, [`ColumnBuffer::lists`] has the lists. Values, offsets, extents and nulls
+/// describe the items.
 #[derive(Clone, Debug)]
 pub struct ColumnBuffer {
     dtype: DType,
@@ -57,8 +58,8 @@ impl ColumnBuffer {
         }
     }
 
-    /// Empties the buffer for `sample_count` samples of a column, all of them present. The lists
-    /// and items of a nested column are added later.
+    /// Empties the buffer for `sample_count` samples of a column, none of them null. The lists and
+    /// items of a nested column are added later.
     pub(in crate::read) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
         self.begin_lists(column.levels.len())?;
         self.dtype = column.dtype;
@@ -75,7 +76,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Removes all samples, and keeps the memory: the state after a call that has failed.
+    /// Removes all samples and keeps the memory. This is the state after a failed call.
     pub(in crate::read) fn clear(&mut self) {
         self.levels.iter_mut().for_each(ListBuffer::remove_all);
         self.item_count = 0;
@@ -86,7 +87,7 @@ impl ColumnBuffer {
         self.null_count = 0;
     }
 
-    /// Forgets all lists and the nulls of items, for lists of `count` levels.
+    /// Removes all lists and the nulls of items, and prepares for lists of `count` levels.
     pub(in crate::read) fn begin_lists(&mut self, count: usize) -> Result<()> {
         self.item_count = 0;
         self.null_count = 0;
@@ -97,7 +98,7 @@ impl ColumnBuffer {
         self.levels.iter_mut().try_for_each(ListBuffer::clear)
     }
 
-    /// Fills the buffer with samples of a column that are all null.
+    /// Fills the buffer with null samples of a column.
     #[cfg(feature = "arrow")]
     pub(crate) fn fill_with_nulls(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
         self.begin(column, sample_count)?;
@@ -118,11 +119,10 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Fills the buffer with samples that are in memory, as a reader fills it with those of a file.
-    /// Values have the type of the column, also if it has a cast. It is the inverse of
-    /// [`ColumnBuffer::as_batch`].
+    /// Fills the buffer with samples in memory, as a reader does from a file. Values have the type
+    /// of the column, even if it has a cast. This is the inverse of [`ColumnBuffer::as_batch`].
     ///
-    /// Fails if the batch is not of the column.
+    /// Fails if the batch does not fit the column.
     pub fn fill(&mut self, column: &ColumnSchema, batch: &ColumnBatch<'_>) -> Result<()> {
         self.try_fill(column, batch).inspect_err(|_| self.clear())
     }
@@ -171,8 +171,8 @@ impl ColumnBuffer {
         self.item_count
     }
 
-    /// Returns the lists of each level of a nested column, outermost first. Those of the first
-    /// level are the samples; the members of the last are the items.
+    /// Returns the lists of each level of a nested column, outermost first. The lists of the first
+    /// level are the samples; the members of the last level are the items.
     pub fn lists(&self) -> &[ListBuffer] {
         &self.levels
     }
@@ -192,8 +192,8 @@ impl ColumnBuffer {
         self.values.as_slice()
     }
 
-    /// Returns the elements of all items for changes in place, such as a normalization. A text that
-    /// is not UTF-8 any more is refused when it is pushed or exported.
+    /// Returns the elements of all items for changes in place, such as a normalization. Text that
+    /// is no longer UTF-8 is refused when it is pushed or exported.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.values.as_mut_slice()
     }
@@ -203,36 +203,36 @@ impl ColumnBuffer {
     /// are `u8`).
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         check_type::<T>(self.dtype)?;
-        pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled by another column"))
+        pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled from another column"))
     }
 
-    /// Returns the offset of each item of a ragged column among the values, in elements, and then
-    /// the end of the last item: one offset more than items. Empty for a fixed shape.
+    /// Returns the offset of each item of a ragged column in the values, in elements, followed by
+    /// the end of the last item. Empty for a fixed shape.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns the varying extents of the first item of a ragged column, outermost first, then
-    /// those of the second, and so on. Empty for a fixed shape.
+    /// Returns the varying extents of the items of a ragged column: all extents of the first item,
+    /// outermost first, then of the second, and so on. Empty for a fixed shape.
     pub fn extents(&self) -> &[u32] {
         &self.extents
     }
 
-    /// Returns Arrow's validity bitmap: bit `i % 8` (0 the least significant) of byte `i / 8` is 0
-    /// if item `i` is null. `None` if no item is. [`ListBuffer::validity`] has the nulls of samples
-    /// that are lists.
+    /// Returns Arrow's validity bitmap: bit `i % 8` (0 is the least significant) of byte `i / 8` is
+    /// 0 if item `i` is null. `None` if no item is null. For samples that are lists, see
+    /// [`ListBuffer::validity`].
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }
 
-    /// Returns the number of null items. [`ListBuffer::null_count`] has that of samples that are
-    /// lists.
+    /// Returns the number of null items. For samples that are lists, see
+    /// [`ListBuffer::null_count`].
     pub fn null_count(&self) -> usize {
         self.null_count
     }
 
-    /// Returns whether item `i` of the buffer is null; `false` if there is no such item. Whether
-    /// sample `i` of a nested column is null, [`ListBuffer::is_null`] says of the first of
+    /// Returns whether item `i` of the buffer is null; `false` if there is no such item. For sample
+    /// `i` of a nested column, call [`ListBuffer::is_null`] of the first of
     /// [`ColumnBuffer::lists`].
     pub fn is_null(&self, i: usize) -> bool {
         i < self.item_count && self.null_count > 0 && !bit(&self.validity, i)
@@ -246,8 +246,8 @@ impl ColumnBuffer {
         self.bytes().get(at(i)?..at(i.checked_add(1)?)?)
     }
 
-    /// Returns the byte among the values of all samples at which those of the sample at `position`
-    /// begin; for the number of samples, where the last ones end. `None` beyond that.
+    /// Returns the byte offset in [`ColumnBuffer::bytes`] at which the values of the sample at
+    /// `position` start; for the number of samples, the end of the last. `None` beyond that.
     pub fn value_start(&self, position: usize) -> Option<usize> {
         let at = |offsets: &[u64], entry: usize| usize::try_from(*offsets.get(entry)?).ok();
         let item = self.levels.iter().try_fold(position, |entry, lists| at(lists.offsets(), entry))?;
@@ -261,9 +261,9 @@ impl ColumnBuffer {
         elements.checked_mul(self.dtype.element_bytes())
     }
 
-    /// Returns the position of the sample that has byte number `byte` of [`ColumnBuffer::bytes`].
+    /// Returns the position of the sample that contains byte `byte` of [`ColumnBuffer::bytes`].
     pub(in crate::read) fn position_of_byte(&self, byte: usize) -> usize {
-        // the first of these is 0, and empty entries end where they begin
+        // the first offset is 0, and empty entries end where they start
         let entry_with =
             |offsets: &[u64], at: usize| offsets.partition_point(|&offset| offset <= u64_of(at)).saturating_sub(1);
         let item = match self.shape.is_ragged() {
@@ -273,8 +273,8 @@ impl ColumnBuffer {
         self.levels.iter().rev().fold(item, |entry, lists| entry_with(lists.offsets(), entry))
     }
 
-    /// Returns the same samples, as a batch to be pushed into a writer: with their lists, if the
-    /// column is nested. A column with a cast takes values of its source type instead.
+    /// Returns the samples as a batch for a writer, with their lists if the column is nested. A
+    /// column with a cast does not take it: there, a writer expects values of the source type.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, self.bytes());
         let batch = if self.levels.is_empty() { batch } else { batch.in_buffers(&self.levels) };
@@ -284,12 +284,12 @@ impl ColumnBuffer {
         }
     }
 
-    /// Fills the buffer with samples of other buffers, which `column` describes: for each, the
-    /// buffer and the number of the sample in it. `None` is a null sample. Samples without values,
-    /// as [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns them, add none.
+    /// Fills the buffer with samples of other buffers of the same column, each given as a buffer
+    /// and an index in it. `None` is a null sample. Samples without values, which
+    /// [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns, add no values.
     ///
-    /// Fails if a buffer is of another type or shape, or has no such sample; this one is empty
-    /// then. Cost: a copy of the samples. Allocates nothing once warmed up.
+    /// Fails if a buffer has another type or shape, or lacks the sample; then this buffer is empty.
+    /// Cost: a copy of the samples. Allocates nothing once warmed up.
     pub fn join<'b>(
         &mut self,
         column: &ColumnSchema,
@@ -327,7 +327,7 @@ impl ColumnBuffer {
         let is_alike =
             (from.dtype(), from.shape()) == (self.dtype(), self.shape()) && from.levels.len() == self.levels.len();
         if !is_alike || i >= from.sample_count() {
-            return Err(Error::bad_argument("the buffers to join are of one column, and have the samples"));
+            return Err(Error::bad_argument("the buffers to join must be of one column and contain the samples"));
         }
         let mut entries = i..i.saturating_add(1);
         for (to, lists) in self.levels.iter_mut().zip(&from.levels) {
@@ -355,7 +355,7 @@ impl ColumnBuffer {
             false => item.checked_mul(layout.inner_bytes),
         };
         let bytes = match from.bytes() {
-            [] => Some(&[][..]), // without elements, or without values
+            [] => Some(&[][..]), // no elements, or no values
             all => at(items.start).zip(at(items.end)).and_then(|(start, end)| all.get(start..end)),
         };
         let bytes = bytes.ok_or_else(outside)?;
@@ -410,5 +410,5 @@ impl ColumnBuffer {
 
 #[cold]
 pub(in crate::read) fn outside() -> Error {
-    Error::internal("a sample is outside its destination, or outside the values that were decoded")
+    Error::internal("a sample is outside its destination, or outside the decoded values")
 }

@@ -1,14 +1,16 @@
-//! Reads samples of any encoding, of one column or of several.
+//! Cursors: read samples of any encoding, from one column or from several.
 //!
-//! A cursor reads one sample after the other and holds the chunk of the last one, so that the next
-//! sample of the same chunk finds it open. It decodes a sample alone, or a chunk, which it keeps
-//! for the samples that follow: the whole chunk pays once enough of it was taken, or if samples are
-//! read in order.
+//! A cursor reads one sample at a time and keeps the chunk of the last one open, so that the next
+//! sample of the same chunk needs no lookup. Each read chooses between two ways: decode only the
+//! sample, or decode the whole chunk and cache it for the samples that follow. The whole chunk pays
+//! if samples are read in order, or once enough of it has been decoded sample by sample
+//! ([`should_decode_whole`]).
 //!
-//! Single samples do not go through a plan, which would take 50 ns more (docs/src/contributing.md).
-//! Many samples do: gathers and ranges plan the chunks, fetch their bytes together, and end in
-//! slices or buffers. [`Rows`] are cursors of several columns, whose bytes are fetched as one
-//! request.
+//! Single samples bypass the plan, which would take 50 ns more (docs/src/contributing.md). Many
+//! samples use it: gathers and ranges plan their chunks, fetch the bytes together, and end in
+//! slices or buffers. [`Rows`] is a set of cursors whose columns are fetched as one request.
+//!
+//! [`should_decode_whole`]: crate::read::chunk::open_chunk::should_decode_whole
 
 use super::buffer::ColumnBuffer;
 use super::sample::{List, Sample, check_type, nested, not_nested};
@@ -28,23 +30,21 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Reads samples of one column. It owns the memory that decoding needs and the chunk decoded last.
-/// Consecutive reads of samples of one chunk cost one decoding, and nothing is allocated once the
-/// cursor has warmed up.
+/// Reads samples of one column. Owns the memory for decoding and the chunk that was decoded last.
+/// Consecutive reads from one chunk decode it once, and a warmed-up cursor allocates nothing.
 ///
-/// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50.
-/// [`LogicalType::of`](crate::LogicalType::of) tells what they stand for.
+/// Samples contain the stored elements, not their logical values: 150 for a decimal of 1.50.
+/// [`LogicalType::of`](crate::LogicalType::of) returns the meaning.
 ///
-/// The name of a function tells its destination: `*_slice` a slice of the column's type, `*_bytes`
-/// a slice of bytes, for types that are known only at run time, and `*_into` a [`ColumnBuffer`],
-/// which also takes ragged and nested samples and marks nulls.
+/// The name of a method states its destination: `*_slice` a slice of the column's type; `*_bytes` a
+/// slice of bytes, for types that are known only at run time; `*_into` a [`ColumnBuffer`], which
+/// also takes ragged and nested samples and marks nulls.
 ///
-/// A cursor belongs to one thread; take one for each from
-/// [`Column::cursor`](crate::Column::cursor).
+/// A cursor belongs to one thread; get one for each from [`Column::cursor`](crate::Column::cursor).
 pub struct Cursor {
     pub(in crate::read) gatherer: Gatherer,
     request: RequestScratch,
-    /// A sample that was read or decoded alone.
+    /// A sample that was read or decoded individually.
     sample: AlignedBytes,
 }
 
@@ -57,20 +57,21 @@ impl Cursor {
         &self.gatherer.column
     }
 
-    /// Returns sample `i`: borrowed from the file if it is stored as it is, else from this cursor's
-    /// memory. Fails if the column is nested: use [`Cursor::read_list`].
+    /// Returns sample `i`, borrowed from the file if it is stored raw in memory, otherwise from
+    /// this cursor. Fails if the column is nested: use [`Cursor::read_list`].
     ///
-    /// Cost: if the sample is in the chunk decoded last, a bounds check. Else its chunk is read and
-    /// checked (on first touch). The sample is decoded alone if the encoding can do that (constant
-    /// and both kinds of tiers), else with its chunk. The chunk is decoded as well, and kept, if
+    /// Cost: a bounds check if the sample is in the chunk decoded last. Otherwise its chunk is
+    /// read, and verified on first touch. The sample is decoded on its own if the encoding allows
+    /// it, otherwise with its chunk. The whole chunk is decoded and cached if
     ///
-    /// * the sample is more than three quarters of it, but not all,
-    /// * an eighth of it was decoded sample by sample before, or
-    /// * the chunk read before ends where this one begins: reading in order costs hardly more than
+    /// * the sample is more than three quarters of it, but not all of it,
+    /// * an eighth of it has been decoded sample by sample, or
+    /// * the chunk read before ends where this one starts: reading in order costs little more than
     ///   decoding each chunk once.
     ///
-    /// If the file is read by position, the same rule decides whether to read a sample of a raw
-    /// chunk alone. That chunk must have been checked before, and be neither nullable nor ragged.
+    /// If the file is read by position, the same rule decides whether to read only the sample from
+    /// a raw chunk. Such a chunk must have been verified before, and be neither nullable nor
+    /// ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
         if self.inner().layout().is_nested() {
             return Err(self.inner().at_sample(nested(), i));
@@ -79,15 +80,16 @@ impl Cursor {
         self.sample(in_chunk, is_decoded).map_err(|error| self.inner().at_sample(error, i))
     }
 
-    /// Holds the chunk of sample `i`, and takes the sample alone unless its values are at hand.
-    /// Returns its position in the chunk, and whether it was taken alone.
+    /// Opens the chunk of sample `i`, and reads or decodes the sample individually unless its
+    /// values are available. Returns its position in the chunk, and whether it was decoded
+    /// individually.
     fn find(&mut self, i: u64) -> Result<(usize, bool)> {
         let found = self.go_to(i, false).and_then(|in_chunk| Ok((in_chunk, self.decode_sample(in_chunk)?)));
         found.map_err(|error| self.failed(error, i))
     }
 
-    /// Adds the sample to an error. Stored bytes that are damaged are let go of: the source may
-    /// have others when it is asked again.
+    /// Adds the sample to an error. Closes a damaged chunk, because the source may return other
+    /// bytes next time.
     fn failed(&mut self, error: Error, i: u64) -> Error {
         if error.kind() == ErrorKind::Corrupt {
             self.gatherer.decoder.chunk.close();
@@ -95,10 +97,10 @@ impl Cursor {
         self.inner().at_sample(error, i)
     }
 
-    /// Returns sample `i` of a nested column, a list: borrowed as by [`Cursor::read`]. Fails if the
+    /// Returns sample `i` of a nested column, a list, borrowed as by [`Cursor::read`]. Fails if the
     /// column is not nested.
     ///
-    /// Cost: as [`Cursor::read`], and some steps for each level of lists. To open a chunk decodes
+    /// Cost: as [`Cursor::read`], and some steps for each level of lists. Opening a chunk decodes
     /// the lists of all its samples.
     pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
         if !self.inner().layout().is_nested() {
@@ -109,12 +111,12 @@ impl Cursor {
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
-    /// the sample is null; `out` then has zeros for a fixed shape and is untouched for a ragged
+    /// the sample is null; then `out` has zeros for a fixed shape and is unchanged for a ragged
     /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out` is too
-    /// short, or if the column is nested; the content of `out` is unspecified then.
+    /// short, or if the column is nested; then the content of `out` is unspecified.
     ///
-    /// Cost: as [`Cursor::read`]. A sample that is decoded or read alone goes straight to `out`,
-    /// any other is copied.
+    /// Cost: as [`Cursor::read`]. A sample that is read or decoded individually goes straight to
+    /// `out`; any other is copied.
     pub fn read_slice<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let result = check_type::<T>(self.inner().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
@@ -126,7 +128,7 @@ impl Cursor {
     /// the number of bytes, or `None` if the sample is null. Fails if `out` is too short, or if the
     /// column is nested.
     ///
-    /// It is [`Cursor::read_slice`] for a type that is known only at run time.
+    /// The equivalent of [`Cursor::read_slice`] for types that are known only at run time.
     pub fn read_bytes(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
         self.try_read_into(i, out).map_err(|error| self.failed(error, i))
     }
@@ -146,7 +148,7 @@ impl Cursor {
         let number = self.go_to(i, true)?;
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let location = decoder.chunk.location().copied();
-        let location = location.ok_or_else(|| Error::internal("no chunk is held after a sample of it was found"))?;
+        let location = location.ok_or_else(|| Error::internal("no chunk is open after its sample was found"))?;
         let body = body_of(column, &location, &decoder.cached);
         let content = decoder.chunk.content(body);
         content.check_extents(column.layout(), number)?;
@@ -169,15 +171,15 @@ impl Cursor {
         Ok((is_null, bytes.len()))
     }
 
-    /// Copies samples `indices`, in this order and repeated ones each time, to `out`, which has
-    /// exactly their elements. Only for fixed shapes, and columns that are not nested. Nulls become
-    /// zeros; returns their number. If that fails, the content of `out` is unspecified.
+    /// Copies samples `indices`, in this order, to `out`, which must have exactly the length of
+    /// their elements. Indices may repeat. Only for columns of fixed shape that are not nested.
+    /// Nulls become zeros; returns their number. On failure, the content of `out` is unspecified.
     ///
-    /// Cost: each chunk is read once. It is decoded once, unless at most three quarters of it are
-    /// wanted and its encoding can decode these alone, each straight to its destination. Of raw
-    /// chunks in a file that is read by position only the samples are read, see [`Cursor::read`].
-    /// All chunks that were not read before are prefetched before the first
-    /// is touched.
+    /// Cost: reads each chunk once. Decodes it once, or only the requested samples, straight to
+    /// their destinations, if they are at most three quarters of it and the encoding allows that.
+    /// If the file is read by position, only the samples are read from raw chunks, see
+    /// [`Cursor::read`]. Chunks that have not been read before are prefetched before the first is
+    /// touched.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
@@ -185,16 +187,16 @@ impl Cursor {
 
     /// Copies samples `indices` to `out`, as bytes in memory order.
     ///
-    /// It is [`Cursor::gather_slice`] for a type that is known only at run time: `out` has exactly
-    /// the bytes of all samples, whose shape is fixed and whose column is not nested. Returns the
-    /// number of nulls.
+    /// The equivalent of [`Cursor::gather_slice`] for types that are known only at run time: `out`
+    /// must have exactly the length of the samples in bytes. The shape must be fixed and the column
+    /// not nested. Returns the number of nulls.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.inner().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
-    /// Copies the samples of a range to `out`, which has exactly their elements: as
-    /// [`Cursor::gather_slice`], at the cost of [`Cursor::range_into`].
+    /// Copies the samples of a range to `out`, which must have exactly the length of their
+    /// elements, as [`Cursor::gather_slice`] does. Cost: as [`Cursor::range_into`].
     pub fn range_slice<T: Element>(&mut self, range: Range<u64>, out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.range_bytes(range, pod::as_bytes_mut(out))
@@ -202,37 +204,37 @@ impl Cursor {
 
     /// Copies the samples of a range to `out`, as bytes in memory order.
     ///
-    /// It is [`Cursor::range_slice`] for a type that is known only at run time.
+    /// The equivalent of [`Cursor::range_slice`] for types that are known only at run time.
     pub fn range_bytes(&mut self, range: Range<u64>, out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_range(range).map_err(|error| self.inner().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
-    /// Fills `out` with samples `indices`, in this order and repeated ones each time. If that
-    /// fails, `out` is empty.
+    /// Fills `out` with samples `indices`, in this order. Indices may repeat. On failure, `out` is
+    /// empty.
     ///
-    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. Of
-    /// a nested column all values are, and each list and each item takes some steps: its length,
-    /// nulls and extents are noted by sample, and then laid out level by level.
+    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. In
+    /// a nested column, all values are copied once more, and each list and item takes some steps:
+    /// lengths, nulls and extents are collected by sample, and then laid out level by level.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         let selected = self.request.tasks.selection.set_samples(indices);
         self.gather(selected, out)
     }
 
-    /// Fills `out` with the samples of a range. Fails if it ends before it begins. If that fails,
-    /// `out` is empty.
+    /// Fills `out` with the samples of a range. Fails if the range ends before it starts. On
+    /// failure, `out` is empty.
     ///
-    /// Cost: each chunk is decoded once, straight to `out` if it is wanted whole. Of the first
-    /// chunk only the wanted samples are decoded, as in [`Cursor::gather_slice`]. The last chunk is
-    /// decoded whole, because the next range mostly begins there. A nested column costs as much
-    /// more as in [`Cursor::gather_into`].
+    /// Cost: decodes each chunk once, straight to `out` if it lies completely in the range. Of the
+    /// first chunk, only the requested samples are decoded, as in [`Cursor::gather_slice`]. The
+    /// last chunk is decoded whole, because the next range usually starts there. A nested column
+    /// costs more, as in [`Cursor::gather_into`].
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
         let selected = self.request.tasks.selection.set_range(range);
         self.gather(selected, out)
     }
 
-    /// As [`Cursor::range_into`], with the memory of a request that several cursors share. It holds
-    /// fetched bytes, 64 KiB or more: too much for each of thousands of columns.
+    /// Fills `out` as [`Cursor::range_into`] does, with request memory that several cursors share.
+    /// It holds fetched bytes, 64 KiB or more, which is too much for each of thousands of columns.
     #[cfg(feature = "arrow")]
     pub(crate) fn range_into_sharing(
         &mut self,
@@ -246,7 +248,7 @@ impl Cursor {
         read
     }
 
-    /// Fills `out` with the samples that were selected, or empties it.
+    /// Fills `out` with the selected samples, or empties it on failure.
     fn gather(&mut self, selected: Result<()>, out: &mut ColumnBuffer) -> Result<()> {
         let gathered = selected.map_err(|error| self.inner().in_column(error)).and_then(|()| {
             gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, std::slice::from_mut(out))
@@ -254,10 +256,10 @@ impl Cursor {
         gathered.map(|_| ()).inspect_err(|_| out.clear())
     }
 
-    /// Holds the chunk of sample `i`, and decodes it if that pays. Returns the sample's position in
-    /// it.
+    /// Opens the chunk of sample `i`, and decodes it whole if that pays. Returns the sample's
+    /// position in it.
     ///
-    /// A chunk that is entered from the one before it is decoded whole, because samples are read in
+    /// A chunk that is entered from its predecessor is decoded whole, because samples are read in
     /// order. If the sample is `copied`, a chunk of one sample is decoded straight to its
     /// destination.
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
@@ -282,7 +284,7 @@ impl Cursor {
         let position = location.position_of(i);
         let samples = location.sample_count();
         if !decoder.chunk.is_at(&location) {
-            let is_whole = requested > 1 && samples > 1; // its front alone would be of no use
+            let is_whole = requested > 1 && samples > 1; // the block index on its own would be useless
             self.open(&location, i, block_index, is_whole).map_err(|error| in_chunk(error, &location))?;
         }
         let decoder = &mut self.gatherer.decoder;
@@ -293,9 +295,9 @@ impl Cursor {
         Ok(position)
     }
 
-    /// Opens the chunk of sample `i`: reads it and checks it as the reader's policy asks, unless
-    /// its samples are read alone. `block_index` is its front, if it is kept. If `is_whole`, all blocks
-    /// are wanted.
+    /// Opens the chunk of sample `i`: reads and verifies it, unless its samples are read
+    /// individually. `block_index` is its cached block index, if there is one. If `is_whole`, all
+    /// blocks are read.
     fn open(
         &mut self,
         location: &ChunkLocation,
@@ -329,7 +331,7 @@ impl Cursor {
         self.load(location)
     }
 
-    /// Reads the blocks that bytes of the values of the chunk that is held need.
+    /// Reads the blocks of the open chunk that contain these bytes of the values.
     fn read_blocks(&mut self, location: &ChunkLocation, bytes: &Range<usize>) -> Result<()> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         let Some(needed) = decoder.chunk.blocks_of(decoder.cached.body(), bytes)? else { return Ok(()) };
@@ -352,7 +354,7 @@ impl Cursor {
         decoder.chunk.open(column, location, &header, Body::whole(body))
     }
 
-    /// Decodes the values of the chunk that is held.
+    /// Decodes all values of the open chunk.
     fn decode(&mut self, location: &ChunkLocation) -> Result<()> {
         if self.gatherer.decoder.chunk.is_unread() || self.gatherer.decoder.chunk.is_indexed() {
             self.load(location).map_err(|error| in_chunk(error, location))?;
@@ -361,8 +363,8 @@ impl Cursor {
         decoder.chunk.decode(column, body_of(column, location, &decoder.cached))
     }
 
-    /// Reads or decodes sample `i` of the chunk that is held alone, unless the values are at hand.
-    /// Returns whether it did.
+    /// Reads or decodes only sample `i` of the open chunk, unless its values are available. Returns
+    /// whether it did.
     fn decode_sample(&mut self, i: usize) -> Result<bool> {
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         if decoder.chunk.encoded_bytes().is_none() {
@@ -370,7 +372,7 @@ impl Cursor {
         }
         let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
         let body = body_of(column, &location, &decoder.cached);
-        // i is below a chunk's sample count
+        // `i` is below the chunk's sample count
         let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         if decoder.chunk.is_unread() {
             sample.resize(bytes.len())?;
@@ -381,19 +383,19 @@ impl Cursor {
         }
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         let body = body_of(column, &location, &decoder.cached);
-        // at most three quarters of a chunk, or all of one that has one sample: `go_to`
+        // bounded by `go_to`: at most three quarters of a chunk, or all of a chunk of one sample
         decoder.chunk.check_length(body, &bytes)?;
         sample.resize(bytes.len())?;
         decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 
-    /// Returns sample `i` of the open chunk, a list, which was taken alone or is at hand.
+    /// Returns sample `i` of the open chunk, a list. `is_decoded` if it was decoded individually.
     fn list(&self, i: usize, is_decoded: bool) -> Result<List<'_>> {
         let (content, values) = self.cached_sample(i)?;
         List::of_sample(self.inner(), content, i, values, is_decoded.then(|| self.sample.as_slice()))
     }
 
-    /// Returns sample `i` of the open chunk, which was taken alone or is at hand.
+    /// Returns sample `i` of the open chunk. `is_decoded` if it was decoded individually.
     fn sample(&self, i: usize, is_decoded: bool) -> Result<Sample<'_>> {
         let inner = self.inner();
         if is_decoded {
@@ -405,8 +407,8 @@ impl Cursor {
         Sample::new(inner.schema(), inner.layout(), &content, i, values)
     }
 
-    /// Returns the content of the open chunk, and the range of sample `i` among its values,
-    /// checked.
+    /// Returns the content of the open chunk, and the verified range of sample `i` among its
+    /// values.
     #[inline]
     fn cached_sample(&self, i: usize) -> Result<(Content<'_>, Range<usize>)> {
         let (chunk, body) = (&self.gatherer.decoder.chunk, self.body());
@@ -423,7 +425,7 @@ impl Cursor {
     }
 }
 
-/// So that several columns are gathered by the cursors of each.
+/// Lets [`Rows`] gather several columns with the cursors of each.
 impl AsRef<Gatherer> for Cursor {
     fn as_ref(&self) -> &Gatherer {
         &self.gatherer
@@ -436,7 +438,7 @@ impl AsMut<Gatherer> for Cursor {
     }
 }
 
-/// Reads bytes of the values of a chunk whose samples are read alone.
+/// Reads bytes of the values of a chunk whose samples are read individually.
 fn read_values(column: &ColumnInner, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
     let all = u64_of(column.layout().inner_bytes).saturating_mul(location.entry.sample_count.into());
     let at = location.values_end().saturating_sub(all).checked_add(u64_of(bytes.start));
@@ -448,12 +450,12 @@ fn read_values(column: &ColumnInner, location: &ChunkLocation, bytes: &Range<usi
 #[cold]
 fn too_short(need: usize, have: usize, element_bytes: usize) -> Error {
     let (need, have) = (need / element_bytes.max(1), have / element_bytes.max(1));
-    Error::bad_argument(format!("the sample has {need} elements, there is room for {have}"))
+    Error::bad_argument(format!("the sample has {need} elements, but there is room for {have}"))
 }
 
-/// Several columns of an open file, read for the same samples by one call. Belongs to one thread.
+/// Reads the same samples from several columns of a file by one call. Belongs to one thread.
 ///
-/// One call plans the samples of all columns, and then fetches their bytes as one request.
+/// Each call plans the samples of all columns, and then fetches their bytes together.
 pub struct Rows {
     cursors: Vec<Cursor>,
     request: RequestScratch,
@@ -464,20 +466,20 @@ impl Rows {
         Self { cursors, request: RequestScratch::default() }
     }
 
-    /// Returns the cursors of the columns, in the order of the call that made this.
+    /// Returns the cursors of the columns, in the order in which they were requested.
     pub fn cursors(&mut self) -> &mut [Cursor] {
         &mut self.cursors
     }
 
-    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`]. `out`
-    /// gets as many buffers as there are columns. If that fails, all of them are empty.
+    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`].
+    /// Resizes `out` to the number of columns. On failure, all buffers are empty.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
         let selected = self.request.tasks.selection.set_samples(indices);
         self.gather(selected, out)
     }
 
-    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`]. If
-    /// that fails, all of them are empty.
+    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`]. On
+    /// failure, all buffers are empty.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
         let selected = self.request.tasks.selection.set_range(range);
         self.gather(selected, out)

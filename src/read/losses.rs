@@ -1,19 +1,19 @@
-//! The lost samples of a damaged file, and the samples to read instead of them.
+//! The lost samples of a damaged file, and what a training job reads instead.
 //!
-//! Losses are ranges in ascending order, each with the number of intact samples before it. So the
-//! questions of a training job take logarithmic time: is a sample lost, how many are left, which is
-//! the n-th intact one? A lost sample is refused, skipped, or replaced by another one, whose choice
-//! depends on nothing but its number: all ranks of a job stay in step without talking to each
-//! other.
+//! Losses are ascending ranges, each with the number of intact samples before it. So the questions
+//! of a training job take logarithmic time: is a sample lost, how many are intact, which is the
+//! n-th intact one? A lost sample is refused, skipped or substituted. The substitute depends only
+//! on the index of the lost sample, so all ranks of a job choose the same one without
+//! communicating.
 
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// The samples of each column that a damaged file has lost, or that nothing confirms.
+/// The samples of each column that are lost, or that nothing confirms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
-    /// For each column, in order: its name, and the samples.
+    /// The name and the samples of each column, in order.
     pub columns: Vec<(String, LostSamples)>,
 }
 
@@ -23,8 +23,8 @@ impl Losses {
         self.columns.iter().all(|(_, lost)| lost.is_empty())
     }
 
-    /// Returns the samples that at least one of these columns has lost. They cannot be used for
-    /// training.
+    /// Returns the samples that at least one of these columns has lost. Fails if there is no such
+    /// column.
     pub fn of(&self, columns: &[&str]) -> Result<LostSamples> {
         let lost = columns.iter().map(|&name| {
             let found = self.columns.iter().find(|(column, _)| column == name);
@@ -41,32 +41,33 @@ impl Losses {
     }
 }
 
-/// The treatment of a lost sample that is requested.
+/// What to do with a requested sample that is lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnLoss {
-    /// Refuse, with an error that names the lost samples.
+    /// Return an error that names the lost samples.
     #[default]
     Error,
-    /// Leave out the lost sample.
+    /// Omit the lost sample.
     Skip,
     /// Read another sample instead. The choice is the same each time and in every process, so that
     /// all ranks of a job stay in step.
     Substitute,
 }
 
-/// Samples that are lost, out of the samples of a file.
+/// The lost samples among the samples of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostSamples {
     sample_count: u64,
     /// Ascending; they neither overlap nor touch.
     ranges: Vec<Range<u64>>,
-    /// For each range, how many samples before it are not lost.
+    /// For each range, the number of intact samples before it.
     intact: Vec<u64>,
 }
 
 impl LostSamples {
-    /// `ranges` ascend, are not empty, and do not overlap.
+    /// Creates the set of these ranges, which ascend and are not empty. Merges those that overlap
+    /// or touch.
     fn new(sample_count: u64, ranges: impl Iterator<Item = Range<u64>>) -> Self {
         let mut lost = Self { sample_count, ..Self::default() };
         for range in ranges {
@@ -82,7 +83,7 @@ impl LostSamples {
         lost
     }
 
-    /// Returns the samples of all these ranges, none of which is empty.
+    /// Returns the samples of all these ranges, in any order. No range may be empty.
     pub(crate) fn of_ranges(sample_count: u64, mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_unstable_by_key(|range| range.start);
         Self::new(sample_count, ranges.into_iter())
@@ -93,7 +94,7 @@ impl LostSamples {
         Self::of_ranges(sample_count, sets.iter().flat_map(|set| set.ranges.iter().cloned()).collect())
     }
 
-    /// Returns the samples of these that are not in `other`.
+    /// Returns the samples that are not in `other`.
     pub(in crate::read) fn without(&self, other: &Self) -> Self {
         let mut left = Vec::new();
         for range in &self.ranges {
@@ -134,7 +135,7 @@ impl LostSamples {
         self.ranges.is_empty()
     }
 
-    /// Returns whether sample `i` is lost. Cost: logarithmic in the number of ranges, as for the
+    /// Returns whether sample `i` is lost. Cost: logarithmic in the number of ranges, like the
     /// methods below.
     pub fn contains(&self, i: u64) -> bool {
         self.range_of(i).is_some()
@@ -154,13 +155,13 @@ impl LostSamples {
         self.first_in(samples).is_some()
     }
 
-    /// Returns the first range of lost samples that has any of these.
+    /// Returns the first range of lost samples that overlaps `samples`.
     pub(in crate::read) fn first_in(&self, samples: &Range<u64>) -> Option<&Range<u64>> {
         let next = self.ranges.get(self.ended_before(samples.start));
         next.filter(|range| range.start < samples.end && !samples.is_empty())
     }
 
-    /// Returns the lost samples of a chunk with these samples, by their positions in it.
+    /// Returns the lost samples of a chunk that contains `samples`, as positions in the chunk.
     pub(in crate::read) fn positions_in(&self, samples: &Range<u64>) -> Vec<Range<usize>> {
         let position = |i: u64| usize::try_from(i.saturating_sub(samples.start)).unwrap_or(usize::MAX);
         let ranges = self.ranges.iter().skip(self.ended_before(samples.start));
@@ -168,14 +169,14 @@ impl LostSamples {
         touching.map(|range| position(range.start)..position(range.end.min(samples.end))).collect()
     }
 
-    /// Returns the number of samples before `i` that are not lost. This is the number of sample `i`
-    /// if lost samples are left out.
+    /// Returns the number of intact samples before `i`. This is the index of sample `i` if lost
+    /// samples are omitted.
     pub fn intact_before(&self, i: u64) -> u64 {
         let lost = self.range_of(i).map_or(0, |range| i.saturating_sub(range.start));
         i.saturating_sub(lost).saturating_sub(self.count_in_first(self.ended_before(i)))
     }
 
-    /// Returns the `n`-th sample that is not lost, counted from 0.
+    /// Returns the `n`-th intact sample, counted from 0.
     pub fn intact(&self, n: u64) -> Option<u64> {
         let before = self.intact.partition_point(|&intact| intact <= n);
         (n < self.intact_count()).then(|| n.saturating_add(self.count_in_first(before)))
@@ -183,8 +184,8 @@ impl LostSamples {
 
     /// Returns the sample to read for sample `i`, or `None` if all samples are lost.
     ///
-    /// This is `i` itself unless it is lost. Otherwise it is number `SplitMix64(i) mod
-    /// intact_count` of the samples that are not lost (Steele, Lea, Flood 2014).
+    /// If `i` is intact, this is `i` itself. Otherwise it is number
+    /// `SplitMix64(i) mod intact_count` of the intact samples (Steele, Lea, Flood 2014).
     pub fn substitute(&self, i: u64) -> Option<u64> {
         match self.contains(i) {
             false => Some(i),
@@ -192,8 +193,8 @@ impl LostSamples {
         }
     }
 
-    /// Clears `out` and fills it with the samples to read if `samples` are requested. On an error
-    /// `out` is unchanged. Allocates nothing once `out` is large enough.
+    /// Replaces `out` by the samples to read if `samples` are requested. On failure, `out` is
+    /// unchanged. Allocates nothing once `out` is large enough.
     pub fn resolve(&self, samples: &[u64], on_loss: OnLoss, out: &mut Vec<u64>) -> Result<()> {
         let refuses = match on_loss {
             OnLoss::Error => true,
@@ -212,13 +213,13 @@ impl LostSamples {
     }
 }
 
-/// Returns the error of reading samples that are lost.
+/// Returns the error for reading lost samples.
 pub(in crate::read) fn lost_error(samples: &Range<u64>) -> Error {
     let message = "these samples are lost: their chunks are damaged, missing, or from another file";
     Error::corrupt("R-4.2", message).with_samples(samples.clone())
 }
 
-/// SplitMix64's output for the state `i`: a bijection without visible pattern.
+/// Returns the output of SplitMix64 for the state `i`, a bijection without visible pattern.
 fn split_mix(i: u64) -> u64 {
     let mut z = i.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

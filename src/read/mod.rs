@@ -1,13 +1,19 @@
-//! Reading a file: open it, find a sample, check and decode its chunk.
+//! Reading a file: open it, find a sample, verify and decode its chunk.
+//!
+//! A read goes through three objects. A `Reader` holds what the file header and the footer state. A
+//! `Column` finds the chunk of a sample through the index. A `Cursor`, a batch or a view verifies
+//! that chunk and returns samples from it, borrowed if they are stored raw in memory, decoded
+//! otherwise. Errors leave this module with the path, the column, the samples and the offset.
 //!
 //! | folder or file | what it does |
 //! |---|---|
-//! | `file` | an open file and its columns; from a sample's index to its chunk |
-//! | `chunk` | one chunk: read, checked, opened |
+//! | `file` | an open file and its columns; from the index of a sample to its chunk |
+//! | `chunk` | one chunk: read, verified, opened as far as needed |
 //! | `sample`, `cursor`, `buffer` | samples: borrowed, read one at a time, side by side |
 //! | `batch` | many samples at once: plan, fetch, decode |
 //! | `decode` | from the bytes of a chunk to the memory of the caller |
-//! | `verify`, `salvage`, `losses` | every byte checked; what damage has left, and has not |
+//! | `verify` | checks every byte of a file |
+//! | `salvage`, `losses` | recovers the intact chunks of a damaged file; lists lost samples |
 
 mod batch;
 mod buffer;

@@ -1,9 +1,10 @@
-//! One sample, borrowed from the file or from a cursor's memory: a tensor, a text, bytes, or a list
-//! of a nested column.
+//! One sample, borrowed from the file or from a cursor: a tensor, a text, bytes, or a list of a
+//! nested column.
 //!
-//! A sample is checked when it is made: its extents, its bools and unused bits, and if it is a
-//! list, its members. So what a caller gets obeys the format, whichever way the bytes came. A list
-//! finds its members when they are asked for, level by level, and allocates nothing.
+//! A sample is verified when it is created: its extents, its bools and unused bits and, if it is a
+//! list, its members. So every sample that a caller gets obeys the format, whether its bytes were
+//! mapped, decoded or copied. A list finds its members lazily, level by level, and allocates
+//! nothing.
 
 #[cfg(feature = "arrow")]
 use crate::bytes::le::u64_of;
@@ -16,7 +17,7 @@ use crate::{Error, Result, limits};
 use std::fmt;
 use std::ops::Range;
 
-/// One sample of one column, borrowed from the file or from a cursor's memory.
+/// One sample of one column, borrowed from the file or from a cursor.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
     dtype: DType,
@@ -27,7 +28,7 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Sample `i` of a chunk, with these values. Checks of it.
+    /// Creates sample `i` of a chunk, whose values are `bytes`. Checks.
     #[inline]
     pub(in crate::read) fn new(
         column: &ColumnSchema,
@@ -52,13 +53,13 @@ impl<'a> Sample<'a> {
         Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), rank: column.shape.rank(), extents, bytes })
     }
 
-    /// Returns whether the sample is null. A null of a fixed shape has zeros for elements, one of a
-    /// ragged shape has none.
+    /// Returns whether the sample is null. The elements of a null are zeros if the shape is fixed;
+    /// if it is ragged, there are none.
     pub fn is_null(&self) -> bool {
         self.is_null
     }
 
-    /// Returns the extents of this sample, outermost first. For bytes and text: the length.
+    /// Returns the extents of this sample, outermost first. For bytes and text, that is the length.
     pub fn shape(&self) -> &[u32] {
         self.extents.get(..self.rank).unwrap_or(&[])
     }
@@ -73,15 +74,16 @@ impl<'a> Sample<'a> {
     /// reader misaligned memory.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_type::<T>(self.dtype)?;
-        pod::as_elements(self.bytes)
-            .ok_or_else(|| Error::bad_argument("the file's bytes are not aligned in memory; read the sample instead"))
+        pod::as_elements(self.bytes).ok_or_else(|| {
+            Error::bad_argument("the file's bytes are not aligned in memory; read the sample instead of viewing it")
+        })
     }
 
     /// Returns the text; `None` if the sample is null. Fails if the column is not `utf8`, or if
     /// the bytes are not UTF-8.
     pub fn as_str(&self) -> Result<Option<&'a str>> {
         if self.dtype != DType::Utf8 {
-            return Err(Error::wrong_type(format!("the column is of type {}, not utf8", self.dtype)));
+            return Err(Error::wrong_type(format!("the column has type {}, not utf8", self.dtype)));
         }
         let text = std::str::from_utf8(self.bytes).map_err(|_| Error::corrupt("R-4.9", "a text is not UTF-8"))?;
         Ok((!self.is_null).then_some(text))
@@ -92,31 +94,31 @@ pub(in crate::read) fn check_type<T: Element>(dtype: DType) -> Result<()> {
     if pod::fits::<T>(dtype) {
         return Ok(());
     }
-    Err(Error::wrong_type(format!("the column is of type {dtype}; {} was asked for", T::DTYPE)))
+    Err(Error::wrong_type(format!("the column has type {dtype}, but {} was requested", T::DTYPE)))
 }
 
-/// One list of a nested column, borrowed from the file or from a cursor's memory: a sample, or a
-/// member of another list.
+/// One list of a nested column, borrowed from the file or from a cursor: a sample, or a member of
+/// another list.
 #[derive(Clone, Copy)]
 pub struct List<'a> {
     column: &'a ColumnInner,
-    /// The parts of the chunk but the values.
+    /// The parts of the chunk except the values.
     content: Content<'a>,
-    /// The values of the sample, and where they begin among those of the chunk.
+    /// The values of the sample, and their offset in the values of the chunk.
     values: &'a [u8],
     values_start: usize,
-    /// The level of its entries is one more than that of the list, which is 0 for a sample.
+    /// The level of the list: 0 for a sample. Its members are one level deeper.
     level: usize,
     number: usize,
     is_null: bool,
-    /// The numbers of the members among the entries of their level.
+    /// The members, as a range of the entries of their level.
     first: usize,
     len: usize,
 }
 
 impl<'a> List<'a> {
-    /// Returns sample `i` of a chunk, whose values are this range of the chunk's. `decoded` has them
-    /// if the chunk does not. Checks of bools and.
+    /// Creates sample `i` of a chunk, whose values are `range` of the chunk's values, or `decoded`
+    /// if the chunk is not decoded. Checks for bools.
     pub(in crate::read) fn of_sample(
         column: &'a ColumnInner,
         content: Content<'a>,
@@ -130,7 +132,8 @@ impl<'a> List<'a> {
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }
 
-    /// Finds nulls and members. A null list with members is refused, as it is by other reads.
+    /// Finds out whether the list is null, and its members. Refuses a null list with members, as
+    /// other reads do.
     fn found(mut self) -> Result<Self> {
         let mut found = None;
         let mut level = 0;
@@ -162,13 +165,12 @@ impl<'a> List<'a> {
         self.len == 0
     }
 
-    /// Returns the elements of all items of the sample that the list is, or is in, as bytes in
-    /// memory order. They are not those of this list alone, unless it is the sample.
+    /// Returns the elements of the whole sample that contains this list, as bytes in memory order.
     pub fn sample_bytes(&self) -> &'a [u8] {
         self.values
     }
 
-    /// Returns whether the members are lists themselves, and not items.
+    /// Returns whether the members are lists rather than items.
     pub fn has_lists(&self) -> bool {
         self.level + 1 < self.column.layout().levels
     }
@@ -200,18 +202,17 @@ impl<'a> List<'a> {
         Sample::new(column.schema(), layout, &items, item, bytes.ok_or_else(not_a_list)?)
     }
 
-    /// Returns the items of a list whose members are items, in order. If the members are lists,
-    /// each is an error; iterate over [`List::list`] instead.
+    /// Returns the items of a list, in order. If the members are lists, each result is an error;
+    /// call [`List::list`] instead.
     ///
-    /// Cost: that of [`List::item`] for each. To read many items, gather them into a
+    /// Cost: as [`List::item`] for each. To read many items, gather them into a
     /// [`ColumnBuffer`](crate::ColumnBuffer).
     pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
         let list = *self;
         (0..list.len).map(move |k| list.item(k))
     }
 
-    /// Returns the number of lists that the list consists of, itself included, and that of the
-    /// items in them.
+    /// Returns the number of lists in this list, including itself, and the number of items in them.
     ///
     /// Cost: some steps for each level of the column.
     #[cfg(feature = "arrow")]
@@ -233,7 +234,7 @@ impl<'a> List<'a> {
         if k < self.len {
             return Ok(self.first + k); // the numbers are below 2^32
         }
-        Err(Error::bad_argument(format!("member {k} was asked for; the list has {}", self.len)))
+        Err(Error::bad_argument(format!("there is no member {k}; the list has {}", self.len)))
     }
 }
 
@@ -248,13 +249,13 @@ fn not_a_list() -> Error {
     Error::internal("a list of a nested column is outside its sample")
 }
 
-/// Returns the error of a call that takes lists.
+/// Returns the error of a method for lists, called on a plain column.
 #[cold]
 pub(in crate::read) fn not_nested() -> Error {
     Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
 }
 
-/// Returns the error of a call that takes samples of plain columns.
+/// Returns the error of a method for plain samples, called on a nested column.
 #[cold]
 pub(in crate::read) fn nested() -> Error {
     Error::bad_argument("the samples of the column are lists: use `read_list`, `view_list` or a ColumnBuffer")

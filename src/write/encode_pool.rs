@@ -1,10 +1,14 @@
-//! Encodes chunks on several threads. The results are in the order of the chunks.
+//! Encodes chunks on several threads, with results that do not depend on the threads.
 //!
 //! Choosing an encoding takes longer than encoding, and consecutive chunks of a column are alike.
-//! So the chunks of a column come in runs. Each chunk first tries the choice of the chunk before
-//! it, and the first chunk of a run tries the choice that the column's first run ended with. The
-//! choice is compared with others once in each run, and where the cost of a byte changes. Where
-//! runs end depends on chunks and commits only, not on threads or batches.
+//! So chunks inherit choices. The chunks of a column are divided into runs, and one thread encodes
+//! a run in order: each chunk first tries the choice of the chunk before it. The first chunk of a
+//! later run tries the choice with which the column's first run ended, so later runs do not wait
+//! for each other. The choice is compared with alternatives once in each run, and where the cost of
+//! a byte changes.
+//!
+//! Where runs end depends only on chunks and commits. Neither the number of threads nor the size of
+//! batches changes the bytes of a file.
 
 use super::options::WriterOptions;
 use crate::Profile;
@@ -15,27 +19,28 @@ use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The facts about a column that its encoder needs.
+/// What the encoder of a column needs to know.
 pub(super) struct ColumnEncoderState {
     pub layout: Layout,
     /// The last table of the column.
     pub zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     profile: Profile,
     block_bytes: Option<usize>,
-    /// Decoded bytes after which a run ends.
+    /// The decoded bytes after which a run ends.
     max_run_bytes: usize,
     /// The choice for the last chunk.
     last_choice: Option<ValueChoice>,
-    /// The choice that runs after the first one begin with.
+    /// The choice with which runs after the first one start.
     first_choice: Option<ValueChoice>,
-    /// The number of runs so far; the last one may continue.
+    /// The number of runs so far. The last one may continue.
     run_count: usize,
     /// The decoded bytes of the last run.
     run_bytes: usize,
 }
 
 impl ColumnEncoderState {
-    /// Returns a column without chunks. A dictionary is dropped if the column's profile uses none.
+    /// Returns a column without chunks. Drops the dictionary if the column's profile does not use
+    /// one.
     pub(super) fn new(
         schema: &ColumnSchema,
         layout: Layout,
@@ -56,13 +61,13 @@ impl ColumnEncoderState {
         }
     }
 
-    /// Begins again with the first run: chunks after a commit do not depend on chunks before it.
+    /// Starts again with a first run: chunks after a commit do not depend on chunks before it.
     pub(super) fn reset_choices(&mut self) {
         (self.last_choice, self.first_choice) = (None, None);
         (self.run_count, self.run_bytes) = (0, 0);
     }
 
-    /// Returns the choice that a run begins with. The run before it has ended if it is the first.
+    /// Returns the choice with which a run after the first starts. The first run must have ended.
     fn choice_for_run(&mut self, number: usize) -> Option<ValueChoice> {
         if number == 1 {
             self.first_choice = self.last_choice.take().map(ValueChoice::unconfirmed);
@@ -71,34 +76,34 @@ impl ColumnEncoderState {
     }
 }
 
-/// The chunks after which a run ends, and the decoded bytes after which it ends anyway.
+/// The chunk sizes after which a run ends, and the decoded bytes after which it ends at the latest.
 const RUN_CHUNKS: usize = 8;
 const MAX_RUN_BYTES: usize = 4 << 20;
-/// Runs of each thread that are encoded together, so that threads end at about the same time.
+/// Runs per thread in one batch of work: more than one, so that threads end at about the same time.
 const RUNS_PER_THREAD: usize = 2;
-/// Decoded bytes for each thread that are worth starting it.
+/// The minimum decoded bytes per thread that are worth starting it.
 const MIN_BUSY_BYTES: usize = 1 << 20;
 
-/// Consecutive chunks of a column. One thread encodes them, so that bytes do not depend on threads.
+/// Consecutive chunks of a column. One thread encodes them, so the bytes do not depend on threads.
 struct Run<'c> {
     column: usize,
-    /// Its number among the runs of the column.
+    /// The number of the run within the column.
     number: usize,
-    /// Whether it began with earlier chunks, which are encoded.
+    /// Whether the run started with earlier chunks, which are encoded already.
     is_continued: bool,
     /// The choice of the chunk before the next one.
     choice: Option<ValueChoice>,
-    /// The chunks, and where their results belong.
+    /// The chunks, each with the slot for its result.
     chunks: Vec<(usize, &'c RawChunk)>,
 }
 
-/// Where a chunk is put when it is encoded.
+/// Receives the encoded chunk.
 type Slot = Mutex<Option<Result<EncodedChunk>>>;
 
-/// An encoder for each thread, with the memory that it reuses.
+/// One encoder for each thread, with the memory that it reuses.
 pub(super) struct EncodePool {
     encoders: Vec<ChunkEncoder>,
-    /// Decoded bytes after which the longest runs end.
+    /// The decoded bytes after which the longest runs end.
     max_run_bytes: usize,
 }
 
@@ -117,7 +122,7 @@ impl EncodePool {
         (RUNS_PER_THREAD * self.max_run_bytes).max(MIN_BUSY_BYTES) * self.encoders.len()
     }
 
-    /// Encodes `chunks` of these columns, the next of each.
+    /// Encodes `chunks`, the next chunks of these columns.
     pub(super) fn encode(
         &mut self,
         columns: &mut [ColumnEncoderState],
@@ -162,7 +167,7 @@ impl EncodePool {
 /// Divides chunks into runs. The last run of each column may continue with later chunks.
 fn runs<'c>(columns: &mut [ColumnEncoderState], chunks: &'c [RawChunk]) -> Result<Vec<Run<'c>>> {
     let mut runs: Vec<Run<'c>> = Vec::new();
-    // the run of each column
+    // the open run of each column
     let mut open: Vec<Option<usize>> = vec![None; columns.len()];
     for numbered in chunks.iter().enumerate() {
         let number = numbered.1.column;
@@ -178,7 +183,7 @@ fn runs<'c>(columns: &mut [ColumnEncoderState], chunks: &'c [RawChunk]) -> Resul
             None => {
                 *open = Some(runs.len());
                 let choice = if is_new { None } else { column.last_choice.take() };
-                let run_number = column.run_count - 1; // one at least
+                let run_number = column.run_count - 1; // at least 1
                 let chunks = vec![numbered];
                 runs.push(Run { column: number, number: run_number, is_continued: !is_new, choice, chunks });
             }
@@ -188,7 +193,7 @@ fn runs<'c>(columns: &mut [ColumnEncoderState], chunks: &'c [RawChunk]) -> Resul
 }
 
 impl Run<'_> {
-    /// Encodes the chunks up to the first that fails.
+    /// Encodes the chunks, up to the first that fails.
     fn encode(&mut self, encoder: &mut ChunkEncoder, columns: &[ColumnEncoderState], slots: &[Slot]) {
         let Some(column) = columns.get(self.column) else { return };
         encoder.set_profile(column.profile, column.block_bytes);

@@ -1,9 +1,9 @@
-//! The options of a writer, and the id of a file that they give.
+//! The options of a writer, and the id of a file that follows from them.
 //!
-//! The same options and data give the same bytes. So the id of a file is no random number: it is a
-//! hash of the schema, of the options that change bytes, and of a description of the origin.
+//! The same options and data give the same bytes. So a file's id is not random: it is a hash of the
+//! schema, of the options that change bytes, and of a description of the data's origin.
 //!
-//! A column can have a profile of its own. Sizes that are not set are those of the profile.
+//! A column can have its own profile. Sizes that are not set come from the profile.
 
 use crate::bytes::le::u64_of;
 use crate::codec::{Profile, Search};
@@ -32,23 +32,23 @@ pub struct WriterOptions {
     pub(super) discard_tail: bool,
 }
 
-/// The size of blocks, as it was set.
+/// The block size that was set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockSize {
     OfProfile,
     Set(Option<usize>),
 }
 
-/// The values that [`WriterOptions::block_bytes`] takes. The most elements of a block, of the
-/// widest type, have hardly fewer bytes than the last.
+/// The range of [`WriterOptions::block_bytes`]. A block of the maximum number of elements of the
+/// widest type has 8 bytes less than the upper bound.
 const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=512 << 10;
 const _: () = assert!((limits::BLOCK_ELEMENTS + 1) * 8 == *BLOCK_BYTES.end());
 
-/// The values that [`WriterOptions::chunk_bytes`] takes.
+/// The range of [`WriterOptions::chunk_bytes`].
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
-// also counts the validity: a bit for each entry. Entries take at least a byte of shape or
-// values, but for samples and items without elements.
+// also counts the validity: a bit for each entry. Every entry takes at least a byte of shape
+// or values, except samples and items without elements.
 const MAX_VALIDITY_BYTES: usize =
     *CHUNK_BYTES.end() / 8 + (limits::CHUNK_SAMPLES + limits::EMPTY_ITEMS) as usize / 8 + 1 + limits::LEVELS;
 const _: () = assert!(*CHUNK_BYTES.end() + MAX_VALIDITY_BYTES <= limits::SHARED_CHUNK_BYTES as usize);
@@ -84,14 +84,15 @@ impl WriterOptions {
         self
     }
 
-    /// Sets the profile of one column, such as [`Profile::Fast`] for ids and labels beside a large
-    /// tensor in [`Profile::Small`]. Writers refuse a name that no column has.
+    /// Sets the profile of one column, such as [`Profile::Fast`] for ids and labels next to a large
+    /// tensor in [`Profile::Small`]. Creating a writer fails if no column has this name.
     pub fn column_profile(mut self, column: impl Into<String>, profile: Profile) -> Self {
         self.column_profiles.insert(column.into(), profile);
         self
     }
 
-    /// Returns the options of one column: these, with its own profile if it has one.
+    /// Returns the options of one column: these options, with the column's profile if it has its
+    /// own.
     pub(super) fn of_column(&self, name: &str) -> Cow<'_, Self> {
         match self.column_profiles.get(name) {
             Some(&profile) => Cow::Owned(Self { profile, column_profiles: BTreeMap::new(), ..self.clone() }),
@@ -99,43 +100,43 @@ impl WriterOptions {
         }
     }
 
-    /// Refuses profiles of columns that the schema does not have.
+    /// Fails if a profile is for a column that the schema does not have.
     pub(super) fn check_columns(&self, schema: &Schema) -> Result<()> {
         self.column_profiles.keys().try_for_each(|name| schema.find_column(name).map(|_| ()))
     }
 
-    /// Sets the decoded bytes that a chunk has at most: 1 to 33,554,432 (32 MiB). The default is
-    /// that of the profile: 64 KiB, or with [`Profile::Small`] 512 KiB, and 256 KiB of text and
-    /// bytes. Without blocks, a column of text that has a dictionary has 32 KiB with
-    /// [`Profile::Balanced`].
+    /// Sets the maximum decoded bytes of a chunk: 1 to 33,554,432 (32 MiB). The default depends on
+    /// the profile: 64 KiB, or 512 KiB with [`Profile::Small`], and 256 KiB for text and bytes.
+    /// With [`Profile::Balanced`] and no blocks, a text column with a dictionary has chunks of 32
+    /// KiB.
     ///
-    /// The validity is not counted. A larger sample has a chunk of its own. If chunks have no
-    /// blocks, the first read of a random sample costs about as much as one chunk.
+    /// The validity is not counted. A larger sample gets a chunk of its own. Without blocks, the
+    /// first read of a random sample costs about as much as one chunk.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = Some(bytes);
         self
     }
 
-    /// Sets the decoded bytes that a block has at most: 1,024 to 524,288 (512 KiB). With `None`,
-    /// chunks have no blocks. The default is that of the profile: 8 KiB, 64 KiB with
-    /// [`Profile::Small`], and no blocks with [`Profile::BitshuffleZstd`], which writes none.
+    /// Sets the maximum decoded bytes of a block: 1,024 to 524,288 (512 KiB). With `None`, chunks
+    /// have no blocks. The default depends on the profile: 8 KiB, 64 KiB with [`Profile::Small`],
+    /// and no blocks with [`Profile::BitshuffleZstd`], which cannot write them.
     ///
-    /// The first read of a random sample costs about as much as one block, and the list of the
-    /// chunk's blocks. The smaller the blocks, the less is read, and the more bytes are stored. A
-    /// sample of up to four blocks is in one block, and a block has at most 65,535 elements. With
-    /// `None`, a part is one block, or blocks of 65,535 elements if it is coded in tiers or bins.
+    /// The first read of a random sample costs about as much as one block plus the block index.
+    /// Smaller blocks read less and store more. A sample of up to four blocks is kept in one block,
+    /// and a block has at most 65,535 elements. With `None`, a part is one block, or blocks of
+    /// 65,535 elements if it is coded in tiers or bins.
     pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.block_bytes = BlockSize::Set(bytes.into());
         self
     }
 
-    /// Sets what encoders may use, for measurements: see [`search`](crate::search).
+    /// Sets what encoders may use, for measurements; see [`search`](crate::search).
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
         self
     }
 
-    /// Returns the block size; `None` for blocks as long as they can be.
+    /// Returns the block size; `None` for blocks as long as possible.
     pub(super) fn resolved_block_bytes(&self) -> Option<usize> {
         match self.block_bytes {
             BlockSize::OfProfile => self.profile.block_bytes(),
@@ -143,9 +144,8 @@ impl WriterOptions {
         }
     }
 
-    /// Sets whether each chunk is decoded again and compared before it is written (the default).
-    /// This takes less time than the encoding, and keeps errors of a faulty machine out of the
-    /// file.
+    /// Sets whether each chunk is decoded again and compared before it is written (default: yes).
+    /// This takes less time than encoding, and keeps errors of a faulty machine out of the file.
     pub fn check_chunks(mut self, check: bool) -> Self {
         self.check = check;
         self
@@ -160,19 +160,19 @@ impl WriterOptions {
         self.chunk_bytes.unwrap_or(self.profile.chunk_bytes())
     }
 
-    /// Returns the same for a column of text or bytes.
+    /// Returns the chunk size of a column of text or bytes.
     pub(super) fn resolved_text_chunk_bytes(&self) -> usize {
         self.chunk_bytes.unwrap_or(self.profile.text_chunk_bytes())
     }
 
     /// Sets the alignment in bytes: 64 (the default) or 4096. The body of every chunk begins at a
-    /// multiple of it. With 4096, chunks can be read with `O_DIRECT`.
+    /// multiple of it. With 4096, chunks can be read with direct I/O (`O_DIRECT`).
     pub fn alignment(mut self, bytes: u32) -> Self {
         self.alignment = bytes;
         self
     }
 
-    /// Sets the number of threads that encode: 1 (the default) to 1,024. The bytes written do not
+    /// Sets the number of encoding threads: 1 (the default) to 1,024. The written bytes do not
     /// depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -184,16 +184,15 @@ impl WriterOptions {
         self.threads
     }
 
-    /// Sets the file's id. The default is derived from schema, options and
+    /// Sets the file's id. By default it is derived from schema, options and
     /// [`WriterOptions::origin`].
     pub fn file_id(mut self, id: FileId) -> Self {
         self.file_id = Some(id);
         self
     }
 
-    /// Sets a description of the origin of the data, such as the metadata of the files that are
-    /// converted. Files of the same schema then have different ids. Neither a clock nor a random
-    /// source is used.
+    /// Sets a description of the data's origin, such as the metadata of the converted files. It
+    /// gives files of the same schema different ids. No clock or random source is used.
     pub fn origin(mut self, description: impl Into<Vec<u8>>) -> Self {
         self.origin = description.into();
         self
@@ -206,14 +205,14 @@ impl WriterOptions {
         self
     }
 
-    /// Adds the number of a file of several to the origin, so that their ids differ.
+    /// Adds the number of a shard to the origin, so that the ids of shards differ.
     #[cfg(feature = "import")]
     pub(crate) fn shard(mut self, number: u64) -> Self {
         self.origin.extend(number.to_le_bytes());
         self
     }
 
-    /// Sets the origin, unless it is set.
+    /// Sets the origin if it is empty.
     pub(crate) fn default_origin(mut self, description: Vec<u8>) -> Self {
         if self.origin.is_empty() {
             self.origin = description;
@@ -224,7 +223,7 @@ impl WriterOptions {
     pub(super) fn check(&self) -> Result<()> {
         let chunk_bytes = self.resolved_chunk_bytes();
         if !CHUNK_BYTES.contains(&chunk_bytes) {
-            let message = format!("chunk size {chunk_bytes}: it is 1 to {} bytes", CHUNK_BYTES.end());
+            let message = format!("chunk size {chunk_bytes} is out of range; use 1 to {} bytes", CHUNK_BYTES.end());
             return Err(Error::bad_argument(message));
         }
         self.column_profiles
@@ -232,10 +231,10 @@ impl WriterOptions {
             .try_for_each(|name| self.of_column(name).check_profile().map_err(|error| error.with_column(name)))?;
         self.check_profile()?;
         if self.alignment != 64 && self.alignment != 4096 {
-            return Err(Error::bad_argument(format!("alignment {}: it is 64 or 4096", self.alignment)));
+            return Err(Error::bad_argument(format!("alignment {} is not supported; use 64 or 4096", self.alignment)));
         }
         if !(1..=1024).contains(&self.threads) {
-            return Err(Error::bad_argument(format!("{} threads: it is 1 to 1024", self.threads)));
+            return Err(Error::bad_argument(format!("{} threads are out of range; use 1 to 1024", self.threads)));
         }
         Ok(())
     }
@@ -245,20 +244,20 @@ impl WriterOptions {
         let BlockSize::Set(Some(bytes)) = self.block_bytes else { return Ok(()) };
         if !BLOCK_BYTES.contains(&bytes) {
             let (min, max) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
-            let message =
-                format!("block size {bytes}: it is {min} to {max} bytes, or none for blocks as long as they can be");
+            let message = format!("block size {bytes} is out of range; use {min} to {max} bytes, or none for no limit");
             return Err(Error::bad_argument(message));
         }
         if self.profile.block_bytes().is_none() {
             let name = self.profile.name();
-            let message =
-                format!("block size {bytes}: profile {name} writes no blocks; choose small, fast, balanced or raw");
+            let message = format!(
+                "block size {bytes} is set, but profile {name} writes no blocks; use small, fast, balanced or raw"
+            );
             return Err(Error::bad_argument(message));
         }
         Ok(())
     }
 
-    /// Returns the id of a file of this schema.
+    /// Returns the id that a file of this schema gets.
     #[cfg(feature = "import")]
     pub(crate) fn file_id_of(&self, schema: &Schema) -> Result<FileId> {
         Ok(self.derive_file_id(&schema_block::to_bytes(schema)?))
@@ -283,7 +282,7 @@ impl WriterOptions {
     }
 }
 
-/// Returns an id of bytes.
+/// Hashes bytes to an id.
 #[cfg(feature = "import")]
 pub(crate) fn hash_id(bytes: &[u8]) -> [u8; 16] {
     let mut hash = Fnv1a::new();
@@ -291,7 +290,8 @@ pub(crate) fn hash_id(bytes: &[u8]) -> [u8; 16] {
     hash.0.to_le_bytes()
 }
 
-/// 128-bit FNV-1a (Fowler, Noll, Vo). An id only has to differ from others, and never to change.
+/// 128-bit FNV-1a (Fowler, Noll, Vo). Ids must differ from each other and stay the same in all
+/// releases; they need not resist an attacker.
 struct Fnv1a(u128);
 
 impl Fnv1a {
@@ -299,7 +299,7 @@ impl Fnv1a {
         Self(0x6c62_272e_07bb_0142_62b8_2175_6295_c58d)
     }
 
-    /// Returns the id: 96 bits, of which the low ones are combined with the 32 that are left.
+    /// Returns the id: the low 96 bits, with the upper 32 bits folded in.
     fn file_id(self) -> FileId {
         let folded = (self.0 ^ self.0 >> 96).to_le_bytes();
         FileId(*folded.first_chunk().unwrap_or(&[0; 12]))

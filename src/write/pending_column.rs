@@ -1,11 +1,12 @@
 //! Collects the samples of a column until they fill a chunk.
 //!
-//! A chunk ends before the sample that would make it larger than the chunk size, so the same
-//! samples give the same chunks, in whatever batches they are pushed. A batch is checked as a whole
-//! before anything of it is taken: a refused batch leaves no trace.
+//! A chunk ends before the sample that would exceed the chunk size. This looks at samples only, so
+//! the same samples give the same chunks, whatever batches they are pushed in. A batch is checked
+//! as a whole before any of it is taken, so a refused batch leaves no trace.
 //!
-//! The first chunks of a column of text or bytes are held back until they are enough to train a
-//! dictionary ([`TrainingTexts`]). The dictionary is written before the first chunk that uses it.
+//! The first chunks of a column of text or bytes are held back until there is enough to train a
+//! Zstandard dictionary ([`TrainingTexts`]). The dictionary is written before the first chunk that
+//! uses it.
 
 use super::pending_entries::{BatchPosition, PendingItems, PendingLists};
 use crate::batch::ColumnBatch;
@@ -17,13 +18,13 @@ use crate::format::schema::Layout;
 use crate::format::{CastFacts, CastSource, ColumnSchema};
 use crate::{Error, Profile, Result, WriterOptions, limits};
 
-/// A chunk that is to be encoded and written.
+/// A chunk that is ready to be encoded and written.
 pub(super) struct ReadyChunk {
     pub chunk: RawChunk,
-    /// The number of samples that had been pushed when it could be written. Chunks are written in
-    /// this order, and then in that of their columns.
+    /// The number of samples that had been pushed when the chunk became ready. Chunks are written
+    /// in this order, and then by column.
     pub end_sample: u64,
-    /// The dictionary from this chunk on, which is written before it.
+    /// The dictionary for this chunk and later ones, which is written before the chunk.
     pub table: Option<Vec<u8>>,
 }
 
@@ -31,7 +32,8 @@ pub(super) struct ReadyChunk {
 pub(super) struct PendingColumn {
     column: usize,
     pub(super) layout: Layout,
-    /// If values come rounded: the column as values are pushed, and what rounding them did.
+    /// Set if pushed values are rounded already: the column in pushed form, and the facts of its
+    /// cast.
     rounded: Option<(ColumnSchema, CastFacts)>,
     chunk_bytes: usize,
     first_sample: u64,
@@ -39,7 +41,7 @@ pub(super) struct PendingColumn {
     lists: PendingLists,
     items: PendingItems,
     pub(super) total_nulls: u64,
-    /// The first chunks, until there is a dictionary or there will be none.
+    /// The first chunks, until a dictionary is trained or given up.
     training_texts: Option<TrainingTexts>,
 }
 
@@ -60,30 +62,31 @@ impl PendingColumn {
         })
     }
 
-    /// Makes a column whose values are pushed as they are stored, because they were rounded before.
+    /// Creates a column whose values are pushed in their stored type, because they are rounded
+    /// already.
     pub(super) fn rounded(index: usize, column: &ColumnSchema, chunk_bytes: usize, facts: CastFacts) -> Result<Self> {
         let pushed = ColumnSchema { cast: None, ..column.clone() };
         let pending = Self::new(index, &pushed, chunk_bytes)?;
-        // joined, so that no error is NaN or negative
+        // merged with the default, so that no error is NaN or negative
         Ok(Self { rounded: Some((pushed, CastFacts::default().merged(&facts))), ..pending })
     }
 
-    /// Holds the first chunks back, to train a dictionary with them.
+    /// Holds back the first chunks, to train a dictionary with them.
     pub(super) fn with_training_texts(self, rule: ZstdDictionaryRule) -> Self {
         Self { training_texts: Some(TrainingTexts::new(rule)), ..self }
     }
 
-    /// Returns a column that has a dictionary.
+    /// Sets the chunk size of a column that has a dictionary.
     pub(super) fn with_zstd_dictionary(self, rule: ZstdDictionaryRule) -> Self {
         Self { chunk_bytes: rule.chunk_bytes, ..self }
     }
 
-    /// Returns the column as its values are pushed; `schema` is the column as it is stored.
+    /// Returns the column in the form in which values are pushed; `schema` is its stored form.
     pub(super) fn pushed_schema<'a>(&'a self, schema: &'a ColumnSchema) -> &'a ColumnSchema {
         self.rounded.as_ref().map_or(schema, |(pushed, _)| pushed)
     }
 
-    /// Returns the same column after `sample_count` samples that are written and have these facts.
+    /// Continues the column after `sample_count` written samples with these facts.
     pub(super) fn after(mut self, sample_count: u64, facts: &ColumnRecord) -> Self {
         self.first_sample = sample_count;
         self.total_nulls = facts.null_count;
@@ -94,12 +97,12 @@ impl PendingColumn {
         self
     }
 
-    /// Returns the bytes that are pushed for a null.
+    /// Returns the bytes that are pushed for a null sample.
     pub(super) fn null_bytes(&self) -> usize {
         if self.layout.has_shape() { 0 } else { self.items.pushed_bytes }
     }
 
-    /// Adds the facts of values that come rounded.
+    /// Merges the facts of values that are rounded already.
     pub(super) fn merge_cast_facts(&mut self, more: &CastFacts) {
         if let Some((_, facts)) = &mut self.rounded {
             *facts = facts.merged(more);
@@ -111,7 +114,7 @@ impl PendingColumn {
         self.items.caster.as_ref().map(|caster| caster.facts).or(rounded)
     }
 
-    /// Refuses a batch with a sample that is larger than a chunk may be. The batch has passed
+    /// Fails if a sample of the batch is larger than a chunk may be. The batch must have passed
     /// [`ColumnBatch::check`].
     pub(super) fn check_sizes(&self, batch: &ColumnBatch) -> Result<()> {
         if self.is_small(batch) {
@@ -120,7 +123,7 @@ impl PendingColumn {
         (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).map(|_| ())
     }
 
-    /// Returns whether the samples of a batch are few and short enough to be one chunk.
+    /// Returns whether a batch is so small that it fits in one chunk without measuring each sample.
     fn is_small(&self, batch: &ColumnBatch) -> bool {
         let lists = (0..self.layout.levels).filter_map(|level| batch.lists(level)).map(|lists| lists.count()).sum();
         let bytes_besides_values = self.bytes_besides_values(lists, batch.item_count);
@@ -130,8 +133,8 @@ impl PendingColumn {
             && (!self.layout.is_nested() || bytes_besides_values <= usize_of(limits::VALIDITY_AND_SHAPE_BYTES))
     }
 
-    /// Returns the position after a sample of a batch. Refuses one that is larger than a chunk may
-    /// be.
+    /// Returns the position after the next sample of a batch. Fails if the sample is larger than a
+    /// chunk may be.
     fn fits(&self, batch: &ColumnBatch, at: BatchPosition) -> Result<BatchPosition> {
         let next = at.next(batch, &self.layout);
         let entries = |level| next.entries(level) - at.entries(level);
@@ -140,15 +143,15 @@ impl PendingColumn {
         let bytes_besides_values = self.bytes_besides_values(lists, items);
         let values = (next.count - at.count).saturating_mul(self.layout.inner_bytes);
         let too_large = |limit: usize, what: &str| {
-            let message = format!("a sample is larger than the {limit} {what}; split it");
+            let message = format!("a sample is larger than the {limit} {what}; split the sample");
             Err(Error::over_limit(message))
         };
         let bytes = bytes_besides_values.saturating_add(values);
         if items > self.layout.max_items() {
-            return too_large(self.layout.max_items(), "items without elements that the format allows for a chunk");
+            return too_large(self.layout.max_items(), "items without elements that the format allows in a chunk");
         }
         if u32::try_from(next.count - at.count).is_err() || bytes > usize_of(limits::CHUNK_BYTES) {
-            return too_large(usize_of(limits::CHUNK_BYTES), "bytes that the format allows for a chunk");
+            return too_large(usize_of(limits::CHUNK_BYTES), "bytes that the format allows in a chunk");
         }
         let max_bytes = usize_of(limits::VALIDITY_AND_SHAPE_BYTES);
         if self.layout.is_nested()
@@ -163,7 +166,7 @@ impl PendingColumn {
         Ok(next)
     }
 
-    /// Adds all samples of a checked batch. Appends the chunks that are full to `cut`.
+    /// Adds all samples of a checked batch. Appends full chunks to `cut`.
     pub(super) fn push(&mut self, batch: &ColumnBatch, cut: &mut Vec<ReadyChunk>) {
         let mut at = BatchPosition::start();
         while at.entries(0) < batch.sample_count() {
@@ -205,7 +208,7 @@ impl PendingColumn {
         at
     }
 
-    /// Returns the number of samples in each chunk of a column without lists and of a fixed shape.
+    /// Returns the number of samples per chunk of a column without lists and with a fixed shape.
     fn samples_per_chunk(&self) -> u32 {
         let fit = self.chunk_bytes.checked_div(self.layout.inner_bytes).unwrap_or(usize::MAX);
         u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limits::CHUNK_SAMPLES)
@@ -232,15 +235,16 @@ impl PendingColumn {
         lists.saturating_mul(4).saturating_add(items.saturating_mul(self.layout.shape_bytes()))
     }
 
-    /// Returns at least the bytes of part table, validity and shape of a chunk with these entries.
+    /// Returns an upper bound of the bytes of part table, validity and shape of a chunk with these
+    /// entries.
     fn bytes_besides_values(&self, lists: usize, items: usize) -> usize {
         let bitmaps = if self.layout.may_have_nulls() { lists.saturating_add(items) / 8 } else { 0 };
-        // the table, and a last byte of each bitmap
+        // for the part table, and the last byte of each bitmap
         self.shape_bytes(lists, items).saturating_add(bitmaps).saturating_add(256)
     }
 
-    /// Returns the bytes of validity and shape of the samples of a batch between two positions, if
-    /// they are a chunk. Cost: a look at each entry.
+    /// Returns the exact bytes of validity and shape if the samples between two positions were a
+    /// chunk. Cost: a look at each entry.
     fn exact_validity_and_shape_bytes(&self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) -> usize {
         let levels = self.layout.levels;
         let entries = |level| from.entries(level)..to.entries(level);
@@ -268,8 +272,8 @@ impl PendingColumn {
         if self.layout.is_nested() { self.lists.null_samples() } else { self.items.null_count }
     }
 
-    /// Cuts the pending samples, and appends the chunks that can now be written to `cut`: none as
-    /// long as the column waits for a dictionary.
+    /// Cuts the pending samples into a chunk. Appends the chunks that can be written now to `cut`:
+    /// none while the column still collects training texts.
     fn cut_full(&mut self, cut: &mut Vec<ReadyChunk>) {
         let Some(chunk) = self.cut() else { return };
         let end_sample = self.first_sample;
@@ -288,7 +292,8 @@ impl PendingColumn {
         cut.extend(training.take().into_iter().map(|chunk| ReadyChunk { chunk, end_sample, table: table.take() }));
     }
 
-    /// Returns all chunks that are left. The column begins to wait for a dictionary anew.
+    /// Returns all remaining chunks. If the column has no dictionary yet, it starts to collect
+    /// training texts again.
     pub(super) fn cut_rest(&mut self) -> Vec<RawChunk> {
         let mut rest = self.training_texts.as_mut().map(TrainingTexts::take).unwrap_or_default();
         rest.extend(self.cut());
@@ -321,14 +326,14 @@ impl PendingColumn {
     }
 }
 
-/// Batches of less need no look at the size of each sample.
+/// Batches with fewer bytes are not measured sample by sample.
 const LARGE_BYTES: usize = 1 << 30;
 
 fn usize_of(x: u32) -> usize {
     usize::try_from(x).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of lists and then those of items, which are all if there are no lists.
+/// Appends the bytes of items to the bytes of lists.
 fn merged(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
     if lists.is_empty() {
         return std::mem::take(items);
@@ -337,29 +342,29 @@ fn merged(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
     lists
 }
 
-/// The bytes of a column that are held back to train a dictionary with, and those of all columns.
+/// The bytes that a column holds back to train a dictionary, and the limit for all columns.
 const TRAINING_BYTES: usize = 2 << 20;
 const ALL_TRAINING_BYTES: usize = 64 << 20;
-/// With fewer bytes for each column, none has a dictionary.
+/// No column gets a dictionary if each could hold back fewer bytes than this.
 const MIN_TRAINING_BYTES: usize = 256 << 10;
-/// The bytes that one byte of a dictionary is trained with: the more of them, the smaller the
-/// dictionary. See the rationale for what other values would cost.
+/// Training bytes for each byte of a dictionary: a larger ratio gives a smaller dictionary. The
+/// rationale has measurements of other values.
 const TRAINING_RATIO: usize = 8;
 
-/// The chunk size of a column with a dictionary, if chunks are not in blocks: the dictionary makes
-/// up for the matches that smaller chunks lose, and one text is decoded in half the time.
+/// The chunk size of a column with a dictionary, without blocks. The dictionary makes up for the
+/// matches that smaller chunks lose, and one text is decoded in half the time.
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// The rule by which the columns of a file get dictionaries.
+/// Decides whether the columns of a file get dictionaries.
 #[derive(Clone, Copy)]
 pub(super) struct ZstdDictionaryRule {
     training_bytes: usize,
-    /// The chunk size of a column that has one.
+    /// The chunk size of a column with a dictionary.
     pub chunk_bytes: usize,
 }
 
 impl ZstdDictionaryRule {
-    /// Returns the rule for a file of this many columns of text or bytes; `None` if none of them
+    /// Returns the rule for a file with this many columns of text or bytes; `None` if none of them
     /// gets a dictionary.
     pub(super) fn new(options: &WriterOptions, text_columns: usize) -> Option<Self> {
         let training_bytes = ALL_TRAINING_BYTES.checked_div(text_columns)?.min(TRAINING_BYTES);
@@ -374,7 +379,7 @@ impl ZstdDictionaryRule {
     }
 }
 
-/// The first chunks of a column.
+/// The first chunks of a column, which train its dictionary.
 pub(super) struct TrainingTexts {
     rule: ZstdDictionaryRule,
     chunks: Vec<RawChunk>,
@@ -386,8 +391,8 @@ impl TrainingTexts {
         Self { rule, chunks: Vec::new(), bytes: 0 }
     }
 
-    /// Adds a chunk. Returns whether the chunks have enough bytes: also of nulls and lengths, since
-    /// they are in memory.
+    /// Adds a chunk. Returns whether there are enough bytes. Nulls and lengths count too, since
+    /// they take memory.
     pub(super) fn add(&mut self, chunk: RawChunk) -> bool {
         self.bytes = self.bytes.saturating_add(chunk.raw_bytes()).saturating_add(size_of::<RawChunk>());
         self.chunks.push(chunk);
@@ -399,7 +404,7 @@ impl TrainingTexts {
         self.rule.chunk_bytes
     }
 
-    /// Returns the chunks, and forgets them.
+    /// Takes the chunks.
     pub(super) fn take(&mut self) -> Vec<RawChunk> {
         self.bytes = 0;
         std::mem::take(&mut self.chunks)

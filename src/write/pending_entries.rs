@@ -1,9 +1,10 @@
 //! The entries of a column that are not yet in a chunk: its items ([`PendingItems`]), and the lists
 //! around them ([`PendingLists`]).
 //!
-//! Both take ranges of a checked batch, and are cut to the parts of a chunk: bitmaps of nulls, ends
-//! of lists and items, values. A [`BatchPosition`] says where in a batch the next sample begins, on
-//! all levels at once. Bitmaps are only kept of levels whose entries may be null.
+//! Both append ranges of a checked batch directly in the form of the parts of a chunk: bitmaps of
+//! nulls, ends of lists and items, values. Cutting a chunk then only moves buffers. A
+//! [`BatchPosition`] is a position between two samples of a batch, on all levels at once. Levels
+//! that do not allow nulls have no bitmap.
 
 use crate::batch::{ColumnBatch, ListBatch, pushed_inner_bytes};
 use crate::bytes::le;
@@ -19,7 +20,7 @@ use std::ops::Range;
 pub(super) struct PendingItems {
     layout: Layout,
     may_be_null: bool,
-    /// The bytes that are pushed for one count; a cast makes them fewer.
+    /// The pushed bytes for a count of 1. A cast stores fewer.
     pub(super) pushed_bytes: usize,
     pub(super) caster: Option<Caster>,
     pub(super) count: usize,
@@ -56,7 +57,7 @@ impl PendingItems {
         })
     }
 
-    /// Adds items of a checked batch, of which `counts` is the range of counts.
+    /// Adds items of a checked batch. `counts` is their range of counts.
     pub(super) fn take(&mut self, batch: &ColumnBatch, items: &Range<usize>, counts: &Range<usize>) {
         self.take_validity(batch, items);
         self.extents.extend_from_slice(extents_of(batch, self.layout.varying, items).unwrap_or(&[]));
@@ -72,7 +73,7 @@ impl PendingItems {
 
     fn take_validity(&mut self, batch: &ColumnBatch, items: &Range<usize>) {
         if !self.may_be_null {
-            return; // all are present, and no bitmap will be written
+            return; // all are present, and no bitmap is written
         }
         let nulls = append_bits(&mut self.validity, self.count, items, |i| batch.is_null(i));
         self.null_count += nulls;
@@ -102,8 +103,7 @@ impl PendingItems {
         }
     }
 
-    /// Returns the items as parts of a chunk, and forgets them. The chunk has a validity if
-    /// `has_nulls`.
+    /// Takes the items as parts of a chunk, with a validity if `has_nulls`.
     pub(super) fn cut(&mut self, has_nulls: bool) -> ItemParts {
         let mut shape = Vec::new();
         // the end of the chunk was chosen by the sum of all counts
@@ -153,7 +153,7 @@ pub(super) fn append_bits(
     nulls
 }
 
-/// The lists of all levels of one column that are not yet in a chunk; none if it is not nested.
+/// The lists of all levels of one column that are not yet in a chunk; empty if it is not nested.
 pub(super) struct PendingLists {
     levels: Vec<PendingLevel>,
 }
@@ -167,8 +167,8 @@ struct PendingLevel {
     null_count: usize,
 }
 
-/// A position in a batch: the number of entries of each level before it, and of counts. Of a column
-/// without levels the items are level 0.
+/// A position in a batch: the number of entries before it on each level, and the sum of their
+/// counts. Without levels, the items are level 0.
 #[derive(Clone, Copy)]
 pub(super) struct BatchPosition {
     entries: [usize; limits::LEVELS + 1],
@@ -197,7 +197,7 @@ impl BatchPosition {
     pub(super) fn next(mut self, batch: &ColumnBatch, layout: &Layout) -> Self {
         let mut entries = self.entries[0]..self.entries[0] + 1;
         for level in 0..layout.levels {
-            let Some(lists) = batch.lists(level) else { break }; // never: checked before
+            let Some(lists) = batch.lists(level) else { break }; // unreachable: checked before
             let lengths = entries.clone().filter_map(|i| lists.length(i));
             let members = lengths.map(|length| usize::try_from(length).unwrap_or(0)).sum::<usize>();
             self.set(level, entries.end);
@@ -231,7 +231,7 @@ impl PendingLists {
     /// Adds the lists of a checked batch between two positions.
     pub(super) fn take(&mut self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) {
         for (number, level) in self.levels.iter_mut().enumerate() {
-            let Some(lists) = batch.lists(number) else { break }; // never: checked before
+            let Some(lists) = batch.lists(number) else { break }; // unreachable: checked before
             level.take(&lists, from.entries(number)..to.entries(number));
         }
     }
@@ -250,8 +250,8 @@ impl PendingLists {
         self.levels.iter().any(|level| level.null_count > 0)
     }
 
-    /// Appends the bitmaps and the ends of all levels to parts of a chunk, and forgets the lists.
-    /// The chunk has a validity if `has_nulls`.
+    /// Appends the bitmaps and ends of all levels to the parts of a chunk, with a validity if
+    /// `has_nulls`. Removes the lists.
     pub(super) fn cut(&mut self, has_nulls: bool, validity: &mut Vec<u8>, shape: &mut Vec<u8>) {
         for level in &mut self.levels {
             match (has_nulls, level.may_be_null) {

@@ -1,10 +1,11 @@
-//! Writes regions to a sink one after the other, with padding, and the index of
-//! the chunks among them.
+//! Writes regions to a sink, and the index of the chunks among them.
 //!
-//! [`RegionWriter`] knows the length of the file and the checksum of the last head, which the next
-//! head repeats. [`IndexBuilder`] has the entries of the chunks of one column since the
-//! last commit. The next commit writes them as one run of pages, because a page can only be written
-//! when its chunks are.
+//! [`RegionWriter`] tracks the length of the file, pads each region to its offset (R-2.7 and
+//! ), and repeats in each header the checksum of the header before it.
+//!
+//! [`IndexBuilder`] collects the entries of a column's chunks since the last commit. The next
+//! commit writes them as one run of pages. They cannot be written earlier: an entry states the
+//! offset of its chunk, and the pages of a commit come after all of its chunks.
 
 use super::sink::Sink;
 use crate::bytes::le::u64_of;
@@ -18,7 +19,7 @@ use crate::{Error, Result};
 
 const ZEROS: [u8; 4096] = [0; 4096];
 
-/// A sink, and the length of the file in it.
+/// A sink, and the length of the file so far.
 pub(super) struct RegionWriter<K> {
     sink: K,
     pub(super) file_id: FileId,
@@ -30,12 +31,12 @@ pub(super) struct RegionWriter<K> {
 }
 
 impl<K: Sink> RegionWriter<K> {
-    /// Makes the writer of a new file.
+    /// Creates the writer of a new file.
     pub(super) fn new(sink: K, file_id: FileId, alignment: u64) -> Self {
         Self { sink, file_id, alignment, previous: 0, end: 0 }
     }
 
-    /// Makes the writer for a sink that has the first `end` bytes of the file. `previous` is the
+    /// Creates the writer for a sink that has the first `end` bytes of the file. `previous` is the
     /// `header_crc` of the region that ends there.
     pub(super) fn after(sink: K, file_id: FileId, alignment: u64, previous: u32, end: u64) -> Self {
         Self { sink, file_id, alignment, previous, end }
@@ -45,7 +46,7 @@ impl<K: Sink> RegionWriter<K> {
         self.sink
     }
 
-    /// Returns the offset of the next region, if it is of this kind.
+    /// Returns the offset of the next region if it is of this kind.
     pub(super) fn next(&self, kind: RegionKind) -> u64 {
         match self.end {
             0 => 0,
@@ -53,8 +54,8 @@ impl<K: Sink> RegionWriter<K> {
         }
     }
 
-    /// Writes padding, head and body of a region, which begins at [`RegionWriter::next`]. Sets its
-    /// `previous`.
+    /// Writes padding, header and body of a region, which begins at [`RegionWriter::next`]. Sets
+    /// its `previous`.
     pub(super) fn region(&mut self, header: RegionHeader, body: &[u8]) -> Result<()> {
         let header = header.after(self.previous);
         // less than two alignments
@@ -111,7 +112,7 @@ pub(super) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Begins the index of a column of which these are the facts so far.
+    /// Starts the index of a column with these facts so far.
     pub(super) fn new(record: ColumnRecord) -> Self {
         Self { entries: Vec::new(), record }
     }
@@ -121,7 +122,7 @@ impl IndexBuilder {
         let entry = chunk.header.entry;
         let record = &mut self.record;
         let sum = |sum: u64, more: u32| {
-            sum.checked_add(more.into()).ok_or_else(|| Error::over_limit("a column of more than 2^64 bytes"))
+            sum.checked_add(more.into()).ok_or_else(|| Error::over_limit("the column has more than 2^64 bytes"))
         };
         record.raw_bytes = sum(record.raw_bytes, chunk.header.raw_bytes)?;
         record.stored_bytes = sum(record.stored_bytes, entry.stored_bytes)?;
@@ -134,7 +135,8 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Writes the chunks since the last commit as a run, and adds its pages to `content`.
+    /// Writes the index of the chunks since the last commit as a run, and adds its pages to
+    /// `content`.
     pub(super) fn write<K: Sink>(
         &mut self,
         column: u32,

@@ -1,9 +1,9 @@
-//! A single sample as a batch, for [`Writer::push`](crate::Writer::push).
+//! Turns a single sample into a batch, for [`Writer::push`](crate::Writer::push).
 //!
-//! Only batches are checked and stored, so that samples that are pushed one by one give the same
-//! bytes and the same errors. A sample of a column without lists borrows its bytes. The lists and
-//! items of a nested one are copied to a [`NestedSample`] first. Extents that a value does not
-//! state follow from its length, if at most one varies.
+//! There is only one path into a file: batches. So single samples give the same bytes and the same
+//! errors as batches. A sample of a column without lists becomes a batch that borrows its bytes.
+//! The lists and items of a nested sample are copied into a [`NestedSample`] first. Extents that a
+//! value does not state follow from its length if at most one varies.
 
 use crate::batch::{ColumnBatch, ListBuffer, check_type, push_bit, pushed_inner_bytes};
 use crate::bytes::memory;
@@ -12,8 +12,8 @@ use crate::format::{ColumnSchema, DType, Extent};
 use crate::value::{OneSample, Value, ValueContent};
 use crate::{Error, Result, limits};
 
-/// Returns a batch of one sample. Its extents are in `extents`, unless the value has them. `zeros`
-/// has the bytes of a null.
+/// Returns a batch of one sample. `extents` stores its extents if the value does not state them.
+/// `zeros` has the bytes of a null.
 pub(super) fn single_sample<'a>(
     column: &ColumnSchema,
     value: &'a Value<'a>,
@@ -23,7 +23,7 @@ pub(super) fn single_sample<'a>(
     const NULL: &[u8] = &[0];
     let sample = match &value.0 {
         ValueContent::One(sample) => sample,
-        ValueContent::List(_) => return Err(Error::bad_argument("a list in a column that is not nested")),
+        ValueContent::List(_) => return Err(Error::bad_argument("the value is a list, but the column is not nested")),
         ValueContent::Null => {
             let varying = column.shape.varying_count();
             let extents = extents.get(..varying).unwrap_or(&[]); // all are 0
@@ -39,8 +39,8 @@ pub(super) fn single_sample<'a>(
     Ok(ColumnBatch::from_bytes(sample.dtype, 1, extents, &sample.bytes))
 }
 
-/// Returns the varying extents of a sample of this many bytes, if they follow from it. They are in
-/// `out`.
+/// Returns the varying extents of a sample of this many bytes, if they follow from it. `out` stores
+/// them.
 pub(super) fn infer_extents<'a>(
     column: &ColumnSchema,
     bytes: usize,
@@ -57,16 +57,19 @@ pub(super) fn infer_extents<'a>(
         }
         varying => {
             let fixed = column.shape.extents().iter().filter(|extent| matches!(extent, Extent::Fixed(_)));
-            let message =
-                format!("{varying} extents vary ({} are fixed); push the sample with its extents", fixed.count());
+            let message = format!(
+                "{varying} extents vary ({} are fixed) and do not follow from the length; push the sample with \
+                 its extents",
+                fixed.count()
+            );
             Err(Error::bad_argument(message))
         }
     }
 }
 
-/// The lists and the items of one sample.
+/// The lists and items of one sample.
 pub(super) struct NestedSample {
-    /// The type of the items, if there is one that is not null.
+    /// The type of the items; `None` if all are null.
     dtype: Option<DType>,
     levels: Vec<ListBuffer>,
     extents: Vec<u32>,
@@ -91,7 +94,7 @@ impl NestedSample {
         batch.with_validity(&self.validity).in_buffers(&self.levels)
     }
 
-    /// Adds a list of a level, or an item below all levels.
+    /// Adds a list of a level, or an item below the last level.
     fn add(&mut self, column: &ColumnSchema, value: &Value, level: usize) -> Result<()> {
         let Some(lists) = self.levels.get_mut(level) else { return self.add_item(column, value) };
         match &value.0 {
@@ -119,14 +122,14 @@ impl NestedSample {
                 memory::resize(&mut self.values, length, 0)?;
             }
         }
-        self.item_count += 1; // no more than entries in memory
+        self.item_count += 1; // at most the entries in memory
         Ok(())
     }
 
     fn add_values(&mut self, column: &ColumnSchema, item: &OneSample) -> Result<()> {
         let dtype = *self.dtype.get_or_insert(item.dtype);
         if dtype != item.dtype {
-            return Err(Error::wrong_type(format!("items of types {dtype} and {} in one sample", item.dtype)));
+            return Err(Error::wrong_type(format!("the sample mixes items of types {dtype} and {}", item.dtype)));
         }
         check_type(column, dtype)?;
         let mut inferred = [0; limits::RANK];
@@ -140,14 +143,14 @@ impl NestedSample {
         Ok(())
     }
 
-    /// Refuses an item that does not have the extents that vary, or the elements that they give.
-    /// The sum of all items, which is checked later, does not tell where one ends.
+    /// Fails if an item does not have all varying extents, or not the elements that they give. The
+    /// later check of the sum over all items cannot tell where one ends.
     fn check_length(&self, column: &ColumnSchema, extents: &[u32], bytes: usize) -> Result<()> {
         let (item, shape) = (self.item_count, &column.shape);
         let varying = shape.varying_count();
         if extents.len() != varying {
             let message =
-                format!("item {item} of the sample has {} varying extents; {varying} vary in {shape}", extents.len());
+                format!("item {item} of the sample has {} varying extents; shape {shape} has {varying}", extents.len());
             return Err(Error::bad_argument(message));
         }
         let expected =
@@ -155,7 +158,7 @@ impl NestedSample {
         if expected == Some(bytes) {
             return Ok(());
         }
-        let expected = expected.map_or("more than fit in memory".to_owned(), |expected| expected.to_string());
+        let expected = expected.map_or("more than fits in memory".to_owned(), |expected| expected.to_string());
         let given = if varying == 0 { String::new() } else { format!(" with the varying extents {extents:?}") };
         let message = format!("item {item} of the sample has {bytes} bytes; shape {shape}{given} takes {expected}");
         Err(Error::bad_argument(message))
@@ -163,6 +166,6 @@ impl NestedSample {
 }
 
 fn wrong_depth(column: &ColumnSchema) -> Error {
-    let message = format!("a value in another number of lists than the {} of the column", column.levels.len());
+    let message = format!("the value is not nested in {} levels of lists, as the column is", column.levels.len());
     Error::bad_argument(message)
 }

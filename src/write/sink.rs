@@ -1,13 +1,15 @@
-//! The destinations of a writer's bytes: [`Sink`] and what implements it.
+//! The destinations of a writer's bytes: [`Sink`] and its implementations.
 //!
-//! A file must never be seen half written. So a new file ([`AtomicFile`]) has no name, or a hidden
-//! one, until its first commit. A file that exists ([`AppendFile`]) is locked, and nothing is
-//! written to it before it is cut off at its last commit. Both are written through a [`BufferedFile`]
-//! file. It cuts off what follows the last commit when the writer fails or is dropped, and it tries
-//! nothing again after an error.
+//! No reader may see a file that is half written. A new file ([`AtomicFile`]) has no name, or a
+//! hidden one, until its first commit is durable; then it gets its name in one step. An existing
+//! file ([`AppendFile`]) is locked, and nothing is written to it before it is cut off after its
+//! last commit, durably.
 //!
-//! What a loss of power can leave behind is tested: both kinds of files take any [`Storage`], and
-//! the tests have one that fails and loses power.
+//! Both write through a [`BufferedFile`]. After any error it refuses further calls, and when it is
+//! dropped it cuts off what follows the last commit.
+//!
+//! Both run on any [`Storage`], so the tests can run them on a disk that fails and loses power. The
+//! head of `writer.rs` tells which states a crash can leave.
 
 use super::storage::{Disk, Occupant, Storage, StorageFile, left_behind};
 use crate::bytes::le::u64_of;
@@ -19,13 +21,13 @@ use std::path::{Path, PathBuf};
 
 /// The destination of a [`Writer`](crate::Writer), which writes a file from front to back.
 ///
-/// [`AtomicFile`] and [`AppendFile`] are files, [`Stream`] is any other [`Write`].
+/// [`AtomicFile`] and [`AppendFile`] are files; [`Stream`] is any other [`Write`].
 pub trait Sink: Write {
-    /// Makes all bytes durable that were written so far. Called twice for each commit: before and
-    /// after the trailer is written.
+    /// Makes all bytes written so far durable. Called twice for each commit: before and after the
+    /// trailer is written.
     fn sync(&mut self) -> io::Result<()>;
 
-    /// Makes the file visible to others. Called after each commit.
+    /// Makes the file visible to others. Called at the end of each commit.
     fn publish(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -35,15 +37,15 @@ pub trait Sink: Write {
         None
     }
 
-    /// Returns the identity of the file that is written to or will be replaced, which no input may
-    /// be; `None` if there is none. The default is that of the file at [`Sink::path`].
+    /// Returns the identity of the file that is written to or will be replaced, so that it cannot
+    /// also be an input; `None` if there is none. By default, this is the file at [`Sink::path`].
     fn identity(&self) -> Option<FileIdentity> {
         FileIdentity::at(self.path()?).ok().flatten()
     }
 }
 
-/// Any [`Write`] as a sink: a pipe, a socket, a `Vec<u8>`. A commit flushes it, which need not make
-/// bytes durable.
+/// Any [`Write`] as a sink: a pipe, a socket, a `Vec<u8>`. A commit only flushes it, which need not
+/// make bytes durable.
 #[derive(Debug)]
 pub struct Stream<W>(pub W);
 
@@ -63,7 +65,7 @@ impl<W: Write> Sink for Stream<W> {
     }
 }
 
-/// Implements [`Write`] and [`Sink`] for a file by its only field.
+/// Implements [`Write`] and [`Sink`] by forwarding to the only field.
 macro_rules! sink_of_field {
     ($file:ty) => {
         impl Write for $file {
@@ -92,26 +94,26 @@ macro_rules! sink_of_field {
     };
 }
 
-/// The size of the buffer. A chunk takes three writes, which should not be three system calls.
+/// The size of the buffer. A chunk takes three writes, which should not become three system calls.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// A file that is written through a buffer.
+/// A file with a write buffer.
 ///
-/// After an error nothing is tried again: an `fsync` that is repeated may report success for bytes
-/// that are lost. When this is dropped, the bytes after the last commit are cut off.
+/// After an error, nothing is retried: a repeated `fsync` may report success for bytes that are
+/// lost. When this is dropped, the bytes after the last commit are cut off.
 #[derive(Debug)]
 pub(super) struct BufferedFile<F: StorageFile> {
     file: F,
     buffer: Vec<u8>,
-    /// The length of the file with the bytes in the buffer.
+    /// The length of the file, including the buffered bytes.
     end: u64,
-    /// The offset at which the last commit ends; 0 before the first.
+    /// The end of the last commit; 0 before the first.
     committed: u64,
     failed: bool,
 }
 
 impl<F: StorageFile> BufferedFile<F> {
-    /// Makes the buffer of a file whose last commit ends at `committed`.
+    /// Creates the buffer of a file whose last commit ends at `committed`.
     pub(super) fn new(file: F, committed: u64) -> Self {
         Self { file, buffer: Vec::new(), end: committed, committed, failed: false }
     }
@@ -127,22 +129,22 @@ impl<F: StorageFile> BufferedFile<F> {
         self.attempt(|file| file.truncate(committed))
     }
 
-    /// Calls `call` with the file, unless a call has failed before.
+    /// Calls `call` with the file, unless an earlier call has failed.
     pub(super) fn attempt<T>(&mut self, call: impl FnOnce(&mut F) -> io::Result<T>) -> io::Result<T> {
         if self.failed {
-            return Err(io::Error::other("an operation on the file has failed before, and none is tried again"));
+            return Err(io::Error::other("an earlier operation on the file has failed, and nothing is retried"));
         }
         let result = call(&mut self.file);
         self.failed = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
         result
     }
 
-    /// Makes the bytes durable that were written so far.
+    /// Makes all bytes written so far durable.
     pub(super) fn sync(&mut self) -> io::Result<()> {
         self.flush()?;
         let unsynced = |error: io::Error| {
             let message =
-                format!("{error}; what was written since the last commit may be lost, and it is not tried again");
+                format!("{error}; bytes written since the last commit may be lost, and the sync is not retried");
             io::Error::new(error.kind(), message)
         };
         self.attempt(|file| file.sync().map_err(unsynced))
@@ -177,46 +179,47 @@ impl<F: StorageFile> Write for BufferedFile<F> {
 impl<F: StorageFile> Drop for BufferedFile<F> {
     fn drop(&mut self) {
         if self.committed > 0 && self.end > self.committed {
-            // after an error too; readers ignore the bytes that stay
+            // even after an error; readers ignore the bytes if this fails
             let _ = self.file.truncate(self.committed);
         }
     }
 }
 
-/// The characters of the name that a temporary name has. File systems limit its length.
+/// The number of characters of the destination's name in a temporary name. File systems limit the
+/// length of names.
 const NAME_CHARS: usize = 48;
 
 /// A file that appears under its name only when it is complete.
 ///
-/// The first commit, which usually is the last, gives it its name. If the writer fails or is
-/// dropped before, nothing is left of it, and a file at the destination stays. After the first
-/// commit, the file is cut off at the last one.
+/// The file gets its name at its first commit, which usually is its last. If the writer fails or is
+/// dropped before, nothing is left of it, and a file at the destination stays. If that happens
+/// later, the file is cut off after the last commit.
 ///
-/// - On Linux the file has no name before it is complete (`O_TMPFILE`), so that even a process that
-///   is killed leaves nothing behind.
-/// - On other systems, and on file systems without such files, it has a hidden name next to its
-///   destination (`.NAME.random.tmp`). A process that is killed leaves it there. It has no valid
-///   end, so it is never taken for a result. [`AtomicFile::left_behind`] lists such files.
+/// - On Linux, the file has no name before it is complete (`O_TMPFILE`), so even a killed process
+///   leaves nothing behind.
+/// - On other systems, and on file systems without unnamed files, it has a hidden name next to its
+///   destination (`.NAME.random.tmp`). A killed process leaves it there. It has no valid end, so it
+///   is never mistaken for a result. [`AtomicFile::left_behind`] lists such files.
 ///
 /// If the destination is a symbolic link, the file appears at its target, and the link stays. Only
 /// a regular file is ever replaced; a folder, a device or a pipe at the destination is an error. A
-/// file that replaces another gets its permissions. Any other gets those that the process's mask
-/// leaves.
+/// new file gets the permissions of the file that it replaces, or else those that the process's
+/// umask leaves.
 ///
-/// File and folder are made durable (`fsync`) before a commit returns. If that fails after the file
-/// got its name, the file is whole, and a loss of power may remove it.
+/// File and folder are made durable (`fsync`) before a commit returns. If this fails after the file
+/// got its name, the file is whole, but a loss of power may remove it.
 #[derive(Debug)]
 pub struct AtomicFile(AtomicSink<Disk>);
 
 impl AtomicFile {
-    /// Begins a file that will appear at `destination`. Unless `overwrite`, fails if something has
-    /// that path, now or when the file is complete.
+    /// Starts a file that will appear at `destination`. Unless `overwrite` is set, fails if the
+    /// path exists, now or when the file is complete.
     pub fn create(destination: impl AsRef<Path>, overwrite: bool) -> Result<Self> {
         Ok(Self(AtomicSink::create(Disk, destination.as_ref(), overwrite)?))
     }
 
     /// Returns the temporary name of the file, if it has one. A caller that ends the process
-    /// without dropping this value has to remove the file of that name.
+    /// without dropping this value has to remove that file.
     pub fn temporary_path(&self) -> Option<&Path> {
         match &self.0.name {
             Name::Temporary(name) => Some(name),
@@ -224,9 +227,9 @@ impl AtomicFile {
         }
     }
 
-    /// Lists the temporary files of earlier writers of `destination` that were killed, in the order
-    /// of their names. If `destination` is a symbolic link, lists those beside its target. Leaves
-    /// out the files of writers at work, if the file system has locks.
+    /// Lists the temporary files that killed writers of `destination` have left, sorted by name. If
+    /// `destination` is a symbolic link, lists the files next to its target. Where the file system
+    /// has locks, leaves out the files of active writers.
     pub fn left_behind(destination: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
         let destination = destination.as_ref();
         let list = || {
@@ -246,9 +249,9 @@ pub(super) struct AtomicSink<S: Storage> {
     storage: S,
     file: BufferedFile<S::File>,
     name: Name<S::Temporary>,
-    /// The destination as the caller named it.
+    /// The path as the caller gave it.
     destination: PathBuf,
-    /// The path to which its symbolic links lead.
+    /// The path at the end of its symbolic links.
     target: PathBuf,
     overwrite: bool,
 }
@@ -286,7 +289,7 @@ impl<S: Storage> AtomicSink<S> {
         Ok(Self { storage, file: BufferedFile::new(file, 0), name, destination, target, overwrite })
     }
 
-    /// Gives the file its name.
+    /// Gives the file its name, in one step.
     fn put(&mut self) -> io::Result<()> {
         let Self { storage, file, name, target, overwrite, .. } = self;
         match std::mem::replace(name, Name::Final) {
@@ -297,27 +300,27 @@ impl<S: Storage> AtomicSink<S> {
             Name::None => {
                 file.attempt(|file| match storage.link(file, target) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists && *overwrite => {
-                        // no link can replace a file; a kill between these two calls leaves the
-                        // temporary name
+                        // a link cannot replace a file, but a rename can; a kill between these two
+                        // calls leaves the temporary name
                         let temporary = storage.link_beside(file, target, &temporary_prefix(target)?)?;
                         storage.rename(temporary, target, true).map_err(final_error)
                     }
                     linked => linked.map_err(final_error),
                 })?;
-                file.sync() // btrfs makes a file without a name durable only now
+                file.sync() // btrfs makes an unnamed file durable only once it has a name
             }
         }
     }
 }
 
-/// Returns the beginning of a temporary name for `target`.
+/// Returns the prefix of temporary names for `target`.
 fn temporary_prefix(target: &Path) -> io::Result<String> {
     let name = target.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let name: String = name.to_string_lossy().chars().take(NAME_CHARS).collect();
     Ok(format!(".{name}."))
 }
 
-/// Converts an error after which the same call must not be tried again.
+/// Makes an error final: callers of [`Write`] would repeat an interrupted call.
 fn final_error(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::AlreadyExists => already_exists(),
@@ -332,7 +335,7 @@ fn not_replaced(what: &str) -> io::Error {
 }
 
 fn already_exists() -> io::Error {
-    io::Error::new(io::ErrorKind::AlreadyExists, "a file of this name exists; remove it or ask to overwrite it")
+    io::Error::new(io::ErrorKind::AlreadyExists, "the file exists; remove it or allow overwriting")
 }
 
 impl<S: Storage> Write for AtomicSink<S> {
@@ -354,7 +357,7 @@ impl<S: Storage> Sink for AtomicSink<S> {
         if !matches!(self.name, Name::Final) {
             self.put()?;
             let Self { storage, file, target, .. } = self;
-            // a name is durable when its folder is
+            // a name is durable once its folder is
             file.attempt(|_| storage.sync_folder_of(target).map_err(final_error))?;
         }
         self.file.attempt(|_| Ok(()))?;
@@ -367,11 +370,11 @@ impl<S: Storage> Sink for AtomicSink<S> {
     }
 }
 
-/// A file that exists and is appended to.
+/// An existing file that is appended to.
 ///
-/// The file is locked (`flock`), so that a second appender gets an error. On other systems the lock
-/// may keep readers out too. If the writer fails or is dropped, the bytes after the last commit are
-/// cut off. A process that is killed leaves them behind; readers do not see them.
+/// The file is locked (`flock`), so a second appender gets an error. On systems other than Unix,
+/// the lock may also keep readers out. If the writer fails or is dropped, the bytes after the last
+/// commit are cut off. A killed process leaves them behind; readers ignore them.
 #[derive(Debug)]
 pub struct AppendFile(AppendSink<Disk>);
 
@@ -394,17 +397,16 @@ pub(super) struct AppendSink<S: Storage> {
 }
 
 impl<S: Storage> AppendSink<S> {
-    /// Makes the sink of a file whose last commit ends at `end`.
+    /// Creates the sink of a file whose last commit ends at `end`.
     pub(super) fn new(storage: S, path: &Path, file: S::File, end: u64) -> Self {
         Self { storage, path: path.to_path_buf(), file: BufferedFile::new(file, end), is_truncated: false }
     }
 
-    /// Cuts the file off after its last commit and makes that durable, before the first byte is
-    /// written.
+    /// Cuts the file off after its last commit, durably, before the first byte is written.
     ///
-    /// The length is made durable even if it does not change. Otherwise, after a loss of power,
-    /// bytes of an earlier appender could come back between the new ones. The name of the file is
-    /// made durable too, which its writer may not have reached.
+    /// The length is synced even if it does not change. Otherwise, after a loss of power, bytes of
+    /// an earlier appender could reappear between the new ones. The folder is synced too, because
+    /// the writer of the file may not have got that far.
     fn begin(&mut self) -> io::Result<()> {
         let Self { storage, path, file, .. } = self;
         file.truncate()?;

@@ -1,8 +1,13 @@
-//! Where a writer starts: with only a schema, or after the last commit of a file (chapter 7.4).
+//! Where a writer starts: from a schema, or after the last commit of an existing file (chapter
+//! 7.4).
 //!
-//! To append, a file that exists is opened and checked first, as far as the next footer repeats
-//! what the last one states. Bytes after the last commit may be a commit whose end is damaged. So
-//! an intact region among them is an error, unless the caller says that they can go.
+//! Before an append, the file is checked as far as the next footer will repeat what the last one
+//! states. Otherwise an append would repeat false facts under a new checksum.
+//!
+//! The bytes after the last commit are cut off, so they must not be worth anything. Usually a
+//! killed writer left them. But they can also be a whole commit whose trailer or footer is damaged.
+//! The two cannot be told apart if an intact region is among them, so that is an error unless the
+//! caller agrees to discard them.
 
 use super::options::WriterOptions;
 use super::region_writer::RegionWriter;
@@ -20,7 +25,7 @@ use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The facts that the next footer and trailer state. The default is that of a new file.
+/// What the next footer and trailer state. The default is for a new file.
 #[derive(Default)]
 pub(super) struct CommitState {
     pub flags: Flags,
@@ -35,24 +40,24 @@ pub(super) struct CommitState {
     pub last_trailer: u64,
 }
 
-/// The beginning of a writer: only a schema, or the last commit of a file.
+/// What a writer starts from: only a schema, or the last commit of a file.
 pub(super) struct InitialState {
     pub schema: Schema,
     pub schema_block: Vec<u8>,
     pub columns: Vec<ColumnRecord>,
-    /// The last table of each column, prepared, if it has one.
+    /// The last table of each column, if it has one, ready for use.
     pub zstd_dictionaries: Vec<Option<Arc<ZstdEncoderDictionary>>>,
     pub state: CommitState,
 }
 
-/// Opens a file to continue it, on any storage; `wrap` makes its sink.
+/// Opens a file to append to it, on any storage; `wrap` makes its sink.
 pub(super) fn open_to_append<S: Storage, K: Sink>(
     storage: S,
     path: &Path,
     options: &WriterOptions,
     wrap: impl FnOnce(AppendSink<S>) -> K,
 ) -> Result<(RegionWriter<K>, InitialState)> {
-    let file = storage.open(path).map_err(|error| Error::io("opening the file to append to it", error))?;
+    let file = storage.open(path).map_err(|error| Error::io("opening the file for appending", error))?;
     let file_header = open_header(&file)?;
     let commit = open_last_commit(&file, &file_header)?;
     file_header.fields.flags.check_writable()?;
@@ -94,8 +99,7 @@ fn continuation(
     }
 }
 
-/// Returns the last table of each column of text or bytes, prepared. One that is damaged is not
-/// used again.
+/// Returns the last table of each column of text or bytes, ready for use. Skips damaged ones.
 fn last_zstd_dictionaries(
     file: &impl Source,
     file_header: &FileHeader,
@@ -125,17 +129,17 @@ fn last_zstd_dictionaries(
     Ok(zstd_dictionaries)
 }
 
-/// The most bytes of tables that a writer continues to use.
+/// The maximum bytes of existing tables that a writer keeps using.
 const MAX_TABLE_BYTES: u32 = 64 << 20;
 
-/// Checks R-7.4 of the facts that the next footer repeats, as far as footer and schema alone tell.
+/// Checks R-7.4 for the facts that the next footer repeats, as far as footer and schema can show.
 fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
     let mut expected = (0, 0);
     for TableEntry { column, table, .. } in &commit.footer.tables {
         expected = if *column == expected.0 { expected } else { (*column, 0) };
         if *table != expected.1 {
             let message =
-                "the footer cannot be true, and is not continued (a table is missing); copy the file by exporting it";
+                "the footer is inconsistent (a table is missing), so nothing is appended; export the file to a new one";
             return Err(Error::corrupt("R-4.11", message).with_offset(commit.trailer.footer_offset));
         }
         expected.1 += 1; // at most limits::TABLES
@@ -146,16 +150,16 @@ fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
         let ColumnRecord { null_count, stored_bytes, ref runs, .. } = *record;
         let max_nulls = if column.nullable { samples } else { 0 };
         let wrong = if null_count > max_nulls {
-            format!("{null_count} samples are null, where {max_nulls} can be")
+            format!("{null_count} samples are null, but at most {max_nulls} can be")
         } else if stored_bytes > commit.trailer_offset {
-            format!("its chunks have {stored_bytes} bytes, in a file of {}", commit.trailer_offset)
+            format!("the chunks take {stored_bytes} bytes in a file of {}", commit.trailer_offset)
         } else if runs.len() > commits {
-            format!("{} commits wrote chunks of it, of {commits}", runs.len())
+            format!("the index has {} runs after {commits} commits", runs.len())
         } else {
             continue;
         };
         let message =
-            format!("the footer cannot be true, and is not continued ({wrong}); copy the file by exporting it");
+            format!("the footer is inconsistent ({wrong}), so nothing is appended; export the file to a new one");
         return Err(Error::corrupt("R-7.4", message)
             .with_column(&column.name)
             .with_offset(commit.trailer.footer_offset));
@@ -163,23 +167,23 @@ fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a file that has an intact region after its last commit, which ends at `end`.
+/// Fails if an intact region follows the last commit, which ends at `end`.
 fn check_tail(file: &impl Source, file_id: FileId, end: u64) -> Result<()> {
     let Some(found) = first_intact(file, file_id, end)? else { return Ok(()) };
     let bytes = file.byte_count().saturating_sub(end);
     let message = format!(
-        "{bytes} bytes follow the last commit, among them an intact {} at {}: a writer that was stopped has left \
-         them, or they are a commit whose end is damaged; nothing is appended; recover them with `tensilo salvage`",
+        "{bytes} bytes follow the last commit, among them an intact {} at {}: either a killed writer left them, or \
+         they are a commit whose end is damaged; nothing was appended; recover them with `tensilo salvage`",
         found.kind, found.offset
     );
     Err(Error::corrupt("R-2.7", message).with_offset(end).with_advice([Advice::DiscardTail]))
 }
 
-/// The search for what a writer that was stopped has left.
+/// The block sizes of the search after the last commit.
 const TAIL_BLOCKS: BlockSizes = BlockSizes { first: 64 << 10, second: 64 << 10, largest: 64 << 10 };
 
-/// Returns the first head of this file at or after `from`, the end of a commit, that is intact
-/// (R-2.1 to R-2.5).
+/// Returns the first intact header of this file (R-2.1 to R-2.5) at or after `from`, the end of a
+/// commit.
 fn first_intact(file: &impl Source, file_id: FileId, from: u64) -> Result<Option<RegionHeader>> {
     let end = file.byte_count();
     HeaderScan::new(file, TAIL_BLOCKS).first(from, end, |found| {

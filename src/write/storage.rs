@@ -1,13 +1,14 @@
-//! The operations of the operating system that files need, behind the trait [`Storage`]. Tests
-//! replace it by a disk that fails and loses power.
+//! The operations of the operating system that files need, behind the trait [`Storage`].
 //!
-//! Each function of the trait is one step that a failure can come before or after, so that the
-//! tests can stop between any two. [`Disk`] is the real file system. On Linux it makes files
-//! without a name (`O_TMPFILE`), of which nothing is left when their process ends. Elsewhere
-//! temporary files have names, and those of killed writers can be listed.
+//! Each function of the trait is one step that a crash or a failure can precede or follow. Tests
+//! replace [`Disk`], the real file system, by a simulated disk, and stop it between any two steps.
 //!
-//! Locks keep a second appender out. Other systems than Unix lock out readers too, so a new file is
-//! locked on Unix only.
+//! On Linux, [`Disk`] creates files without a name (`O_TMPFILE`), which vanish when their process
+//! ends. Elsewhere temporary files have names, and [`left_behind`] finds the files of killed
+//! writers.
+//!
+//! Locks keep a second appender out. On systems other than Unix, a lock also keeps readers out, so
+//! new files are locked on Unix only.
 
 use crate::open::{PositionedFile, Source};
 use std::fs::{self, File, FileType, TryLockError};
@@ -15,30 +16,31 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
-/// A file system. Each function is one step that a loss of power or a failure can come before or
-/// after.
+/// A file system. Each function is one step that a loss of power or a failure can precede or
+/// follow.
 pub(super) trait Storage {
     type File: StorageFile;
-    /// The name of a temporary file, which is removed when this is dropped.
+    /// The name of a temporary file. Dropping it removes the file.
     type Temporary;
 
-    /// Follows symbolic links from `destination`. Returns the path at their end, and what has it.
+    /// Follows symbolic links from `destination`. Returns the path at their end, and what occupies
+    /// it.
     fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Occupant)>;
 
-    /// Makes a file without a name in the folder of `target`; `None` if the file system cannot.
+    /// Creates a file without a name in the folder of `target`; `None` if the file system cannot.
     fn create_unnamed(&self, target: &Path) -> io::Result<Option<Self::File>>;
 
-    /// Makes a file in the folder of `target`, whose name begins with `prefix`.
+    /// Creates a file in the folder of `target`, with a name that begins with `prefix`.
     fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(Self::File, Self::Temporary)>;
 
-    /// Names a file that has no name; fails if something has that name.
+    /// Gives an unnamed file a name. Fails if the name exists.
     fn link(&self, file: &Self::File, target: &Path) -> io::Result<()>;
 
-    /// Gives a file that has no name a temporary one in the folder of `target`, which begins with
+    /// Gives an unnamed file a temporary name in the folder of `target`, which begins with
     /// `prefix`.
     fn link_beside(&self, file: &Self::File, target: &Path, prefix: &str) -> io::Result<Self::Temporary>;
 
-    /// Opens a file that exists for reading and writing, and locks it.
+    /// Opens an existing file for reading and writing, and locks it.
     fn open(&self, path: &Path) -> io::Result<Self::File>;
 
     fn rename(&self, temporary: Self::Temporary, target: &Path, overwrite: bool) -> io::Result<()>;
@@ -47,19 +49,19 @@ pub(super) trait Storage {
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
 }
 
-/// The file that has the path which a new file is to get.
+/// What occupies the path of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Occupant {
     Nothing,
     /// A regular file, which can be replaced.
     File,
-    /// Something else, which cannot be replaced, with the name of its kind.
+    /// Something else, which cannot be replaced: the name of its kind.
     Other(&'static str),
 }
 
-/// A file of a [`Storage`]. Its length as a [`Source`] is that at opening.
+/// A file of a [`Storage`]. As a [`Source`], it has the length that it had when it was opened.
 pub(super) trait StorageFile: Source + Write {
-    /// Cuts the file off at `bytes`. The next write begins there.
+    /// Cuts the file off at `bytes`, where the next write begins.
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
 
     fn sync(&mut self) -> io::Result<()>;
@@ -90,7 +92,7 @@ impl Storage for Disk {
 
     fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(DiskFile, TempPath)> {
         let mut options = File::options();
-        // with the permissions that the process's mask leaves
+        // with the permissions that the umask leaves
         options.read(true).write(true).create_new(true);
         let named = temporary_names(prefix).make_in(parent(target), |path| options.open(path))?;
         let (file, temporary) = named.into_parts();
@@ -110,12 +112,12 @@ impl Storage for Disk {
         let file = File::options().read(true).write(true).open(path)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => {
-                let message = "another writer is at work on this file; wait until it is done";
+                let message = "another writer has locked this file; try again when it is done";
                 io::Error::new(io::ErrorKind::WouldBlock, message)
             }
             TryLockError::Error(error) => error,
         })?;
-        Ok(DiskFile(PositionedFile::of(file)?)) // its length is taken after it is locked
+        Ok(DiskFile(PositionedFile::of(file)?)) // takes the length after locking
     }
 
     fn rename(&self, temporary: TempPath, target: &Path, overwrite: bool) -> io::Result<()> {
@@ -143,12 +145,12 @@ fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
 
 /// Follows symbolic links by hand: the last one may lead to nothing yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
-    const MAX_LINKS: usize = 40; // as Linux has it
+    const MAX_LINKS: usize = 40; // as in Linux
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(link) => path = parent(&path).join(link),
-            // no link, or nothing there: an error shows when the path is used
+            // not a link, or nothing there; using the path will show the error
             Err(_) => return Ok(path),
         }
     }
@@ -164,13 +166,13 @@ fn kind_of(file: FileType) -> &'static str {
         file if file.is_socket() => "a socket",
         file if file.is_block_device() => "a block device",
         file if file.is_char_device() => "a character device",
-        _ => "no regular file",
+        _ => "a special file",
     }
 }
 
 #[cfg(not(unix))]
 fn kind_of(file: FileType) -> &'static str {
-    if file.is_dir() { "a folder" } else { "no regular file" }
+    if file.is_dir() { "a folder" } else { "a special file" }
 }
 
 /// The number of random characters of a temporary name.
@@ -182,8 +184,8 @@ fn temporary_names(prefix: &str) -> Builder<'_, 'static> {
     builder
 }
 
-/// Lists the temporary files beside `target` whose names begin with `prefix` and that no writer has
-/// locked, because it was killed.
+/// Lists the temporary files next to `target` whose names begin with `prefix` and that no writer
+/// has locked.
 pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(parent(target))? {
@@ -201,7 +203,8 @@ pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf
     Ok(found)
 }
 
-/// Returns whether no writer has locked a file. Where that is not known, one may be at work.
+/// Returns whether no writer has locked a file. Returns `false` if that cannot be found out, since
+/// a writer may be active.
 fn is_unlocked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
@@ -210,11 +213,11 @@ fn is_unlocked(path: &Path) -> bool {
 #[derive(Debug)]
 pub(super) struct DiskFile(PositionedFile);
 
-/// Unlocks the file. Closing it would not be enough: a child process that another thread is just
-/// starting shares the file, and with it the lock, until it runs its program.
+/// Unlocks the file. Closing is not enough: a child process that another thread is just starting
+/// shares the descriptor, and with it the lock, until it executes its program.
 impl Drop for DiskFile {
     fn drop(&mut self) {
-        let _ = self.0.file().unlock(); // else closing does it
+        let _ = self.0.file().unlock(); // otherwise closing unlocks it
     }
 }
 
@@ -258,7 +261,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Gives a file the permissions of the one that it replaces. Its owner is that of this process.
+/// Copies the permissions of the file that is replaced, but not its owner.
 #[cfg(unix)]
 fn copy_permissions(file: &File, target: &Path) {
     use std::os::unix::fs::PermissionsExt;
@@ -266,21 +269,21 @@ fn copy_permissions(file: &File, target: &Path) {
         && metadata.is_file()
     {
         let mode = metadata.permissions().mode() & 0o777;
-        let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // else those of a new file
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // otherwise it keeps the defaults
     }
 }
 
 #[cfg(not(unix))]
 fn copy_permissions(_: &File, _: &Path) {}
 
-/// Locks a file, so that others wait with appending: its writer may write more after the commit
-/// with which it appears. If files cannot be locked, nobody can append either.
+/// Locks a new file, because its writer may write more after the commit with which it appears. If
+/// files cannot be locked, no appender can open it either.
 #[cfg(unix)]
 fn lock_out_appenders(file: &File) {
     let _ = file.try_lock();
 }
 
-/// Does nothing: locks of other systems would also exclude readers.
+/// Does nothing: on other systems the lock would also exclude readers.
 #[cfg(not(unix))]
 fn lock_out_appenders(_: &File) {}
 
@@ -294,18 +297,17 @@ mod unnamed {
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
 
-    /// Creates a file in `folder`, with the permissions that the process's mask leaves. Returns
-    /// `None` if the file system has no such files, or if `/proc` is not mounted, which naming them
-    /// needs.
+    /// Creates a file in `folder`, with the permissions that the umask leaves. Returns `None` if
+    /// the file system has no such files, or if `/proc` is not mounted, which [`link`] needs.
     pub(super) fn create(folder: &Path) -> Option<File> {
-        // if the folder is at fault, creating a file with a name will report it
+        // if the folder is the problem, creating a named file will report it
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
         let (own, seen) = (file.metadata().ok()?, fs::metadata(path_of(&file)).ok()?);
         ((own.dev(), own.ino()) == (seen.dev(), seen.ino())).then_some(file)
     }
 
-    /// Names a file; fails if something has that name.
+    /// Gives a file a name. Fails if the name exists.
     pub(super) fn link(file: &File, path: &Path) -> io::Result<()> {
         Ok(linkat(CWD, path_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
     }
@@ -315,7 +317,7 @@ mod unnamed {
     }
 }
 
-/// Files without a name: other systems have none.
+/// Files without a name, which other systems do not have.
 #[cfg(not(target_os = "linux"))]
 mod unnamed {
     use std::fs::File;
@@ -326,7 +328,7 @@ mod unnamed {
         None
     }
 
-    /// Is never called, because `create` makes no file.
+    /// Never called, because `create` returns no file.
     pub(super) fn link(_: &File, _: &Path) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }

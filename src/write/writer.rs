@@ -1,15 +1,62 @@
 //! The writer: collects samples into chunks, encodes them, writes them, and commits.
 //!
-//! Samples go to the pending chunk of each column. Full chunks wait in a queue until they keep all
-//! threads busy, and are then encoded together and written in the order in which they were full.
-//! That order depends on samples only, so neither threads nor batches change the bytes.
+//! # From samples to bytes
 //!
-//! A commit (chapter 7.4) writes index and footer, makes them durable, then writes the trailer and
-//! makes it durable. So a trailer on disk means that all before it is on disk. `failed` is set
-//! while anything is written: after an error the writer refuses every call.
+//! Pushed samples collect in one pending chunk per column. Full chunks wait in a queue until there
+//! is work for all threads, are encoded together, and are written in the order in which they became
+//! full. This order depends only on the samples, so neither the number of threads nor the size of
+//! batches changes a byte of the file.
 //!
-//! [`ChunkWriter`] is the same without samples. It writes chunks of other files, most of them
-//! without decoding them.
+//! # How a commit becomes durable
+//!
+//! A file only grows; nothing is changed in place. Its state is its last valid trailer: 64 bytes
+//! that point to a footer, which describes everything before it. Between two calls of `fsync`, a
+//! disk may write in any order, and may tear a write when the power fails. So the trailer must not
+//! be able to reach the disk before the bytes that it vouches for. A commit (chapter 7.4 of the
+//! specification) therefore has a barrier in the middle:
+//!
+//! 1. Write the chunks that are left, the index pages and the footer.
+//! 2. `fsync`. Everything but the trailer is now durable.
+//! 3. Write the trailer.
+//! 4. `fsync`. The commit is now durable.
+//! 5. Publish. At its first commit, a new file gets its name, and file and folder are synced so
+//!    that the name is durable too (`sink.rs`). Only now does [`Writer::commit`] return.
+//!
+//! A crash or a loss of power leaves:
+//!
+//! | moment | existing file | new file, at its first commit |
+//! |---|---|---|
+//! | before step 3 | the last commit, then bytes that readers ignore | not at its path |
+//! | steps 3 and 4 | the last commit or the new one | not at its path |
+//! | step 5 | the new commit | at its path, complete, or not at its path |
+//! | later | the new commit | at its path, complete |
+//!
+//! If a new file is not at its path, the path has what it had before: nothing, or the file to be
+//! replaced.
+//!
+//! In steps 3 and 4 the trailer may be on disk, missing or torn. A torn trailer fails its checksum
+//! and counts as missing. An intact one proves that step 2 is complete, so the commit is whole even
+//! if `commit` never returned. With a single `fsync` at the end, an intact trailer would prove
+//! nothing.
+//!
+//! An append starts with one more barrier. Before its first write it cuts the file off after the
+//! last commit and syncs it, even if the length does not change. Otherwise bytes of an earlier
+//! writer that was killed could reappear between the new ones after a loss of power.
+//!
+//! # Errors
+//!
+//! After a failed `fsync`, the system may have dropped the unwritten pages, and the next `fsync`
+//! reports success for bytes that are lost. So nothing is ever retried. `failed` is set before
+//! anything is written, and cleared when all of it has succeeded; while it is set, every call
+//! fails. When the sink is dropped, it tries to cut the file off after the last commit. Readers
+//! ignore the bytes if it cannot.
+//!
+//! `tests/crash.rs` replays the writes up to every moment, with any subset of the unsynced ones on
+//! disk, whole or torn. `tests/faults.rs` lets every call fail.
+//!
+//! # Copies
+//!
+//! [`ChunkWriter`] writes chunks of other files instead of samples, most of them without decoding.
 
 use super::encode_pool::{ColumnEncoderState, EncodePool};
 use super::options::WriterOptions;
@@ -33,25 +80,25 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
-/// Writes a file from front to back. Nothing is ever changed once it is written, so a pipe will do.
-/// [`Writer::append`] continues a file that exists.
+/// Writes a file from front to back. Bytes never change once they are written, so a pipe will do.
+/// [`Writer::append`] continues an existing file.
 ///
-/// Samples are pushed one at a time or in batches, which give the same bytes. The memory for each
-/// column is at most the chunk size or the largest sample, plus 32 bytes for each chunk since the
-/// last commit. A column of text or bytes holds its first 2 MiB back, to train a dictionary with
-/// them; all columns together at most 64 MiB.
+/// Samples are pushed one at a time or in batches; both give the same bytes. Each column takes
+/// memory for at most one chunk or its largest sample, plus 32 bytes for each chunk since the last
+/// commit. A column of text or bytes also holds back its first 2 MiB, to train a dictionary; all
+/// columns together hold back at most 64 MiB.
 ///
 /// # Durability
 ///
-/// - When [`Writer::commit`] or [`Writer::finish`] has returned, a loss of power does not lose the
-///   samples pushed before. This holds for [`AtomicFile`] and [`AppendFile`], if the disk keeps
-///   what it reports as kept.
+/// - Once [`Writer::commit`] or [`Writer::finish`] has returned, a loss of power does not lose the
+///   samples pushed before. This holds for [`AtomicFile`] and [`AppendFile`], on disks that keep
+///   what they report as written.
 /// - If the process is killed, the machine stops or the disk is full, a reader finds the last
-///   commit, whole. It may be one that had not returned.
-/// - After an error of the sink the writer refuses every call and tries nothing again. An `fsync`
-///   that is repeated may report success for bytes that are lost. The file ends with its last
-///   commit, or has no valid end. Only if the very last `fsync` of a commit fails can that commit
-///   stay readable. It is whole, and a loss of power may remove it.
+///   commit, whole. It may be a commit whose call had not returned yet.
+/// - After an error of the sink, the writer refuses every call and retries nothing, because a
+///   repeated `fsync` may report success for bytes that are lost. The file ends with its last
+///   commit, or has no valid end. Only if the last `fsync` of a commit fails can this commit stay
+///   readable. It is whole, but a loss of power may remove it.
 pub struct Writer<K: Sink> {
     schema: Schema,
     schema_block: Vec<u8>,
@@ -68,31 +115,30 @@ pub struct Writer<K: Sink> {
 }
 
 impl Writer<AtomicFile> {
-    /// Begins a file that appears at `path` with its first commit, which usually is its last. Fails
-    /// if something has this path; [`AtomicFile::create`] and [`Writer::new`] can overwrite.
+    /// Creates a file that appears at `path` with its first commit, which usually is its last.
+    /// Fails if the path exists; use [`AtomicFile::create`] and [`Writer::new`] to overwrite.
     pub fn create(path: impl AsRef<Path>, schema: Schema, options: &WriterOptions) -> Result<Self> {
         Self::new(AtomicFile::create(path, false)?, schema, options)
     }
 }
 
 impl Writer<AppendFile> {
-    /// Continues a file at its last commit, whether it is finished or not. Schema, file id and
-    /// alignment are those of the file. Profile, chunk size, threads and checks are those of
-    /// `options`.
+    /// Continues a file after its last commit, whether it is finished or not. Schema, file id and
+    /// alignment come from the file; profile, chunk size, threads and checks from `options`.
     ///
     /// Until [`Writer::commit`] or [`Writer::finish`] returns, or the process is killed, a reader
-    /// that opens the file sees it as it was. A reader that has opened the file keeps what it has
-    /// seen. Without a commit the file stays as it is, to the last byte.
+    /// that opens the file sees its old state. A reader that opened the file before keeps what it
+    /// has seen. Without a commit, the file stays unchanged, to the last byte.
     ///
-    /// Bytes after the last commit are cut off before anything is written. If an intact region of
-    /// this file is among them, that is an error, unless [`WriterOptions::discard_tail`] is set. A
-    /// writer that was stopped has left them, or they are a commit whose end is damaged, which
-    /// `tensilo salvage` recovers.
+    /// Bytes after the last commit are cut off before anything is written. If they contain an
+    /// intact region of this file, the call fails unless [`WriterOptions::discard_tail`] is set.
+    /// Such a region was left by a killed writer, or belongs to a commit whose end is damaged,
+    /// which `tensilo salvage` can recover.
     ///
-    /// Other errors: another writer is at work on the file; a newer release has written it in a way
-    /// that this one cannot continue; the file cannot be opened.
+    /// Also fails if another writer has locked the file, if a newer release has written it in a way
+    /// that this one cannot continue, or if the file cannot be opened.
     ///
-    /// Cost: that of opening the file, and of reading the bytes after the last commit.
+    /// Cost: opening the file, and reading the bytes after the last commit.
     ///
     /// ```
     /// # use tensilo::{ColumnSchema, DType, Reader, Result, Schema, Shape, Value, Writer};
@@ -118,7 +164,7 @@ impl Writer<AppendFile> {
 }
 
 impl<K: Sink> Writer<K> {
-    /// Begins a file in `sink`, and writes its header.
+    /// Starts a file in `sink`, and writes its file header.
     pub fn new(sink: K, schema: Schema, options: &WriterOptions) -> Result<Self> {
         options.check()?;
         let schema_block = schema_block::to_bytes(&schema)?;
@@ -138,11 +184,12 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Begins a file in `sink` from values that were rounded before, such as those of other files.
+    /// Starts a file in `sink` for values that are rounded already, such as the values of other
+    /// files.
     ///
-    /// `rounded` has, for each column, the facts of its cast from when its values were rounded.
-    /// Such a column takes values of its own type, not of the cast's source, and stores them bit
-    /// for bit. With `None`, or if a column has no cast, the column is as with [`Writer::new`].
+    /// For each column, `rounded` has the cast facts from when its values were rounded. Such a
+    /// column takes values of its own type instead of the cast's source type, and stores them bit
+    /// for bit. With `None`, or without a cast, the column is the same as with [`Writer::new`].
     pub fn from_rounded(
         sink: K,
         schema: Schema,
@@ -160,16 +207,16 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Adds facts of casts to those that [`Writer::from_rounded`] was given, and to those of casts of
-    /// [decimals](crate::CastSource::Decimal): the larger errors, and the sums of the counts.
-    /// Columns without facts stay as they are.
+    /// Merges cast facts into the facts that [`Writer::from_rounded`] was given, and into the facts
+    /// of casts from [decimals](crate::CastSource::Decimal): the larger errors, and the sums of the
+    /// counts. Columns without facts stay unchanged.
     pub fn merge_cast_facts(&mut self, rounded: &[Option<CastFacts>]) {
         for (pending, facts) in self.pending.iter_mut().zip(rounded) {
             facts.iter().for_each(|facts| pending.merge_cast_facts(facts));
         }
     }
 
-    /// Continues a file as [`Writer::append`] does, on any storage; `wrap` makes its sink.
+    /// Continues a file like [`Writer::append`], on any storage; `wrap` makes its sink.
     pub(super) fn continued<S: Storage>(
         storage: S,
         path: &Path,
@@ -184,7 +231,7 @@ impl<K: Sink> Writer<K> {
         begin().map_err(|error| error.with_path(path))
     }
 
-    /// Makes a writer that continues from `start`.
+    /// Creates a writer that continues from `start`.
     fn start(output: RegionWriter<K>, start: InitialState, options: &WriterOptions) -> Result<Self> {
         let InitialState { schema, schema_block, columns, zstd_dictionaries, state } = start;
         options.check_columns(&schema)?;
@@ -238,7 +285,7 @@ impl<K: Sink> Writer<K> {
         self.output.file_id
     }
 
-    /// Returns the number of samples pushed so far, those of earlier commits included.
+    /// Returns the number of samples pushed so far, including earlier commits.
     pub fn sample_count(&self) -> u64 {
         self.state.sample_count
     }
@@ -268,7 +315,7 @@ impl<K: Sink> Writer<K> {
         self.push_batch(&batches)
     }
 
-    /// Returns the samples of nested columns, and `None` for others.
+    /// Returns the samples of nested columns; `None` for other columns.
     fn nested_samples(&self, sample: &[Value<'_>]) -> Result<Vec<Option<NestedSample>>> {
         let columns = self.schema.columns.iter().zip(sample);
         let nested = columns.map(|(column, value)| match column.levels.as_slice() {
@@ -278,14 +325,14 @@ impl<K: Sink> Writer<K> {
         nested.collect()
     }
 
-    /// Returns the zeros that the largest null of a fixed shape takes.
+    /// Returns enough zeros for the largest null of a fixed shape.
     fn zeros_for_nulls(&self, sample: &[Value<'_>]) -> Vec<u8> {
         let nulls = self.pending.iter().zip(sample).filter(|(_, value)| matches!(value.0, ValueContent::Null));
         let largest = nulls.map(|(pending, _)| pending.null_bytes()).max();
         vec![0; largest.unwrap_or(0)]
     }
 
-    /// Pushes consecutive samples: a batch for each column, in order, all of the same number of
+    /// Pushes consecutive samples: one batch per column, in order, all with the same number of
     /// samples. If a batch does not fit, returns an error and pushes nothing.
     pub fn push_batch(&mut self, batches: &[ColumnBatch<'_>]) -> Result<()> {
         let sample_count = self.check_batches(batches)?;
@@ -294,7 +341,7 @@ impl<K: Sink> Writer<K> {
             pending.push(batch, &mut cut);
         }
         self.state.sample_count = sample_count;
-        // the order that pushing one sample at a time would give
+        // the order in which pushing one sample at a time would write them
         cut.sort_by_key(|cut: &ReadyChunk| (cut.end_sample, cut.chunk.column));
         for ReadyChunk { chunk, table, .. } in cut {
             if let Some(body) = table {
@@ -305,7 +352,7 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Checks the batches, and returns the number of samples with them.
+    /// Checks the batches. Returns the number of samples in the file with them.
     fn check_batches(&self, batches: &[ColumnBatch<'_>]) -> Result<u64> {
         self.check_usable()?;
         if batches.len() != self.schema.columns.len() {
@@ -314,7 +361,7 @@ impl<K: Sink> Writer<K> {
         let count = batches.first().map_or(0, |batch| batch.sample_count());
         for ((column, pending), batch) in self.schema.columns.iter().zip(&self.pending).zip(batches) {
             if batch.sample_count() != count {
-                let message = format!("{} samples, where the first column has {count}", batch.sample_count());
+                let message = format!("the batch has {} samples; the first column has {count}", batch.sample_count());
                 return Err(Error::bad_argument(message).with_column(&column.name));
             }
             batch.check(pending.pushed_schema(column))?;
@@ -322,18 +369,18 @@ impl<K: Sink> Writer<K> {
         }
         let total = u64::try_from(count).ok().and_then(|count| self.state.sample_count.checked_add(count));
         let total = total.filter(|&total| total <= limits::SAMPLES);
-        total.ok_or_else(|| Error::over_limit(format!("more than {} samples", limits::SAMPLES)))
+        total.ok_or_else(|| Error::over_limit(format!("a file holds at most {} samples", limits::SAMPLES)))
     }
 
     fn wrong_column_count(&self, found: usize) -> Error {
         let expected = self.schema.columns.len();
-        Error::bad_argument(format!("values for {found} columns; the schema has {expected}"))
+        Error::bad_argument(format!("expected values for {expected} columns, found {found}"))
     }
 
     fn check_usable(&self) -> Result<()> {
         if self.failed {
             return Err(Error::bad_argument(
-                "the writer has failed before and does no more; the file ends with its last commit",
+                "the writer is unusable after an earlier error; the file ends with its last commit",
             ));
         }
         Ok(())
@@ -348,13 +395,13 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Writes a dictionary, with which the chunks of the column are encoded from now on.
+    /// Writes a dictionary. Chunks of the column use it from now on.
     fn write_zstd_dictionary(&mut self, column: usize, body: Vec<u8>) -> Result<()> {
         self.write_queue()?;
         if self.state.tables.len() == limits::TABLES {
             return Ok(());
         }
-        self.failed = true; // until it is written
+        self.failed = true; // until the table is written
         let table = self.write_table(column, &body)?;
         let zstd_dictionary = ZstdEncoderDictionary::new(table, Arc::new(ZstdDictionary::new(body)?))?;
         if let Some(column) = self.columns.get_mut(column) {
@@ -368,7 +415,7 @@ impl<K: Sink> Writer<K> {
     fn write_table(&mut self, column: usize, body: &[u8]) -> Result<u32> {
         let column = u32::try_from(column).map_err(|_| Error::internal("a table belongs to an unknown column"))?;
         if self.state.tables.len() >= limits::TABLES {
-            return Err(Error::over_limit(format!("more than {} tables", limits::TABLES)));
+            return Err(Error::over_limit(format!("a file holds at most {} tables", limits::TABLES)));
         }
         let at = self.state.tables.partition_point(|other| other.column <= column);
         let last = at.checked_sub(1).and_then(|last| self.state.tables.get(last)).filter(|last| last.column == column);
@@ -376,7 +423,7 @@ impl<K: Sink> Writer<K> {
         let offset = self.output.next(RegionKind::Table);
         let (header, entry) = TableHeader { column, table }.seal(self.output.file_id, offset, body)?;
         self.output.region(header, body)?;
-        self.state.tables.insert(at, entry); // R-7.4: they ascend
+        self.state.tables.insert(at, entry); // R-7.4: tables ascend
         Ok(table)
     }
 
@@ -421,12 +468,13 @@ pub struct Summary<K> {
     pub file_id: FileId,
     /// The 16 bytes that identify the content of the file.
     pub content_id: ContentId,
-    /// The sink, which has all of the file.
+    /// The sink, which has received the whole file.
     pub sink: K,
 }
 
 impl Writer<Stream<Vec<u8>>> {
-    /// Completes a file in memory, and returns its bytes: [`Writer::finish`] without the facts.
+    /// Completes a file in memory and returns its bytes, without the facts that [`Writer::finish`]
+    /// returns.
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         Ok(self.finish()?.sink.0)
     }
@@ -435,14 +483,13 @@ impl Writer<Stream<Vec<u8>>> {
 impl<K: Sink> Writer<K> {
     /// Makes all samples pushed so far durable and readable. The writer can push more afterwards.
     ///
-    /// A commit closes the current chunk of each column, however small, so commit seldom: once for
-    /// many chunks. A file has at most 65,536 commits, and [`Writer::finish`] makes the last of
-    /// them.
+    /// A commit closes the current chunk of each column, however small, so commit rarely: once for
+    /// many chunks. A file has at most 65,536 commits, including the one of [`Writer::finish`].
     pub fn commit(&mut self) -> Result<()> {
         self.write_commit(false)
     }
 
-    /// Commits for the last time, and marks the file as complete.
+    /// Commits for the last time and marks the file as finished.
     pub fn finish(mut self) -> Result<Summary<K>> {
         self.write_commit(true)?;
         Ok(Summary {
@@ -458,10 +505,10 @@ impl<K: Sink> Writer<K> {
 
     fn write_commit(&mut self, finished: bool) -> Result<()> {
         self.check_usable()?;
-        // the last that the format allows is kept for `finish`
+        // the last commit that the format allows is reserved for `finish`
         let left = limits::RUNS - usize::from(!finished);
         if usize::try_from(self.state.commits).is_ok_and(|commits| commits >= left) {
-            let message = format!("more than {} commits; finish this file and begin another", limits::RUNS);
+            let message = format!("a file holds at most {} commits; finish this file and start another", limits::RUNS);
             return Err(Error::over_limit(message));
         }
         let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();
@@ -474,8 +521,8 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Writes index and footer, makes them durable, then writes the trailer and makes it durable
-    /// (chapter 7.4). Then publishes the file: a new one gets its name.
+    /// Writes index and footer, a barrier, the trailer, another barrier, and then publishes the
+    /// file. See the head of this file.
     fn write_and_sync(&mut self, finished: bool) -> Result<()> {
         let mut content = ContentHasher::after(self.state.content_id);
         for (column, index) in (0..).zip(&mut self.indexes) {
@@ -503,7 +550,7 @@ impl<K: Sink> Writer<K> {
             index.record.cast = pending.cast_facts();
         }
         Footer {
-            content_id: self.state.content_id, // until the footer is written
+            content_id: self.state.content_id, // replaced when the footer is written
             commit: self.state.commits,
             flags: self.state.flags,
             sample_count: self.state.sample_count,
@@ -513,13 +560,12 @@ impl<K: Sink> Writer<K> {
     }
 }
 
-/// Writes a file chunk by chunk. The chunks of a column are in the order of their samples, without
-/// gaps.
+/// Writes a file chunk by chunk. The chunks of a column must be in the order of their samples,
+/// without gaps.
 pub(crate) struct ChunkWriter<K: Sink>(Writer<K>);
 
 impl<K: Sink> ChunkWriter<K> {
-    /// Begins a file. `casts` has the facts of each column's cast from when its values were
-    /// rounded.
+    /// Starts a file. `casts` has the cast facts of each column from when its values were rounded.
     pub(crate) fn new(sink: K, schema: Schema, options: &WriterOptions, casts: Vec<Option<CastFacts>>) -> Result<Self> {
         let mut writer = Writer::new(sink, schema, options)?;
         let pending = std::mem::take(&mut writer.pending).into_iter().zip(casts);
@@ -529,12 +575,12 @@ impl<K: Sink> ChunkWriter<K> {
         Ok(Self(writer))
     }
 
-    /// Writes the tables of a column, which has none yet.
+    /// Writes the tables of a column that has none yet.
     pub(crate) fn tables(&mut self, column: usize, bodies: &[Vec<u8>]) -> Result<()> {
         bodies.iter().try_for_each(|body| self.0.write_table(column, body).map(|_| ()))
     }
 
-    /// Writes a chunk that is encoded, and has this number of nulls.
+    /// Writes an encoded chunk with this number of nulls.
     pub(crate) fn encoded(&mut self, chunk: EncodedChunk, null_count: u64) -> Result<()> {
         let column = usize::try_from(chunk.header.column).ok();
         if let Some(pending) = column.and_then(|column| self.0.pending.get_mut(column)) {
@@ -544,7 +590,7 @@ impl<K: Sink> ChunkWriter<K> {
         self.0.write_chunk(chunk)
     }
 
-    /// Encodes a chunk and writes it.
+    /// Encodes and writes a chunk.
     pub(crate) fn raw(&mut self, chunk: &RawChunk) -> Result<()> {
         let null_count = chunk.null_count;
         for encoded in self.0.pool.encode(&mut self.0.columns, slice::from_ref(chunk))? {
@@ -553,7 +599,7 @@ impl<K: Sink> ChunkWriter<K> {
         Ok(())
     }
 
-    /// Commits the file. Every column has `sample_count` samples.
+    /// Commits the file. Every column must have `sample_count` samples.
     pub(crate) fn finish(mut self, sample_count: u64) -> Result<Summary<K>> {
         self.0.state.sample_count = sample_count;
         self.0.finish()

@@ -1,6 +1,9 @@
-//! Proves, with data that encodings find hard and for every profile, that a file is never larger
-//! than the raw file by more than a fixed overhead, and that its bytes depend on nothing but the
-//! data and the options.
+//! Tests with data that is hard to encode, in every profile: a file exceeds the raw file by at most
+//! a fixed overhead, and its bytes depend only on the data and the options.
+//!
+//! Columns of arbitrary types, shapes and patterns are written several times, with any number of
+//! threads. The limit is computed from the format: headers, index entries, padding and block
+//! indexes of the chunks, plus the encodings that the footer lists.
 
 use crate::common::config;
 use crate::common::data::value_mask;
@@ -15,7 +18,7 @@ use tensilo::{
 };
 use tensilo_testing::{Pattern, mix};
 
-/// The most encodings that the footer lists for a column, besides raw.
+/// The maximum number of encodings that the footer lists for a column, besides raw.
 const MAX_ENCODINGS: u64 = 14;
 /// The decoded bytes of a block.
 const BLOCK_BYTES: u64 = 8192;
@@ -25,7 +28,7 @@ const BLOCK_BYTES: u64 = 8192;
 struct Column {
     dtype: DType,
     shape: Shape,
-    /// A null where random bits are divisible by it; 0: not nullable.
+    /// A sample is null where random bits are divisible by this; 0: not nullable.
     null_rate: u64,
     pattern: Pattern,
     seed: u64,
@@ -102,7 +105,7 @@ fn columns() -> impl Strategy<Value = Column> {
 fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOptions) -> Vec<u8> {
     let schema = Schema::new((0..).zip(columns).map(|(i, column)| column.schema(i)));
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).expect("valid options");
-    // `data` has all samples, or none
+    // `data` has all samples or none
     if samples > 0 {
         let batches: Vec<_> = columns.iter().zip(data).map(|(column, data)| data.as_batch(column, samples)).collect();
         writer.push_batch(&batches).expect("samples of this schema");
@@ -110,8 +113,8 @@ fn write(columns: &[Column], data: &[Data], samples: usize, options: &WriterOpti
     writer.into_bytes().expect("a sink that takes all")
 }
 
-/// Returns the bytes that a file may have beyond its decoded bytes: those of a file without
-/// samples, and a fixed overhead for each chunk and column.
+/// Returns the maximum number of bytes that a file may have beyond its decoded bytes: the file
+/// without samples, and a fixed overhead for each chunk and column.
 fn max_overhead(file: &[u8], empty: &[u8]) -> u64 {
     let reader = Reader::from_bytes(file.to_vec()).expect("a file");
     let of_column = |chunks: u64| {
@@ -126,8 +129,8 @@ fn max_overhead(file: &[u8], empty: &[u8]) -> u64 {
     empty.len() as u64 + 64 + of_columns.sum::<u64>()
 }
 
-/// Returns the bytes that the fronts of raw chunks may have: of two adjacent blocks, one has half
-/// of a block's bytes, or more.
+/// Returns the maximum bytes of the block indexes of raw chunks: one of any two adjacent blocks has
+/// at least half the bytes of a block.
 fn block_index_bytes(column: &tensilo::Column) -> u64 {
     let chunks = (0..).map_while(|chunk| column.chunk(chunk).expect("an index"));
     let in_blocks = chunks.filter(|chunk| chunk.encoding == "raw in blocks");
@@ -150,12 +153,12 @@ proptest! {
     #![proptest_config(config(24))]
 
     #[test]
-    fn every_profile_writes_the_same_at_any_time_and_never_much(
+    fn every_profile_is_deterministic_and_adds_little(
         columns in vec(columns(), 1..=3),
         samples in prop_oneof![12 => 0..=300_usize, 4 => 300..=3_000_usize, 1 => 20_000..=40_000_usize],
         chunk_bytes in prop::sample::select(vec![300, 5_000, 64 << 10, 256 << 10]),
     ) {
-        // samples of many elements need not be many
+        // few samples suffice if they have many elements
         let limit = columns.iter().map(|column| column.shape.inner_elements().unwrap_or(1) as usize).max().unwrap_or(1);
         let samples = samples.min(120_000 / limit.max(1));
         let data: Vec<Data> = columns.iter().map(|column| column.data(samples)).collect();

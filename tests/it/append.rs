@@ -1,5 +1,9 @@
-//! Proves that appending gives the file that a single writer would have written, and that a file
-//! that cannot be continued stays as it is.
+//! Tests that appending gives the file that a single writer would have written, and that a file
+//! that cannot be continued stays unchanged.
+//!
+//! Files come from this release, from the vectors of the specification, and from writers that
+//! stopped at any byte. An intact uncommitted tail is refused unless the caller discards it,
+//! because it may be data that a killed writer left; a damaged tail is cut off.
 
 use crate::common::damage::chunks;
 use crate::common::data::arbitrary_table;
@@ -21,7 +25,7 @@ fn append(file: &OnDisk) -> tensilo::Result<Writer<tensilo::sink::AppendFile>> {
     Writer::append(file.path(), &options())
 }
 
-/// Returns the error of an append, after which the file is as it was.
+/// Returns the error of an append that leaves the file unchanged.
 fn refused(file: &OnDisk) -> Error {
     let before = file.bytes();
     let error = append(file).map(|_| ()).expect_err("a file that cannot be appended to");
@@ -70,7 +74,7 @@ fn check_numbers(bytes: &[u8], samples: u64) {
 proptest! {
     #![proptest_config(config(96))]
 
-    /// With the bytes all facts, runs, offsets and cast errors are the same.
+    /// Equal bytes imply equal facts, runs, offsets and cast errors.
     #[test]
     fn appending_gives_the_bytes_that_one_writer_gives(
         table in arbitrary_table(200),
@@ -112,8 +116,8 @@ proptest! {
     }
 }
 
-/// The vectors come from another writer: they have tables and flags, are finished or not, and use
-/// every encoding.
+/// Another writer made the vectors: they have tables and flags, are finished or not, and use every
+/// encoding.
 #[test]
 fn every_valid_vector_is_continued_with_its_own_samples() {
     let mut continued = 0;
@@ -132,7 +136,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
             continue;
         }
         if name.contains("chunk-in-footer") {
-            continue; // no samples, and its cast facts spell the head of a chunk
+            continue; // no samples, and its cast facts look like the header of a chunk
         }
         let reader = Reader::from_bytes(old.to_vec()).unwrap();
         let mut columns = vec![ColumnBuffer::new(); reader.schema().columns.len()];
@@ -142,11 +146,11 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         let cast = reader.schema().columns.iter().any(|column| column.cast.is_some());
         let mut writer = append(&file).unwrap_or_else(|error| panic!("{name}: {error}"));
         if name.contains("cast-numbers") {
-            // of the source types; a decimal is pushed as the float that it became
+            // source types; a decimal is pushed as the float that it became
             let sample = [Value::tensor(&[16_777_217_i64]), Value::tensor(&[-128_i8]), Value::tensor(&[1.5, 0.1])];
             writer.push(&sample).unwrap();
         } else if cast {
-            let samples = [1.00390625, 1e39, 1e-39, 0.5, 3.3]; // those the manifest names
+            let samples = [1.00390625, 1e39, 1e-39, 0.5, 3.3]; // listed in the manifest
             samples.iter().for_each(|sample: &f64| writer.push(&[Value::tensor(&[*sample])]).unwrap());
         } else {
             let batches: Vec<_> = columns.iter().map(ColumnBuffer::as_batch).collect();
@@ -189,7 +193,7 @@ fn invalid_vectors_are_refused_unchanged_or_continued() {
         let file = OnDisk::new(&old);
         match append(&file) {
             Ok(mut writer) => {
-                // whether they succeed depends on the fault; they do not panic
+                // whether they succeed depends on the fault, but they do not panic
                 let _ = writer.push(&[Value::NULL]);
                 let _ = writer.finish();
                 continued += 1;
@@ -203,14 +207,14 @@ fn invalid_vectors_are_refused_unchanged_or_continued() {
     assert!(refused > 50 && continued > 50, "{refused} refused, {continued} continued");
 }
 
-// ---- bytes behind the last commit
+// ---- bytes after the last commit
 
 #[test]
 fn an_intact_tail_is_preserved_unless_it_is_discarded() {
     let whole = numbers(&[10, 20_000]);
     let first = numbers(&[10]).len();
     assert_eq!(Reader::from_bytes(whole[..first].to_vec()).unwrap().sample_count(), 10);
-    // the end of the second commit is cut off in many ways; its first chunk begins at `first`
+    // the end of the second commit is cut off at several points; its first chunk starts at `first`
     let first_chunk = chunks(&whole).into_iter().map(|chunk| chunk.bytes).find(|bytes| bytes.start >= first).unwrap();
     for end in [first_chunk.end, first_chunk.end + 1, whole.len() / 2, whole.len() - 65, whole.len() - 64] {
         let file = OnDisk::new(&whole[..end]);
@@ -233,13 +237,13 @@ fn an_intact_tail_is_preserved_unless_it_is_discarded() {
 }
 
 #[test]
-fn a_tail_of_nothing_intact_is_cut_off() {
+fn a_tail_without_an_intact_chunk_is_cut_off() {
     let whole = numbers(&[10, 20_000]);
     let first = numbers(&[10]).len();
     let mut garbage = whole[..first].to_vec();
     garbage.extend(std::iter::repeat_n(b"TSLC no chunk", 10_000).flatten());
     let mut foreign = whole[..first].to_vec();
-    // at other offsets than their heads say
+    // not at the offsets that their headers state
     foreign.extend([0; 64].iter().chain(&numbers(&[30])[first..]));
     let mut damaged = whole[..first + 65_000].to_vec(); // ends within the first chunk
     damaged[first + 100] ^= 1;
@@ -264,7 +268,7 @@ fn without_a_commit_every_byte_of_the_file_is_unchanged() {
         assert_eq!(longest > old.len(), samples > 100_000, "what was pushed is on disk");
         drop(writer);
         assert!(file.bytes() == old, "{samples} samples");
-        // and after a commit, at that commit
+        // after a commit, it is at that commit
         let mut writer = append(&file).unwrap();
         push_numbers(&mut writer, 7).unwrap();
         writer.commit().unwrap();
@@ -323,7 +327,7 @@ fn a_refreshed_reader_does_not_check_again_what_was_checked() {
     }
     assert_eq!(read(&open(&file), 2), Err(ErrorKind::Corrupt));
     assert_eq!(read(&earlier.refresh(open(&copy)), 2), Err(ErrorKind::Corrupt), "another file");
-    assert_eq!(read(&later.refresh(open(&file)), 2), Ok(()), "a reader that was refreshed can refresh another");
+    assert_eq!(read(&later.refresh(open(&file)), 2), Ok(()), "a refreshed reader can refresh another");
 }
 
 #[test]
@@ -362,7 +366,7 @@ fn files_that_cannot_be_opened_are_refused() {
     let whole = numbers(&[10]);
     assert_eq!(refused(&OnDisk::new(b"")).kind(), ErrorKind::Corrupt);
     assert_eq!(
-        refused(&OnDisk::new(b"a text of some length, which is no tensilo file, but has 64 bytes..")).rule(),
+        refused(&OnDisk::new(b"a text of some length that is not a tensilo file, with 64 bytes....")).rule(),
         Some("R-2.2")
     );
     refused(&OnDisk::new(&whole[..whole.len() - 1]));
@@ -375,10 +379,10 @@ fn files_that_cannot_be_opened_are_refused() {
     assert_eq!(append(&missing).map(|_| ()).unwrap_err().kind(), ErrorKind::Io);
 }
 
-// ---- facts that cannot be true
+// ---- impossible facts
 
-/// The file with 8 bytes of its last footer's body replaced. All checksums are right, the content
-/// id is not. `at` counts from the facts of the first column.
+/// Returns the file with 8 bytes of the last footer's body replaced. All checksums are correct, but
+/// the content id is not. `at` counts from the facts of the first column.
 fn with_fact(mut file: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
     let u32_at = |file: &[u8], at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap()) as usize;
     let trailer = file.len() - 64;
@@ -391,7 +395,7 @@ fn with_fact(mut file: Vec<u8>, at: usize, value: u64) -> Vec<u8> {
 }
 
 #[test]
-fn facts_that_cannot_be_true_are_not_carried_on() {
+fn impossible_facts_are_not_carried_on() {
     let whole = numbers(&[10]);
     for (at, value, what) in
         [(8, u64::MAX, "bytes"), (8, whole.len() as u64, "bytes"), (16, 1, "null"), (16, u64::MAX, "null")]
@@ -407,16 +411,16 @@ fn facts_that_cannot_be_true_are_not_carried_on() {
     }
 }
 
-/// Decoded bytes have no bound that the footer tells.
+/// The footer states no limit for decoded bytes.
 #[test]
-fn decoded_bytes_that_add_up_to_too_much_are_an_error() {
+fn an_overflow_of_decoded_bytes_is_an_error() {
     let old = with_fact(numbers(&[10]), 0, u64::MAX - 15);
     let file = OnDisk::new(&old);
     let mut writer = append(&file).unwrap();
     push_numbers(&mut writer, 1).unwrap();
     let error = writer.commit().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OverLimit, "{error}");
-    assert!(writer.commit().is_err() && push_numbers(&mut writer, 1).is_err(), "a writer that has failed goes on");
+    assert!(writer.commit().is_err() && push_numbers(&mut writer, 1).is_err(), "a writer that has failed continues");
     drop(writer);
     assert!(file.bytes() == old);
 }

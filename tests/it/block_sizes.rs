@@ -1,4 +1,8 @@
-//! Proves which blocks writers make of which options, and that callers are told of them.
+//! Tests which blocks writers make for which options, and that [`Column::blocks`] and
+//! [`Column::cold_read`] report them.
+//!
+//! A block has about the bytes that the options ask for, but never splits a sample of up to four
+//! blocks and never has more than 65,535 elements.
 
 use crate::common::config;
 use proptest::prelude::*;
@@ -16,7 +20,7 @@ fn profiles() -> impl Iterator<Item = Profile> {
     PROFILES.into_iter().filter(|profile| cfg!(feature = "zstd") || *profile != Profile::Balanced)
 }
 
-/// Random samples of some elements, so that nothing is encoded.
+/// Writes random samples of `elements` elements, so that nothing is encoded.
 fn fixed(samples: usize, elements: u32, options: &WriterOptions) -> Column {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[elements]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
@@ -25,7 +29,7 @@ fn fixed(samples: usize, elements: u32, options: &WriterOptions) -> Column {
     column(writer.into_bytes().unwrap())
 }
 
-/// Texts of these lengths.
+/// Writes texts of these lengths.
 fn texts(lengths: &[usize], options: &WriterOptions) -> Column {
     let long = "a word or two, ".repeat(1 + lengths.iter().max().unwrap_or(&0) / 15);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::utf8("x")]), options).unwrap();
@@ -37,13 +41,13 @@ fn column(file: Vec<u8>) -> Column {
     Reader::from_bytes(file).unwrap().column("x").unwrap()
 }
 
-/// The decoded bytes of each block of the first chunk.
+/// Returns the decoded bytes of each block of the first chunk.
 fn sizes(column: &Column) -> Vec<u64> {
     let blocks = column.blocks(0).unwrap();
     blocks.map_or(Vec::new(), |blocks| blocks.blocks.iter().map(|block| block.raw_bytes).collect())
 }
 
-/// The samples, the stored bytes and the encoding of each chunk.
+/// Returns the samples, the stored bytes and the encoding of each chunk.
 fn chunks(column: &Column) -> Vec<(Range<u64>, u64, String)> {
     let infos = (0..).map_while(|chunk| column.chunk(chunk).unwrap());
     infos.map(|info| (info.samples, info.file_range.end - info.file_range.start, info.encoding)).collect()
@@ -101,8 +105,8 @@ fn blocks_have_as_many_bytes_as_the_options_say() {
         }
         assert_eq!(profile.block_bytes(), Some(8192));
         assert_eq!(sizes(&fixed(64, 256, &options)), [8192; 8], "{profile:?}: the default");
-        // bins have blocks, if only one
-        for (block_bytes, what) in [(None, "without blocks"), (Some(48 << 10), "one and a half of a block")] {
+        // bins have blocks, even if only one
+        for (block_bytes, what) in [(None, "without blocks"), (Some(48 << 10), "one and a half blocks")] {
             let sizes = sizes(&fixed(64, 256, &options.clone().block_bytes(block_bytes)));
             assert!(sizes.is_empty() || sizes == [64 << 10], "{profile:?}, {what}: {sizes:?}");
         }
@@ -124,21 +128,21 @@ fn a_profile_without_blocks_writes_none() {
 fn blocks_of_small_are_as_long_as_chunks_of_others() {
     let options = WriterOptions::new().profile(Profile::Small);
     assert_eq!(Profile::Small.block_bytes(), Some(Profile::Balanced.chunk_bytes()));
-    assert!(sizes(&fixed(64, 256, &options)).len() <= 1, "one block, which need not be in blocks");
+    assert!(sizes(&fixed(64, 256, &options)).len() <= 1, "a single block may be stored without blocks");
     assert_eq!(sizes(&fixed(256, 256, &options)), [64 << 10; 4]);
 }
 
 #[test]
-fn a_sample_of_up_to_four_blocks_is_in_one_and_a_longer_one_in_parts() {
+fn a_sample_of_up_to_four_blocks_is_one_block_and_a_longer_one_is_split() {
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1 << 20);
     assert_eq!(sizes(&fixed(4, 4 << 10, &options)), [16 << 10; 4]);
     assert_eq!(sizes(&fixed(2, 8 << 10, &options)), [32 << 10; 2]);
     assert_eq!(sizes(&texts(&[64 << 10], &options)), [32 << 10; 2]);
 }
 
-/// A block has at most 65,535 elements, whatever its bytes.
+/// A block has at most 65,535 elements, whatever its size in bytes.
 #[test]
-fn blocks_of_narrow_types_are_shorter_than_the_largest_size() {
+fn blocks_of_narrow_types_stay_below_the_requested_size() {
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1 << 20).block_bytes(512 << 10);
     let sizes = sizes(&texts(&[1000; 1000], &options));
     assert_eq!((sizes.first(), sizes.iter().sum::<u64>()), (Some(&65_000), 1_000_000), "{sizes:?}");
@@ -162,9 +166,9 @@ fn smaller_blocks_read_less_and_store_more() {
     }
 }
 
-/// A chunk of fewer than 8 KiB is read whole, whether it has blocks or not.
+/// A chunk of less than 8 KiB is read whole, whether it has blocks or not.
 #[test]
-fn the_cost_of_a_sample_is_that_of_its_blocks_or_of_its_chunk() {
+fn a_sample_costs_its_blocks_or_its_chunk() {
     let options = WriterOptions::new().profile(Profile::Raw);
     let cost = |column: &Column| {
         let cold = column.cold_read(0).unwrap().unwrap();
@@ -174,12 +178,12 @@ fn the_cost_of_a_sample_is_that_of_its_blocks_or_of_its_chunk() {
     assert_eq!(cost(&fixed(64, 256, &options.clone().block_bytes(None))), (0, 64 + (64 << 10)));
     assert_eq!(cost(&fixed(7, 256, &options.clone().block_bytes(1024))), (0, 64 + 128 + (7 << 10)));
     assert_eq!(cost(&fixed(8, 256, &options.clone().block_bytes(1024))), (1024, 1024));
-    // front: 12 bytes for each of 64 blocks of 256 KiB, and 12 bytes, in multiples of 64
+    // block index: 12 bytes for each of 64 blocks of 256 KiB, and 12 bytes, in multiples of 64
     assert_eq!(cost(&fixed(1024, 64, &options.block_bytes(1024).chunk_bytes(1 << 20))), (64 + 3136, 1024));
     assert!(fixed(4, 4, &WriterOptions::new()).cold_read(1).unwrap().is_none(), "no such chunk");
 }
 
-/// Samples of a column, and the samples that its blocks are said to have.
+/// Compares the decoded bytes of each sample with the samples that blocks are reported to have.
 fn assert_blocks(column: &Column, samples: &[u64]) {
     let chunks = (0..).map_while(|chunk| Some((chunk, column.chunk(chunk).unwrap()?)));
     for (chunk, info) in chunks {
@@ -213,7 +217,7 @@ proptest! {
     }
 }
 
-/// An append need not have the block size of the file.
+/// The block size of an append may differ from the file's.
 #[test]
 fn chunks_of_several_block_sizes_are_read_side_by_side() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::new([Extent::Varying]))]);

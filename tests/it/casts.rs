@@ -1,5 +1,9 @@
-//! Proves that each value of a cast column is the nearest of its type, and that the recorded facts
-//! of the cast are true. The reference is a slow rounding in whole numbers.
+//! Tests that each value of a cast column is the nearest of its type, and that the recorded facts
+//! of the cast are true.
+//!
+//! The reference rounds slowly, in integers: it splits a float into a magnitude and an exponent,
+//! and knows nothing of the bit tricks of the fast conversion. Source values are those that are
+//! hard to round: ties and their neighbours, subnormals, and the ends of the range.
 
 use crate::common::config;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, write};
@@ -29,7 +33,7 @@ fn format(dtype: DType) -> Format {
     Format { exponent_bits, mantissa_bits }
 }
 
-/// The number that some bits represent.
+/// The number that a bit pattern represents.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Number {
     Nan,
@@ -50,7 +54,7 @@ impl Format {
         (1 << (self.exponent_bits - 1)) - 1
     }
 
-    /// The exponent of the last bit of subnormal numbers.
+    /// Returns the exponent of the last bit of subnormal numbers.
     fn min_exponent(self) -> i32 {
         1 - self.bias() - self.mantissa_bits as i32
     }
@@ -75,8 +79,7 @@ impl Format {
         if magnitude == 0 {
             return 0;
         }
-        // the last bit of the result: the one that leaves mantissa_bits + 1 bits, but at least the
-        // smallest
+        // the last bit of the result leaves mantissa_bits + 1 bits, but is at least the smallest
         let bits = 64 - magnitude.leading_zeros() as i32;
         let last_bit = (exponent + bits - 1 - self.mantissa_bits as i32).max(self.min_exponent());
         let shift = last_bit - exponent;
@@ -89,7 +92,7 @@ impl Format {
             let half = 1_u128 << (shift - 1);
             whole + u128::from(rest > half || (rest == half && whole & 1 == 1))
         };
-        // consecutive numbers have consecutive bits, so a carry out of the mantissa needs no care
+        // consecutive numbers have consecutive bits, so a carry out of the mantissa just works
         let binades = (last_bit - self.min_exponent()) as u64;
         let infinity = ((1 << self.exponent_bits) - 1) << self.mantissa_bits;
         (rounded as u64 + (binades << self.mantissa_bits)).min(infinity)
@@ -112,7 +115,7 @@ fn bytes_of(bits: u64, width: usize) -> Vec<u8> {
     }
 }
 
-/// The exact value: every type here fits into an f64.
+/// Returns the exact value: every type here fits an f64.
 fn to_f64(number: Number) -> f64 {
     match number {
         Number::Nan => f64::NAN,
@@ -148,7 +151,7 @@ fn add_facts(facts: &mut CastFacts, source: Number, result: Number) {
     }
 }
 
-/// All casts from floats that the format allows.
+/// Returns all casts from floats that the format allows.
 fn casts() -> Vec<(DType, DType)> {
     let sources = [DType::Bf16, DType::F16, DType::F32, DType::F64];
     let targets = [DType::Bf16, DType::F16, DType::F32, DType::F64];
@@ -163,7 +166,7 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
     let any = random.bits() & (u64::MAX >> (64 - source.element_bytes() * 8));
     match random.below(9) {
         0 => any,
-        // the ends of the range: the least normal number and its neighbours, the largest and
+        // the ends of the range: the smallest normal number and its neighbours, the largest, and
         // infinity
         1 => {
             let min_normal = 1 << from.mantissa_bits;
@@ -177,7 +180,7 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
         }
         // subnormal in the source, or close to zero
         3 => sign | (any & ((1 << random.below(u64::from(from.mantissa_bits) + 2)) - 1)),
-        // a number of the target and a half, or nearly
+        // a number of the target plus a half, or nearly
         _ => {
             let infinity = ((1_u64 << to.exponent_bits) - 1) << to.mantissa_bits;
             let lower = match random.below(4) {
@@ -192,7 +195,7 @@ fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
     }
 }
 
-/// The table that is pushed, and the one that is due in the file with the facts of its columns.
+/// The table that is pushed, and the table expected in the file with the facts of its columns.
 struct Case {
     pushed: Table,
     expected: Vec<Vec<ModelSample>>,
@@ -239,7 +242,7 @@ fn case(casts: &[(DType, DType)], shape: &Shape, nullable: bool, samples: usize,
     case
 }
 
-/// The bits in the target; of a NaN, any NaN's.
+/// Returns the bits in the target; for a NaN, any NaN.
 fn round(number: Number, target: DType) -> u64 {
     let format = format(target);
     let sign = |negative| u64::from(negative) << (format.exponent_bits + format.mantissa_bits);
@@ -251,7 +254,7 @@ fn round(number: Number, target: DType) -> u64 {
     }
 }
 
-/// Equal bits, or both NaN.
+/// Asserts equal bits, or that both are NaN.
 fn assert_same(found: &[u8], expected: &[u8], column: &ColumnSchema, i: usize) {
     let width = column.dtype.element_bytes();
     assert_eq!(found.len(), expected.len(), "{}, sample {i}", column.name);
@@ -259,7 +262,7 @@ fn assert_same(found: &[u8], expected: &[u8], column: &ColumnSchema, i: usize) {
         let (found, expected) = (bits_of(found), bits_of(expected));
         let format = format(column.dtype);
         let both_nan = format.number(found) == Number::Nan && format.number(expected) == Number::Nan;
-        assert!(found == expected || both_nan, "{}, sample {i}: {found:#x}, due is {expected:#x}", column.name);
+        assert!(found == expected || both_nan, "{}, sample {i}: {found:#x}, expected {expected:#x}", column.name);
     }
 }
 
@@ -310,7 +313,7 @@ proptest! {
     }
 }
 
-/// Every bit pattern of an f16, to the other types.
+/// Casts every bit pattern of an f16 to the other types.
 #[test]
 fn every_f16_is_cast_right() {
     for target in [DType::Bf16, DType::F32] {
@@ -352,7 +355,7 @@ fn the_reference_rounds_f64_to_f32_as_the_standard_library_does() {
     }
 }
 
-/// A file of values that were rounded before has them bit for bit, and the facts that it is given.
+/// Values that were rounded before keep their bits, and the file has the facts that it is given.
 #[test]
 fn values_are_not_rounded_twice_and_keep_the_record_of_their_casts() {
     let columns = [

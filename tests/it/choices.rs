@@ -1,9 +1,9 @@
-//! Proves that writers make the same of known data as before: the encodings, the length of the
-//! file, and its bytes if Zstandard has no part in them. A change of any of these is meant, or it
-//! is a mistake that no other test would notice: files only become larger.
+//! Tests that writers make the same choices for known data as before: the encoding, the length of
+//! the file, and its bytes if Zstandard takes no part. A change is intended, or it is a mistake
+//! that no other test would notice, because it only makes files larger.
 //!
-//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` rewrites `tests/data/choices.txt`, of
-//! chunks without blocks, and `choices_in_blocks.txt`. Review the difference.
+//! `TENSILO_WRITE_GOLDEN=1 cargo test --test it choices` rewrites `tests/data/choices.txt` (chunks
+//! without blocks) and `choices_in_blocks.txt`. Review the difference.
 
 use half::bf16;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use tensilo_testing::{Pattern, mix};
 const SAMPLES: usize = 17;
 const SAMPLE_ELEMENTS: u32 = 4 * 128;
 
-/// Writes the same elements as matrices, as scalars, and as lists of which every third is empty.
+/// Returns shapes for the same elements: matrices, scalars, and lists. Every third list is empty.
 fn shapes() -> [(&'static str, Shape, usize); 3] {
     [
         ("matrices", Shape::fixed(&[4, SAMPLE_ELEMENTS / 4]), SAMPLES),
@@ -38,7 +38,7 @@ fn file(dtype: DType, (_, shape, samples): &(&str, Shape, usize), values: &[u8],
     writer.into_bytes().unwrap()
 }
 
-/// Describes a file: its chunks, its length, and its checksum if that does not depend on the
+/// Describes a file: its encoding, its length, and its checksum if that does not depend on the
 /// release of Zstandard.
 fn choice(file: &[u8]) -> String {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
@@ -52,7 +52,7 @@ fn choice(file: &[u8]) -> String {
     }
 }
 
-/// Equal, but for lengths within 2 % where releases of Zstandard may differ.
+/// Asserts equality, but allows 2 % of length where releases of Zstandard may differ.
 fn assert_same(chosen: &str, known: &str) {
     let parts =
         |line: &str| line.split_once('~').map(|(what, length)| (what.to_owned(), length.parse::<f64>().unwrap()));
@@ -65,14 +65,14 @@ fn assert_same(chosen: &str, known: &str) {
     }
 }
 
-/// The id of a file without blocks, which is not that of one with them.
+/// Sets the id that a file in blocks has, because a file without blocks would get another one.
 fn with_same_id(options: WriterOptions, in_blocks: &[u8]) -> WriterOptions {
     let id = Reader::from_bytes(in_blocks.to_vec()).unwrap().file_id();
     options.block_bytes(None).file_id(id)
 }
 
-/// Later chunks reuse a choice. Filters need numbers of two bytes, and a palette of at most 256
-/// values has numbers of one byte.
+/// Later chunks reuse a choice. Filters need numbers of two bytes, but a dictionary of at most 256
+/// values has one-byte numbers.
 #[test]
 fn filters_are_dropped_for_a_dictionary_of_fewer_values() {
     let value = |number: f64| bf16::from_bits(0x3F80 + 7 * number as u16 / 3 + number as u16 % 5 / 4);

@@ -1,4 +1,4 @@
-//! Proves that many threads can share one reader while chunks are touched for the first time, and
+//! Tests that many threads can share one reader while chunks are touched for the first time, and
 //! that a file that changes under a reader is an error.
 //!
 //! Under the thread sanitizer: `RUSTFLAGS=-Zsanitizer=thread cargo +nightly test -Zbuild-std
@@ -17,8 +17,8 @@ fn profiles() -> Vec<Profile> {
     if cfg!(feature = "zstd") { Profile::ALL.to_vec() } else { vec![Profile::Raw] }
 }
 
-/// Reads everything on all threads from the same moment, on each in another order. Returns the
-/// errors of each.
+/// Reads everything on all threads, starting at the same moment, each in a different order. Returns
+/// the errors of each thread.
 fn share(reader: &Reader) -> Vec<Vec<String>> {
     let barrier = Barrier::new(THREADS as usize);
     thread::scope(|scope| {
@@ -68,13 +68,13 @@ fn a_damaged_chunk_is_an_error_in_every_thread() {
 }
 
 #[test]
-fn a_reader_keeps_reading_the_file_that_it_opened_when_another_takes_its_name() {
+fn a_reader_keeps_reading_its_file_when_another_takes_its_name() {
     let folder = Folder::new();
     let (path, other) = (folder.path("a.tsl"), folder.path("b.tsl"));
     fs::write(&path, file(Profile::Raw, 0)).unwrap();
     let old: Reader = Reader::open(&path).unwrap();
     #[cfg(feature = "mmap")]
-    // SAFETY: nobody writes to these files: one takes the name of the other.
+    // SAFETY: these files are never written again; one only takes the name of the other.
     let mapped = unsafe { Reader::map(&path) }.unwrap();
     fs::write(&other, file(Profile::Raw, 1000)).unwrap();
     fs::rename(&other, &path).unwrap();
@@ -101,7 +101,7 @@ fn a_file_cut_off_under_a_reader_by_position_is_an_error_that_says_so() {
     assert!(!errors.is_empty());
     for error in &errors {
         assert_eq!(error.kind(), ErrorKind::Io, "{error}");
-        assert!(error.to_string().contains("shorter than it was when it was opened"), "{error}");
+        assert!(error.to_string().contains("shorter than when it was opened"), "{error}");
         assert_eq!(error.path(), Some(path.as_path()), "{error}");
     }
     // bytes that are restored can be read again: no error sticks

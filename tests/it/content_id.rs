@@ -1,4 +1,4 @@
-//! Proves that the content id differs for files with different values, and for no others.
+//! Tests that the content id differs exactly for files with different values.
 
 use crate::support::build::seal;
 use crate::support::intact::assert_intact;
@@ -9,7 +9,7 @@ use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
-/// Writes raw samples of four bytes, with a commit after each of these counts.
+/// Writes raw samples of four bytes, with commits after these numbers of samples.
 fn write(samples: &[[u8; 4]], commits: &[usize], file_id: u8) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[4]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(8).file_id(FileId([file_id; 12]));
@@ -25,7 +25,7 @@ fn write(samples: &[[u8; 4]], commits: &[usize], file_id: u8) -> Vec<u8> {
     summary.sink.0
 }
 
-/// Returns the id that the last commit has, after a verification.
+/// Verifies a file and returns the id of its last commit.
 fn content_id(file: &[u8]) -> ContentId {
     assert_intact(&InMemory(file));
     Reader::from_bytes(file.to_vec()).unwrap().content_id()
@@ -67,7 +67,7 @@ fn every_commit_is_covered() {
 }
 
 #[test]
-fn an_id_that_is_not_that_of_the_content_is_reported() {
+fn an_id_that_does_not_match_the_content_is_reported() {
     let intact = write(&SAMPLES, &[2, 4], 1);
     for footer in regions(&intact).into_iter().filter(|region| region.kind == RegionKind::Footer) {
         let mut file = intact.clone();

@@ -1,5 +1,8 @@
-//! Proves that no input of the fuzz corpora, and none that once broke something, breaks a promise.
-//! Needs no fuzzer.
+//! Replays the fuzz corpora, and the inputs that once broke something, without a fuzzer. No input
+//! may break a promise.
+//!
+//! The corpora themselves are tested, too: they must have sound and broken chunks in every form, or
+//! a replay would prove little.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -48,7 +51,7 @@ fn every_input_that_once_broke_a_promise_keeps_it() {
     }
 }
 
-/// A corpus in which nothing decodes, or nothing is damaged, would test little.
+/// A corpus without sound or without broken chunks would test little.
 #[test]
 fn corpora_have_sound_and_broken_chunks_of_each_form_and_long_ones() {
     for (id, name) in DECODERS {
@@ -59,7 +62,7 @@ fn corpora_have_sound_and_broken_chunks_of_each_form_and_long_ones() {
             let of_form = outcomes.iter().filter(|outcome| outcome.in_blocks == in_blocks);
             let sound = of_form.clone().filter(|outcome| outcome.sound_chunks == 2);
             let broken = of_form.filter(|outcome| outcome.sound_chunks < 2);
-            // the fronts of such long chunks are read on their own
+            // the block indexes of such long chunks are read on their own
             let long = sound.clone().filter(|outcome| outcome.stored_bytes >= 8 << 10);
             let counts = [sound.count(), broken.count(), long.count()];
             let expected = if !in_blocks {
@@ -75,7 +78,7 @@ fn corpora_have_sound_and_broken_chunks_of_each_form_and_long_ones() {
     }
 }
 
-/// Inputs in which an option is only refused would compare no kernels behind it.
+/// Inputs in which an option is only refused would not compare the kernels behind it.
 #[test]
 fn the_corpus_of_bins_has_sound_chunks_of_each_mapping_and_option() {
     let mut inputs = Vec::new();
@@ -83,7 +86,8 @@ fn the_corpus_of_bins_has_sound_chunks_of_each_mapping_and_option() {
         let Some(outcome) = fuzz::decode::check(6, &input).filter(|outcome| outcome.sound_chunks == 2) else {
             continue;
         };
-        // the stored bytes of the first chunk begin at offset 6; in blocks the tables are 8 later
+        // the stored bytes of the first chunk start at offset 6; in blocks, the tables start 8
+        // later
         inputs.push(input[if outcome.in_blocks { 14 } else { 6 }..].to_vec());
     }
     let table_byte = |tables: &Vec<u8>, at: usize| tables.get(at).copied();
@@ -98,7 +102,7 @@ fn the_corpus_of_bins_has_sound_chunks_of_each_mapping_and_option() {
     assert!(of_mappings.iter().chain(&of_options).chain([&of_classes]).all(|&count| count >= 3) && of_both >= 5);
 }
 
-/// The targets that decode stored bytes, with the encoding of each.
+/// The targets that decode stored bytes, each with its encoding.
 const DECODERS: [(u16, &str); 8] = [
     (0, "raw"),
     (1, "constant"),
@@ -110,7 +114,7 @@ const DECODERS: [(u16, &str); 8] = [
     (7, "planes_zstd"),
 ];
 
-/// A line for each input: what its file decodes to, or the rules that it breaks.
+/// Returns a line for each input: what its file decodes to, or the rules that it breaks.
 fn decoded() -> String {
     let mut lines = String::new();
     for (encoding, name) in DECODERS {
@@ -127,10 +131,11 @@ fn decoded() -> String {
     lines
 }
 
-/// Tells a process of this program to write what corpora decode to, and where.
+/// The environment variable that makes a process of this program write decoded corpora to a path.
 const WRITE_DECODED: &str = "TENSILO_TEST_WRITE_DECODED";
 
-/// A process chooses its kernels once: this one does the work for [`kernels_decode_corpora_alike`].
+/// A process chooses its kernels once, so a child process does the work for
+/// [`kernels_decode_corpora_alike`].
 #[test]
 fn decoded_corpora_are_written_on_request() {
     if let Some(path) = std::env::var_os(WRITE_DECODED) {
@@ -144,7 +149,7 @@ fn kernels_decode_corpora_alike() {
     let expected: Vec<&str> = expected.lines().collect();
     assert!(expected.len() > 10 * DECODERS.len());
     let folder = tempfile::tempdir().unwrap();
-    // a name that this CPU has not stands for the fastest
+    // a name that this CPU does not support selects the fastest kernels
     for kernels in ["scalar", "avx2", "avx512", "neon"] {
         let path = folder.path().join(kernels);
         let arguments = ["--exact", "corpora::decoded_corpora_are_written_on_request"];
@@ -159,7 +164,7 @@ fn kernels_decode_corpora_alike() {
 }
 
 #[test]
-fn every_target_is_one_that_can_be_fuzzed() {
+fn every_target_can_be_fuzzed() {
     let mut known: BTreeSet<String> = fuzz::TARGETS.iter().map(|(name, _)| (*name).to_owned()).collect();
     known.insert("import_formats".to_owned()); // replayed by the tests of `tensilo-convert`
     let manifest = fs::read_to_string(folder("Cargo.toml")).unwrap();
@@ -172,7 +177,7 @@ fn every_target_is_one_that_can_be_fuzzed() {
 
 /// Most mutants must pass the first checks, or the mutator reaches no code behind them.
 #[test]
-fn most_of_what_the_mutator_makes_still_opens() {
+fn mutants_still_open() {
     let (mut opened, mut made) = (0, 0);
     for (seed, mut file) in (0..).zip(corpus("resealed").into_values()) {
         if tensilo::Reader::from_bytes(file.clone()).is_ok() {

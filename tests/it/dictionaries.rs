@@ -1,5 +1,8 @@
-//! Proves that texts come back from files with dictionaries by every path, and that damage to a
-//! dictionary costs exactly the texts that need it.
+//! Tests that texts compressed with Zstandard dictionaries read back by every path, and that a
+//! damaged dictionary costs exactly the texts that need it.
+//!
+//! A dictionary is a table of its own in the file, trained on the first texts of a column. Appends
+//! reuse it, salvage copies it, and its bytes must not depend on threads or batches.
 
 use crate::common::blocked::chunks_with_dictionary;
 use crate::support::build::seal;
@@ -17,7 +20,7 @@ use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Profi
 use tensilo::{ErrorKind, Value, Writer, WriterOptions};
 use tensilo_testing::{Random, mix};
 
-/// A text that has more than half of it in common with some others: one of 250 parts.
+/// Returns a text whose larger part is one of 250 common texts.
 fn text(i: u64) -> String {
     let mut random = Random(mix(7, i));
     let common = random.below(250);
@@ -62,7 +65,7 @@ fn tables(file: &[u8]) -> Vec<Region> {
     regions(file).into_iter().filter(|region| region.kind == RegionKind::Table).collect()
 }
 
-/// The chunks of a column that need a dictionary, and all of them.
+/// Returns how many chunks of a column need a dictionary, and how many there are.
 fn chunks_of(file: &[u8], name: &str) -> [u64; 2] {
     let schema = schema();
     let column = schema.columns.iter().position(|column| column.name == name).unwrap();
@@ -115,7 +118,7 @@ fn threads_share_the_dictionaries_of_a_reader() {
     let readers = [Reader::from_bytes(file.clone()).unwrap(), OpenOptions::new().open(Positional(file)).unwrap()];
     for reader in &readers {
         std::thread::scope(|scope| {
-            // the first of them meets tables that nobody has prepared
+            // the first thread finds tables that are not prepared yet
             for _ in 0..4 {
                 scope.spawn(|| check(reader, MANY));
             }
@@ -161,7 +164,7 @@ fn bytes_do_not_depend_on_threads_and_batches() {
 }
 
 #[test]
-fn few_texts_noise_and_other_profiles_have_none() {
+fn few_texts_noise_and_other_profiles_have_no_dictionary() {
     assert!(tables(&written(1000, &WriterOptions::new())).is_empty());
     for profile in [Profile::Fast, Profile::Raw, Profile::BitshuffleZstd] {
         assert!(tables(&written(MANY, &WriterOptions::new().profile(profile))).is_empty());
@@ -172,7 +175,7 @@ fn few_texts_noise_and_other_profiles_have_none() {
     (0..1000).for_each(|_| writer.push(&[Value::bytes(&random.bytes(5000))]).unwrap());
     let file = writer.into_bytes().unwrap();
     assert!(tables(&file).is_empty());
-    // texts that are each a large chunk
+    // texts that fill a large chunk each
     let mut writer =
         Writer::new(Stream(Vec::new()), Schema::new([ColumnSchema::utf8("book")]), &WriterOptions::new()).unwrap();
     let book = |i: u64| (1500 * i..1500 * (i + 1)).map(text).collect::<String>();
@@ -191,7 +194,7 @@ fn appended_texts_use_the_dictionary_of_the_file() {
     let reader = Reader::open(file.path()).unwrap();
     assert_all_with_dictionary(&file.bytes(), "text");
     check(&reader, MANY + 500);
-    // without a dictionary in the file, enough appended texts get one
+    // without a dictionary in the file, a new one is trained as soon as enough texts are appended
     let file = OnDisk::new(&written(300, &WriterOptions::new()));
     let mut writer = Writer::append(file.path(), &WriterOptions::new()).unwrap();
     push(&mut writer, 300..400);
@@ -272,7 +275,7 @@ fn a_dictionary_after_a_damaged_one_is_intact() {
     let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(false)).unwrap();
     let found: Vec<_> = report.damages.iter().map(|damage| damage.file_range.start).collect();
     assert_eq!(found, [damaged.header as u64]);
-    // what is left is copied, and encoded anew where numbers of tables changed
+    // the remaining samples are copied, and encoded again where numbers of tables changed
     let salvaged = salvage(InMemory(bytes), SalvageOptions::new()).unwrap();
     let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new()).unwrap().sink.0;
     assert_intact(&InMemory(copy.as_slice()));

@@ -73,7 +73,7 @@ fn complex_numbers_are_read_as_pairs_and_stored_as_two_floats() {
         assert_eq!(cursor.read(0).unwrap().as_slice::<f32>().unwrap_err().kind(), WrongType);
         let mut short = vec![[0.0_f32; 2]; 9];
         let error = cursor.read_slice(0, &mut short).unwrap_err();
-        assert!(error.to_string().contains("10 elements, there is room for 9"), "{error}");
+        assert!(error.to_string().contains("10 elements, but there is room for 9"), "{error}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Proves that a file can be opened as it was at each of its commits.
+//! Tests that a file can be opened at each of its commits.
 
 use crate::support::on_disk::OnDisk;
 use tensilo::sink::AtomicFile;
@@ -6,7 +6,7 @@ use tensilo::source::InMemory;
 use tensilo::verify::VerifyOptions;
 use tensilo::{ColumnSchema, DType, OpenOptions, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
-/// Writes a file of so many commits of ten samples. Returns its lengths after each.
+/// Writes a file with this many commits of ten samples. Returns its length after each.
 fn write(file: &OnDisk, commits: u32) -> Vec<u64> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::scalar())]);
     let sink = AtomicFile::create(file.path(), true).unwrap();
@@ -30,7 +30,7 @@ fn check(reader: &Reader, commit: u32, bytes: u64, file: &[u8]) {
     assert!((1..bytes - 64).contains(&reader.footer_offset()), "before the trailer");
     let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
     let others = report.damages.iter().filter(|damage| damage.error.rule() != Some("R-7.8"));
-    assert_eq!(others.count(), 0, "but for not being finished: {:?}", report.damages);
+    assert_eq!(others.count(), 0, "besides being unfinished: {:?}", report.damages);
     let mut cursor = reader.column("x").unwrap().cursor();
     for i in [0, (commit + 1) * 10 - 1] {
         assert_eq!(cursor.read(i.into()).unwrap().as_slice::<u32>().unwrap(), [i]);
@@ -45,7 +45,7 @@ fn a_file_is_opened_as_it_was_at_each_commit() {
     let file = on_disk.bytes();
     for (commit, &bytes) in (0..).zip(&lengths) {
         for more in [0, 1, 63] {
-            // the bytes of a commit that is cut off are a tail
+            // the bytes of a commit that is cut off are an uncommitted tail
             let options = OpenOptions::new().first_bytes(bytes + more);
             let reader = options.open(InMemory(file.clone())).unwrap();
             assert_eq!(reader.tail_bytes(), more.min(file.len() as u64 - bytes));

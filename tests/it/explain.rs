@@ -1,5 +1,8 @@
-//! Proves that the sections of an explained chunk add up, and that the explanation agrees with the
+//! Tests that the sections of an explained chunk add up, and that the explanation agrees with the
 //! choice of the writer.
+//!
+//! An explanation encodes the chunk again with every candidate. What it reports as chosen must be
+//! the bytes in the file, and each stated reason must be true of the sizes that it lists.
 
 use crate::common::data::arbitrary_table;
 use crate::common::explained::check;
@@ -15,7 +18,7 @@ use tensilo::{
 };
 use tensilo_testing::{Pattern, mix};
 
-/// Without the names in it.
+/// Returns the kind of a reason: its words without names and numbers.
 fn kind_of(reason: &str) -> &str {
     let kinds = [
         "are empty",
@@ -64,7 +67,7 @@ proptest! {
         let mut file = write(&table, &plan);
         let at = at.index(file.len());
         file[at] ^= 1_u8 << bit;
-        // unchecked: damage reaches the decoders
+        // without checks, damage reaches the decoders
         let Ok(reader) = OpenOptions::new().verification(Verification::Never).open(InMemory(file)) else { return Ok(()) };
         for column in reader.columns() {
             if let Ok(Some(explanation)) = column.explain(0) {
@@ -145,7 +148,7 @@ fn any_pattern_in_any_profile_is_explained() {
     }
 }
 
-/// Estimates may miss the best combination, and a search of all finds it.
+/// Estimates may miss the best combination; an exhaustive search finds it.
 #[test]
 fn regrets_are_what_estimates_miss() {
     for profile in profiles() {
@@ -155,7 +158,8 @@ fn regrets_are_what_estimates_miss() {
             let regret = column.regret(0, profile).unwrap().unwrap();
             let choices = column.explain(0).unwrap().unwrap().choices;
             let choice = choices.iter().find(|choice| choice.profile == profile).unwrap();
-            // weights are found downhill, on a sample or on all; tables are much of so few values
+            // the search for weights may end in a local minimum, and tables weigh much with this
+            // few values
             let missed_bytes = regret / (1.0 + regret) * choice.stored_bytes as f64;
             assert!(regret > -0.02 && (regret < 0.1 || missed_bytes < 512.0), "{profile:?}, {pattern:?}: {regret}");
             assert!(
@@ -166,7 +170,7 @@ fn regrets_are_what_estimates_miss() {
     }
 }
 
-/// A size that the writer's options chose is found again, also if it is that of another profile.
+/// A size that the writer's options chose is found again, even if it is another profile's default.
 #[test]
 fn block_sizes_of_other_profiles_are_explained() {
     for profile in profiles().into_iter().filter(|profile| profile.block_bytes().is_some()) {
@@ -183,9 +187,9 @@ fn block_sizes_of_other_profiles_are_explained() {
     }
 }
 
-/// Elements for `exponent-tiers`.
+/// Returns elements that suit `exponent-tiers`.
 fn floats() -> Vec<u8> {
-    // random but for the exponent, which is the less frequent the less it is, as in embeddings
+    // random except for the exponents: the smaller they are, the rarer, as in embeddings
     let float = |i| {
         let random = mix(7, i) as u32;
         (random & 0x807F_FFFF) | (127 - mix(8, i).trailing_zeros()) << 23
@@ -216,7 +220,7 @@ fn sections_are_as_long_as_their_content() {
     assert_eq!(section("tier 1").stored_bytes, count * width / 8);
     assert_eq!(codes.ends_with("bits"), width > 1, "{codes}");
     assert_eq!(explanation.bits_per_element(count), Some(8.0));
-    // an encoding that writers have for text only
+    // an encoding that writers use for text only
     let zstd = explanation.trials.iter().find(|trial| trial.encoding == "zstd");
     assert_eq!(zstd.map(|trial| trial.profiles.len()), cfg!(feature = "zstd").then_some(0));
     let amplification = explanation.read_amplification().unwrap();
@@ -231,13 +235,13 @@ fn the_sections_of_blocks_are_added_up() {
     assert_eq!(explanation.transform.as_deref(), Some("rotate"));
     let section = |name: &str| explanation.sections.iter().find(|section| section.name == name).unwrap();
     let block_index = section("block index");
-    assert_eq!(block_index.detail, "tables, and a directory of 9 blocks");
+    assert_eq!(block_index.detail, "tables, and entries of 9 blocks");
     assert_eq!(block_index.stored_bytes, (8 + 48 + 12 * blocks + 4).next_multiple_of(16));
     assert_eq!((section("block headers").stored_bytes, section("byte 2").stored_bytes), (8 * blocks, count));
     let codes = &section("tier 1").detail;
     let width: u64 = codes.strip_prefix("codes of ").unwrap().split(' ').next().unwrap().parse().unwrap();
     assert_eq!(section("tier 1").stored_bytes, count * width / 8);
-    // a sample of 2 KiB is in a block of two
+    // a sample of 2 KiB is in a block of two samples
     assert!((2.0..3.0).contains(&explanation.read_amplification().unwrap()), "{explanation:?}");
 }
 

@@ -1,4 +1,4 @@
-//! Proves that of several damages the first one is named, whatever arrives first.
+//! Tests that the first of several damages is named, whatever order bytes arrive in.
 
 use crate::stages::raw_chunks;
 use crate::support::positional::Positional;
@@ -7,7 +7,7 @@ use tensilo::source::InMemory;
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{ColumnBuffer, Error, OpenOptions, Reader};
 
-/// Readers of a file from sources of all kinds.
+/// Opens a file from sources of all kinds.
 fn readers(file: &[u8]) -> [Reader; 4] {
     let file = || file.to_vec();
     [
@@ -24,7 +24,7 @@ fn readers(file: &[u8]) -> [Reader; 4] {
     .map(tensilo::Result::unwrap)
 }
 
-/// Returns the errors of reading samples of a file, by cursor and by hand.
+/// Returns the errors of reading samples of a file, by cursor and by plan.
 fn errors_of(readers: &[Reader]) -> Vec<Error> {
     let indices: Vec<u64> = (0..640_u32).rev().step_by(9).map(u64::from).collect();
     let of_reader = |reader: &Reader| {
@@ -45,16 +45,15 @@ fn damaged(mut file: Vec<u8>, bytes: &[usize]) -> Vec<u8> {
     file
 }
 
-/// Returns where the bodies of three chunks begin: those of samples 198, 324 and 513, which are
-/// among the samples that are read.
+/// Returns where the bodies of three chunks start: of samples 198, 324 and 513, which are all read.
 fn three_chunks(file: &[u8]) -> [usize; 3] {
     let column = Reader::from_bytes(file.to_vec()).unwrap().column("x").unwrap();
     [198, 324, 513].map(|i| column.chunk_of(i).unwrap().file_range.start as usize)
 }
 
-/// Whatever arrives first, the error is the one that reading in order meets first.
+/// Whatever arrives first, the error is the one that reading in order would meet first.
 #[test]
-fn of_several_damages_the_first_sample_is_named() {
+fn the_first_of_several_damaged_samples_is_named() {
     let file = raw_chunks(640, 8 << 10);
     let bytes = three_chunks(&file).map(|start| start + 77);
     let errors = errors_of(&readers(&damaged(file, &bytes)));
@@ -64,7 +63,7 @@ fn of_several_damages_the_first_sample_is_named() {
 }
 
 #[test]
-fn of_several_damages_in_blocks_the_first_chunk_is_named() {
+fn the_first_of_several_damaged_chunks_in_blocks_is_named() {
     let file = raw_chunks(640, 64 << 10);
     let damaged_at = |at: usize| damaged(file.clone(), &three_chunks(&file).map(|start| start + at));
     let of_block_indexes = errors_of(&readers(&damaged_at(77)));

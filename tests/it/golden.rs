@@ -1,7 +1,7 @@
-//! Proves that files of earlier releases open, verify and read as they were written, and that this
-//! release writes the same data without Zstandard as the same bytes.
+//! Tests that files of earlier releases open, verify and read as they were written, and that this
+//! release writes the same bytes from the same data, as long as Zstandard takes no part.
 //!
-//! A release that writes other bytes adds files under its own name. Files once added never change.
+//! A release that writes other bytes adds files under its own name. Existing files never change.
 //! `TENSILO_WRITE_GOLDEN=1 cargo test --test it golden` writes the missing files of this release.
 
 use crate::common::bins::{
@@ -94,7 +94,7 @@ fn nested_schema() -> Schema {
 /// The lists of a level: lengths and validity.
 type Level = (Vec<u32>, Vec<u8>);
 
-/// Lists of these lengths, of which every `nulls`-th is null.
+/// Returns lists of these lengths; every `nulls`-th is null.
 fn level(lengths: impl Iterator<Item = u32>, nulls: usize) -> Level {
     let lengths = lengths.enumerate().map(|(i, length)| if i % nulls == nulls - 1 { 0 } else { length });
     let lengths: Vec<u32> = lengths.collect();
@@ -102,7 +102,7 @@ fn level(lengths: impl Iterator<Item = u32>, nulls: usize) -> Level {
     (lengths, bits)
 }
 
-/// Bits of entries of which every `nulls`-th is null.
+/// Returns the validity of `count` entries; every `nulls`-th is null.
 fn bits(count: usize, nulls: usize) -> Vec<u8> {
     let present = |i: usize| u8::from(i < count && i % nulls != nulls - 1);
     (0..count.div_ceil(8)).map(|byte| (0..8).fold(0, |bits, bit| bits | present(8 * byte + bit) << bit)).collect()
@@ -198,7 +198,7 @@ fn schema_of_texts() -> Schema {
     Schema::new([ColumnSchema::utf8("text")])
 }
 
-/// Writes as many texts as a dictionary takes, and few bytes for each.
+/// Writes as many texts as a dictionary takes, with few bytes each.
 fn write_texts(profile: Profile) -> Vec<u8> {
     let options = WriterOptions::new().profile(profile).chunk_bytes(256 << 10).block_bytes(64 << 10);
     let mut writer = Writer::new(Stream(Vec::new()), schema_of_texts(), &options).unwrap();
@@ -218,7 +218,7 @@ fn encodings(file: &[u8]) -> BTreeSet<String> {
 /// Values, extents and validity of a column, and offsets and validity of its lists.
 type Content = (Vec<u8>, Vec<u32>, Option<Vec<u8>>, Vec<(Vec<u64>, Option<Vec<u8>>)>);
 
-/// All samples of all columns.
+/// Reads all samples of all columns.
 fn read(file: &[u8], schema: &Schema) -> Vec<Content> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     assert_eq!(reader.schema(), schema);
@@ -237,7 +237,7 @@ fn path(name: &str, profile: Profile) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// Reads a golden file, or makes it of `written` if that is asked for.
+/// Reads a golden file, or writes it from `written` if the environment says so.
 fn golden(name: &str, profile: Profile, written: &[u8]) -> Vec<u8> {
     let path = path(name, profile);
     if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() && !path.exists() {
@@ -273,7 +273,7 @@ fn files_of_earlier_releases_read_as_they_were_written() {
     }
 }
 
-/// Lists differ from other parts in nothing that an encoding sees.
+/// To an encoding, lists look like any other part, so two profiles suffice.
 const NESTED_PROFILES: [Profile; 2] = [Profile::Raw, Profile::Fast];
 
 const PROFILES_WITH_BLOCKS: [Profile; 3] = [Profile::Raw, Profile::Fast, Profile::Balanced];
@@ -284,7 +284,7 @@ fn golden_files_have_encodings_in_blocks() {
     let files = names.into_iter().chain([("texts-", Profile::Balanced)]);
     let found: BTreeSet<String> =
         files.flat_map(|(name, profile)| encodings(&fs::read(path(name, profile)).unwrap())).collect();
-    // those of Zstandard are in the vectors: writers choose them for longer chunks only
+    // the vectors cover Zstandard, which writers choose only for longer chunks
     let expected = ["exponent-tiers", "raw"];
     assert!(expected.iter().all(|name| found.contains(&format!("{name} in blocks"))), "{found:?}");
 }

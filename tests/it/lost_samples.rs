@@ -1,5 +1,4 @@
-//! Proves that every call names the samples that a damage costs, the same ones, and leaves an empty
-//! buffer.
+//! Tests that every call names exactly the samples that a damage costs, and leaves an empty buffer.
 
 use crate::support::positional::Positional;
 use std::ops::Range;
@@ -29,13 +28,13 @@ fn file(profile: Profile, block_bytes: Option<usize>, is_ragged: bool) -> Vec<u8
     writer.into_bytes().unwrap()
 }
 
-/// Readers of a file in memory and by position.
+/// Opens a file in memory and by position.
 fn readers(file: &[u8]) -> [Reader; 2] {
     [OpenOptions::new().open(InMemory(file.to_vec())), OpenOptions::new().open(Positional(file.to_vec()))]
         .map(tensilo::Result::unwrap)
 }
 
-/// The error of a call, which has left the buffer empty.
+/// Returns the error of a call, which must have emptied the buffer.
 fn error(result: tensilo::Result<()>, out: &ColumnBuffer) -> Error {
     let error = result.unwrap_err();
     assert_eq!((out.sample_count(), out.item_count(), out.bytes().len()), (0, 0, 0), "{error}");
@@ -43,20 +42,20 @@ fn error(result: tensilo::Result<()>, out: &ColumnBuffer) -> Error {
     error
 }
 
-/// The errors of reading a sample that is lost, by each call.
+/// Returns the error of every call that reads a lost sample.
 fn errors(reader: &Reader, i: u64, is_fixed: bool) -> Vec<(&'static str, Error)> {
     let column = reader.column("x").unwrap();
     let all: Vec<u64> = (0..SAMPLES).collect();
     let mut out = ColumnBuffer::new();
-    column.cursor().gather_into(&[0], &mut out).unwrap(); // so that there is something to empty
+    column.cursor().gather_into(&[0], &mut out).unwrap(); // fills the buffer
     let mut errors = vec![
         ("read", column.cursor().read(i).map(|_| ()).unwrap_err()),
         ("read_slice", column.cursor().read_slice(i, &mut [0_f32; 400]).unwrap_err()),
-        ("gather_into of one", error(column.cursor().gather_into(&[i], &mut out), &out)),
-        ("gather_into of all", error(column.cursor().gather_into(&all, &mut out), &out)),
-        ("gather_into of two", error(column.cursor().gather_into(&[i, 0], &mut out), &out)),
-        ("range_into of one", error(column.cursor().range_into(i..i + 1, &mut out), &out)),
-        ("range_into of all", error(column.cursor().range_into(0..SAMPLES, &mut out), &out)),
+        ("gather_into, one sample", error(column.cursor().gather_into(&[i], &mut out), &out)),
+        ("gather_into, all samples", error(column.cursor().gather_into(&all, &mut out), &out)),
+        ("gather_into, two samples", error(column.cursor().gather_into(&[i, 0], &mut out), &out)),
+        ("range_into, one sample", error(column.cursor().range_into(i..i + 1, &mut out), &out)),
+        ("range_into, all samples", error(column.cursor().range_into(0..SAMPLES, &mut out), &out)),
     ];
     match column.view(i) {
         Err(error) => errors.push(("view", error)),

@@ -1,4 +1,4 @@
-//! Tests of the library, as one program: linking once takes less time than linking a program for
+//! Tests of the library as one program, because linking one is faster than linking a program for
 //! each module. Tests that need a process or an allocator of their own are in `process`, `memory`
 //! and `fork`.
 

@@ -1,4 +1,4 @@
-//! Readers, columns and cursors own the file that they read: threads and handles can keep them.
+//! Tests that readers, columns and cursors own their file, so threads and handles can keep them.
 
 use std::thread;
 use tensilo::salvage::Salvaged;
@@ -11,7 +11,7 @@ use tensilo_testing::Folder;
 
 const SAMPLES: u64 = 300;
 
-/// Three columns: fixed, nullable and ragged.
+/// Writes three columns: fixed, nullable and ragged.
 fn file(profile: Profile) -> Vec<u8> {
     let schema = Schema::new([
         ColumnSchema::tensor("fixed", DType::I32, Shape::fixed(&[2])),
@@ -43,7 +43,7 @@ fn all_handles_can_be_owned_by_threads() {
     assert_send::<tensilo::ParallelCursor>();
 }
 
-/// The thread goes on when the reader that it was started from has gone.
+/// The thread continues after the reader that it was started from has gone.
 #[test]
 fn a_thread_outlives_the_scope_in_which_the_reader_was_opened() {
     let folder = Folder::new();
@@ -81,9 +81,9 @@ fn clones_share_the_source() {
     assert_eq!(again.file_id(), reader.file_id());
 }
 
-/// The calls for types that are known only at run time give the same bytes as the typed ones.
+/// Calls for types known only at run time give the same bytes as the typed calls.
 #[test]
-fn bytes_are_those_of_the_typed_calls() {
+fn untyped_calls_give_the_bytes_of_the_typed_ones() {
     for profile in Profile::ALL {
         let reader = Reader::from_bytes(file(profile)).unwrap();
         let indices = [7, 299, 0, 7, 100];

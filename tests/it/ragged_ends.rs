@@ -1,4 +1,4 @@
-//! Proves that a wrong end of a ragged sample is refused although no checksum is compared:
+//! Tests that a wrong end of a ragged sample is refused even if no checksum is compared:
 //! nothing else protects memory then.
 
 use crate::support::positional::Positional;
@@ -11,7 +11,8 @@ use tensilo::{
 
 const SAMPLE_BYTES: usize = 40_000;
 
-/// Four samples in one chunk. The end of sample 1 is far beyond the values, the others are right.
+/// Returns four samples in one chunk. The end of sample 1 is far beyond the values; the others are
+/// correct.
 fn with_wrong_end(profile: Profile, inner: Option<u32>) -> Vec<u8> {
     let extents = [Extent::Varying].into_iter().chain(inner.map(Extent::Fixed));
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::new(extents.collect::<Vec<_>>()))]);
@@ -25,7 +26,7 @@ fn with_wrong_end(profile: Profile, inner: Option<u32>) -> Vec<u8> {
     let mut file = writer.into_bytes().unwrap();
     let chunk = (0..file.len()).step_by(64).find(|&at| file[at..].starts_with(b"TSLC")).unwrap();
     assert_eq!(file[chunk + 88..chunk + 90], [0, 0], "the shape is raw");
-    let end = chunk + 128 + 4; // behind head and part table
+    let end = chunk + 128 + 4; // after header and part table
     assert_eq!(file[end..end + 4], (2 * SAMPLE_BYTES as u32).to_le_bytes());
     file[end..end + 4].copy_from_slice(&(100 * SAMPLE_BYTES as u32).to_le_bytes());
     file
@@ -35,7 +36,7 @@ fn rule<T>(result: Result<T, Error>) -> Option<&'static str> {
     result.err().map(|error| error.rule().unwrap_or("no rule"))
 }
 
-/// The rules that reading these samples breaks, each asked for in every way.
+/// Returns the rule that reading this sample breaks, for every way of reading it.
 fn rules(reader: &Reader, i: u64) -> Vec<Option<&'static str>> {
     let column = reader.columns().next().unwrap();
     let (mut cursor, mut buffer) = (column.cursor(), ColumnBuffer::new());
@@ -65,7 +66,7 @@ fn check(source: impl Source + 'static, what: &str) {
 }
 
 #[test]
-fn no_way_of_reading_hands_out_a_sample_that_ends_beyond_the_values() {
+fn no_read_returns_a_sample_that_ends_beyond_the_values() {
     for profile in [Profile::Raw, Profile::Fast, Profile::Balanced, Profile::Small] {
         for inner in [None, Some(0)] {
             let file = with_wrong_end(profile, inner);

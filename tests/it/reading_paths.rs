@@ -1,5 +1,8 @@
-//! Proves that it makes no difference by which call a sample is read: of each invalid vector of the
-//! specification, every path from the file to the caller gives the same values, or refuses them.
+//! Tests that all calls that read a sample agree: for each invalid vector of the specification,
+//! every path from the file to the caller gives the same values or refuses them.
+//!
+//! Each sample is read by about ten calls, from memory and by position, under every verification
+//! policy, and twice, because chunks that were checked take other paths.
 
 use crate::common::data::value_mask;
 use crate::common::vectors::{bytes, file_of, vectors};
@@ -9,20 +12,20 @@ use tensilo::source::{InMemory, Source};
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, DType, Error, OpenOptions, Reader, Verification};
 
-/// Whether a sample is null, and its bytes; or the rule that it breaks.
+/// Whether a sample is null and its bytes, or the rule that it breaks.
 type Read = Result<(bool, Vec<u8>), Option<&'static str>>;
 
-/// Rules that every reading of a sample checks (chapter 10.1), whatever was checked before.
+/// Rules that every read of a sample checks (chapter 10.1), whatever was checked before.
 const CHECKED: [&str; 6] = ["R-4.1", "R-4.4", "R-4.5", "R-4.9", "R-4.10", "R-4.12"];
 
-/// Those of them that break with a sample that can be found.
+/// The rules above that break with a sample that can be found.
 const REFUSED: [&str; 3] = ["R-4.4", "R-4.5", "R-4.9"];
 
 fn rule(error: Error) -> Option<&'static str> {
     error.rule()
 }
 
-/// The one sample of a buffer, which a failed call has emptied.
+/// Returns the only sample of a buffer, or the rule if the call failed and emptied the buffer.
 fn one(result: tensilo::Result<()>, out: &ColumnBuffer) -> Read {
     if let Err(error) = result {
         assert_eq!((out.sample_count(), out.bytes().len(), out.null_count()), (0, 0, 0), "{error}");
@@ -32,7 +35,7 @@ fn one(result: tensilo::Result<()>, out: &ColumnBuffer) -> Read {
     Ok((is_null, out.bytes().to_vec()))
 }
 
-/// Reads a sample by every call, each with a fresh cursor, or a fresh decoder.
+/// Reads a sample by every call, each with a fresh cursor or a fresh decoder.
 fn read_by_all(reader: &Reader, column: &Column, i: u64) -> Vec<(&'static str, Read)> {
     let schema = column.schema();
     let mut found = Vec::new();
@@ -86,7 +89,7 @@ fn read_by_all(reader: &Reader, column: &Column, i: u64) -> Vec<(&'static str, R
         found.push(("gather_bytes", nulls.map(|nulls| (nulls > 0, out.clone())).map_err(rule)));
         let nulls = column.cursor().range_bytes(i..i + 1, &mut out);
         found.push(("range_bytes", nulls.map(|nulls| (nulls > 0, out.clone())).map_err(rule)));
-        // the second of three places of a batch, and so not a run of positions
+        // the second of three slots of a batch, so the slots are not consecutive
         let mut batch = vec![0; 3 * out.len()];
         if plan.select(&columns, &[i, i]).and_then(|()| plan.fetch(&mut fetched)).is_ok() {
             let mut nulls = Vec::new();
@@ -102,22 +105,22 @@ fn fixed_bytes(column: &Column) -> usize {
     column.schema().shape.inner_elements().unwrap() as usize * column.schema().dtype.element_bytes()
 }
 
-/// Whether two reads are the same. The values of nulls are zeros or none in a valid file,
-/// and reading does not check that.
+/// Returns whether two reads are equal. The values of nulls are zeros or absent in a valid file
+/// which reads do not check.
 fn is_same(a: &(bool, Vec<u8>), b: &(bool, Vec<u8>)) -> bool {
     a.0 == b.0 && (a.0 || a.1 == b.1)
 }
 
 /// Reads all samples of a file, twice, because chunks that were checked are read in other ways.
-/// Returns what is wrong.
+/// Returns the differences.
 fn check(name: &str, expected_rule: &str, reader: &Reader, what: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut refusals: BTreeMap<&str, usize> = BTreeMap::new();
-    // verifiers alone look at padding between parts
+    // only verification looks at padding between parts
     let is_checked = CHECKED.contains(&expected_rule) && !name.contains("R-4.4-padding");
     for round in 0..2 {
         for column in reader.columns() {
-            // checked when it is returned as text
+            // text is checked when it is returned as text
             let is_text = column.schema().dtype == DType::Utf8;
             for i in 0..reader.sample_count().min(5) {
                 let found = read_by_all(reader, &column, i);
@@ -174,12 +177,12 @@ fn every_path_refuses_what_another_refuses_or_reads_the_same() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     let expected = if cfg!(feature = "zstd") { 36 } else { 33 };
-    assert!(refused >= expected, "only {refused} files break a rule of each sample");
+    assert!(refused >= expected, "only {refused} files break a rule that reads check");
 }
 
-/// The sample is named, also in a batch of many.
+/// The sample is named, even in a batch of many.
 #[test]
-fn a_bool_that_is_none_is_named_by_its_sample() {
+fn an_invalid_bool_is_named_by_its_sample() {
     for (vector, sample) in [("R-4.9-bool", 1), ("R-4.9-bool-of-list", 0), ("R-4.9-bool-residuals", 2)] {
         let file = bytes(&format!("invalid/{vector}.hex"));
         for reader in

@@ -1,5 +1,8 @@
-//! Proves that every read path gives what was written, for any schema, any data and any
-//! way to write.
+//! Tests that every read path gives what was written, for any schema, any data and any way to
+//! write.
+//!
+//! [`crate::common`] generates tables, keeps a simple model of them, and compares every call with
+//! the model. The same bytes must come out whatever the batches, the threads and the sink.
 
 use crate::common::check::check;
 use crate::common::data::{arbitrary_column, arbitrary_table, table};
@@ -45,7 +48,7 @@ proptest! {
         check(&open(reversed, policy), &table, &plan, seed.wrapping_add(4));
         #[cfg(feature = "mmap")]
         {
-            // SAFETY: the file is in a folder that only this test knows, and stays as it is.
+            // SAFETY: the file is in a folder that only this test knows, and does not change.
             let mapped = unsafe { tensilo::source::MappedFile::open(on_disk.path()) }.expect("a file");
             check(&open(mapped, policy), &table, &plan, seed.wrapping_add(2));
         }
@@ -58,7 +61,7 @@ proptest! {
     }
 
     /// Each chunk has many samples that end anywhere between the groups and checkpoints of tiers.
-    /// Most are decoded or read alone.
+    /// Most are decoded or read individually.
     #[test]
     fn samples_read_individually_agree_with_the_model(
         column in arbitrary_column(),
@@ -95,7 +98,7 @@ proptest! {
         let bytes = write(&table, &plan);
         prop_assert_eq!(&write(&table, &plan), &bytes, "written twice");
         let one_by_one = WritePlan { threads: 1, ..plan.regrouped(table.sample_count, 0) };
-        prop_assert!(write(&table, &one_by_one) == bytes, "one by one");
+        prop_assert!(write(&table, &one_by_one) == bytes, "one sample at a time");
         let batches = WritePlan { threads, ..plan.regrouped(table.sample_count, batch) };
         prop_assert!(write(&table, &batches) == bytes, "batches of {} by {} threads", batch, threads);
     }
@@ -111,7 +114,7 @@ proptest! {
             check(&reader, &table.head(samples), &plan, 7);
             prop_assert!(!reader.is_finished());
             prop_assert_eq!(reader.commit_count() as usize, number + 1);
-            // bytes that a killed writer leaves behind change nothing
+            // bytes that a killed writer leaves after a commit change nothing
             let next = sink.ends[number + 1];
             let cut = end + (next - end) / 2;
             let reader = Reader::from_bytes(sink.bytes[..cut].to_vec()).expect("a commit and a tail");
@@ -153,7 +156,7 @@ proptest! {
         prop_assert_ne!(id(&other, &plan, "a"), same);
     }
 
-    /// Gathered samples can be pushed as they are: a file copied that way has the same values.
+    /// Gathered samples can be pushed unchanged, and the copy of the file has the same values.
     #[test]
     fn gathered_batches_can_be_written_again(table in arbitrary_table(100), plan in arbitrary_plan()) {
         let bytes = write(&table, &plan);
@@ -171,7 +174,7 @@ proptest! {
     }
 }
 
-/// Remembers where each commit ended.
+/// Records where each commit ended.
 #[derive(Default)]
 struct RecordingSink {
     bytes: Vec<u8>,
@@ -216,9 +219,9 @@ fn a_reader_is_shared_by_threads() {
     }
 }
 
-/// Chunks of such samples have no values, so that nothing is fetched to read them alone.
+/// Chunks of such samples have no values, so reading them individually fetches nothing.
 #[test]
-fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
+fn samples_without_elements_take_nulls_from_their_own_chunk() {
     let column = ColumnSchema::tensor("empty", DType::F32, Shape::fixed(&[0])).nullable();
     let options = WriterOptions::new().profile(Profile::Raw);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).expect("a valid schema");
@@ -235,9 +238,9 @@ fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
         let mut cursor = reader.column("empty").expect("a column of the file").cursor();
         let (mut buffer, all) = (ColumnBuffer::new(), Vec::from_iter(0..32));
         for _ in 0..3 {
-            // the cursor holds a chunk with nulls from here on
+            // from here on, the cursor caches a chunk with nulls
             cursor.gather_into(&[0], &mut buffer).expect("an intact file");
-            assert_eq!(buffer.null_count(), 1, "gather of one, {policy:?}");
+            assert_eq!(buffer.null_count(), 1, "gather of one sample, {policy:?}");
             cursor.range_into(0..32, &mut buffer).expect("an intact file");
             assert_eq!(buffer.null_count(), 16, "range, {policy:?}");
             cursor.gather_into(&[0], &mut buffer).expect("an intact file");
@@ -250,12 +253,12 @@ fn nulls_of_samples_without_elements_are_those_of_their_own_chunk() {
 const SAMPLES: usize = 200;
 const ELEMENTS: usize = 24;
 
-/// Of a cursor that has read nothing else, so that little more of the chunk is decoded.
+/// Reads each sample with a fresh cursor, so that little more of the chunk is decoded.
 fn check_each<T: Element + PartialEq + std::fmt::Debug>(reader: &Reader, name: &str, values: &[T], profile: Profile) {
     let column = reader.column(name).expect("a column of the file");
     let mut out = vec![T::default(); ELEMENTS];
     for (i, sample) in values.chunks_exact(ELEMENTS).enumerate() {
-        out.fill(T::default()); // which no value is
+        out.fill(T::default()); // not a value of the file
         assert_eq!(column.cursor().read_slice(i as u64, &mut out).expect("an intact file"), Some(ELEMENTS));
         assert_eq!(out, sample, "{i} of {name}, {profile:?}");
     }
@@ -263,7 +266,8 @@ fn check_each<T: Element + PartialEq + std::fmt::Debug>(reader: &Reader, name: &
 
 #[test]
 fn any_sample_of_a_chunk_can_be_read_first() {
-    // less often the smaller they are, as embeddings; near each other; and all the same
+    // values that are rarer the smaller they are, as in embeddings; close to each other; and all
+    // equal
     let bits = |i: u32| i.wrapping_mul(0x9E37_79B9_u32).rotate_left(13).wrapping_mul(0x85EB_CA6B);
     let floats: Vec<f32> = (0..(SAMPLES * ELEMENTS) as u32)
         .map(|i| f32::from_bits((bits(i) & 0x807F_FFFF) | (127 - bits(i).leading_zeros()) << 23))

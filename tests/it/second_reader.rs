@@ -1,5 +1,6 @@
-//! Proves that the second reader, `format-spec/reader.py`, which was written from the specification
-//! alone, finds our files valid and reads the same values from them.
+//! Tests that the second reader, `format-spec/reader.py`, finds our files valid and reads the same
+//! values. It was written from the specification, not from this code, so agreement of both is
+//! evidence for the specification.
 //!
 //! Needs `python3` with the package `zstandard`. Without them these tests are reported as not run,
 //! or fail if TENSILO_REQUIRE_PYTHON=1.
@@ -20,10 +21,10 @@ use tensilo::verify::VerifyOptions;
 use tensilo::{Column, ColumnSchema, DType, Extent, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::python;
 
-/// Files from the generator. PROPTEST_CASES raises it.
+/// The number of generated files. PROPTEST_CASES raises it.
 const FILES: u32 = 40;
 
-/// Runs the second reader, on a file of its own.
+/// Runs the second reader on a file of its own.
 struct SecondReader(OnDisk);
 
 impl SecondReader {
@@ -57,7 +58,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Elements in the order of the file.
+/// Returns elements in the byte order of the file.
 fn little_endian(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     if cfg!(target_endian = "big") {
@@ -81,13 +82,13 @@ fn shape_json(shape: &Shape) -> Json {
     shape.extents().iter().map(extent).collect()
 }
 
-/// An `f64` of the file. The second reader prints its bytes.
+/// Parses an `f64` of the file. The second reader prints its bytes.
 fn f64_of_hex(text: &str) -> f64 {
     assert_eq!(text.len(), 16, "{text:?}");
     f64::from_bits(u64::from_str_radix(text, 16).expect("hexadecimal digits").swap_bytes())
 }
 
-/// Describes a column as our reader does, which other tests compare with the model.
+/// Describes a column as our reader reads it, which other tests compare with the model.
 fn column_json(column: &Column, samples: &[ModelSample]) -> Json {
     let (schema, facts) = (column.schema(), column.facts());
     json!({
@@ -120,7 +121,8 @@ fn check_cast(column: &Column, found: &Json) {
     assert_eq!(found["to_subnormal"], json!(facts.to_subnormal));
 }
 
-/// `stored` is the expected contents of the file: of cast columns, the results.
+/// Compares both readers. `stored` is the expected content of the file: for cast columns, the
+/// results.
 fn check(second: &SecondReader, bytes: &[u8], stored: &[Vec<ModelSample>]) {
     second.assert_verifies(bytes);
     let reader = Reader::from_bytes(bytes.to_vec()).expect("an intact file");
@@ -180,7 +182,7 @@ fn the_record_of_a_cast_is_read_alike() {
         let bytes = writer.into_bytes().expect("a sink that takes all");
         let reader = Reader::from_bytes(bytes.clone()).expect("an intact file");
         let facts: Vec<_> = reader.columns().map(|column| column.facts().cast.expect("a cast")).collect();
-        // the columns lose different values, so that no field can be right by being 0
+        // the columns lose different values, so that no field can be correct by being 0
         assert!(facts.iter().all(|facts| facts.max_abs_error > 0.0 && facts.max_rel_error > 0.0));
         assert!(facts.iter().any(|facts| facts.to_infinite > 0) && facts.iter().any(|facts| facts.to_subnormal > 0));
         let stored: Vec<Vec<ModelSample>> = reader.columns().map(read_all).collect();
@@ -198,7 +200,7 @@ fn read_all(column: Column) -> Vec<ModelSample> {
     (0..column.sample_count()).map(&mut read).collect()
 }
 
-/// Covers files that the generator does not reach: an index of several pages, runs of unequal
+/// Covers files that the generator does not make: an index of several pages, runs of unequal
 /// chunks, and many commits.
 #[test]
 fn an_index_of_many_pages_and_runs_is_found_intact() {
@@ -222,7 +224,7 @@ fn an_index_of_many_pages_and_runs_is_found_intact() {
     crate::common::check::check(&reader, &table, &plan, 5);
 }
 
-/// Both readers do see damage: otherwise their agreement would mean nothing.
+/// Both readers must see damage, or their agreement would mean nothing.
 #[test]
 fn both_readers_report_a_changed_byte() {
     let Some(second) = SecondReader::new() else { return };

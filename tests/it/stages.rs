@@ -1,4 +1,10 @@
-//! Plan, fetch and decode: by hand and by cursors, from sources that read in any order.
+//! Tests the stages of reading: plan, fetch and decode.
+//!
+//! Explicit stages must give what a cursor gives, from sources that read ranges in any order, with
+//! plans that are decoded backwards and by several threads. Planning must also be cheap: it
+//! coalesces near ranges, bounds the length of a request, and prefetches what its next step needs,
+//! so that no step waits. Stages that do not fit each other, and sources that fail, must end in an
+//! error about the first sample.
 
 use crate::common::config;
 use crate::common::data::arbitrary_table;
@@ -20,7 +26,7 @@ use tensilo::{
 };
 use tensilo_testing::Random;
 
-// ---- by hand
+// ---- explicit stages
 
 /// Everything that a buffer holds.
 type Contents<'b> = (usize, &'b [u8], &'b [u64], &'b [u32], Option<&'b [u8]>);
@@ -36,7 +42,7 @@ fn assert_same(found: &[ColumnBuffer], expected: &[ColumnBuffer], what: &str) {
     }
 }
 
-/// Decodes the parts of a plan by two threads, the last part first.
+/// Decodes the segments of a plan on two threads, the last segment first.
 fn decode_backwards(mut parts: Vec<PlanSegment<'_>>, bytes: &FetchedBytes) -> Result<(), Error> {
     let others = parts.split_off(parts.len() / 2);
     let work = |parts: Vec<PlanSegment<'_>>| {
@@ -54,7 +60,7 @@ fn check_plan(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usize)
     let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
     let mut expected: Vec<ColumnBuffer> = vec![ColumnBuffer::new(); columns.len()];
     let mut found = expected.clone();
-    // twice, because samples of chunks that have been checked can be read alone
+    // twice, because samples of checked chunks can be read individually
     for round in 0..2 {
         plan.select(&columns, indices).unwrap();
         plan.fetch(&mut bytes).unwrap();
@@ -82,7 +88,7 @@ fn check_plan(reader: &Reader, indices: &[u64], range: Range<u64>, parts: usize)
     }
 }
 
-/// Decodes the stored blocks of a plan one by one, and puts their elements where they belong.
+/// Decodes the stored blocks of a plan one by one, and puts their elements in place.
 fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, expected: &[ColumnBuffer]) {
     let mut scratch = BlockScratch::default();
     for (number, expected) in expected.iter().enumerate() {
@@ -124,7 +130,7 @@ fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, ex
     }
 }
 
-/// Fills a batch with two plans: one has the samples at even positions.
+/// Fills a batch with two plans; one has the samples at even positions.
 fn check_batch(columns: &[Column], indices: &[u64], expected: &[ColumnBuffer]) {
     let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
     let halves = [0, 1].map(|first| (first..indices.len()).step_by(2).collect::<Vec<usize>>());
@@ -187,12 +193,12 @@ proptest! {
 
 const SAMPLE_BYTES: u64 = 1024;
 
-/// Samples of 1 KiB in raw chunks of 64.
+/// Writes samples of 1 KiB in raw chunks of 64.
 fn raw_file(samples: u64) -> Vec<u8> {
     raw_chunks(samples, 64 << 10)
 }
 
-/// Samples of 1 KiB in chunks of `chunk_bytes`. Those of 64 KiB have 8 blocks.
+/// Writes samples of 1 KiB in chunks of `chunk_bytes`. Chunks of 64 KiB have 8 blocks.
 pub fn raw_chunks(samples: u64, chunk_bytes: usize) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
@@ -202,7 +208,7 @@ pub fn raw_chunks(samples: u64, chunk_bytes: usize) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// A file read by position that counts reads, and whose gaps have a price.
+/// A file read by position that counts reads, and coalesces ranges across gaps of `gap_bytes`.
 struct CountingSource {
     file: InMemory<Vec<u8>>,
     gap_bytes: u64,
@@ -230,8 +236,7 @@ impl Source for CountingSource {
 
 #[test]
 fn gaps_that_cost_less_than_a_read_are_read() {
-    // samples alone, of chunks that were checked: of each pair, the second is 3 samples after the
-    // first
+    // individual samples of checked chunks: the second of each pair is 3 samples after the first
     let indices: Vec<u64> = [70, 73, 100, 103, 500].into();
     for (gap_bytes, ranges, bytes) in [
         (0, 5, 5 * SAMPLE_BYTES),
@@ -292,7 +297,7 @@ fn a_file_in_memory_needs_no_bytes() {
 
 // ---- step by step
 
-/// A source that notes what is prefetched, and what is read.
+/// A source that records what is prefetched and what is read.
 struct RecordingSource {
     file: InMemory<Vec<u8>>,
     prefetched: Mutex<Vec<Range<u64>>>,
@@ -314,7 +319,7 @@ impl Source for RecordingSource {
     }
 }
 
-/// Chunks of 8 blocks, of as many samples each, or of lengths that differ: several index pages.
+/// Writes chunks of 8 blocks each, with equal or differing sample counts: several index pages.
 fn file_of_many_chunks(is_ragged: bool) -> Vec<u8> {
     let shape = if is_ragged { Shape::new([Extent::Varying]) } else { Shape::fixed(&[64]) };
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, shape)]);
@@ -344,7 +349,7 @@ fn each_step_of_planning_reads_what_the_step_before_has_prefetched() {
         for round in 0..10 {
             let indices: Vec<u64> = (0..20).map(|_| random.below(20_000)).collect();
             plan.begin(std::slice::from_ref(&column), &indices).unwrap();
-            assert_eq!(take(&source.read), [], "{is_ragged}, round {round}: beginning waits for nothing");
+            assert_eq!(take(&source.read), [], "{is_ragged}, round {round}: starting a plan waits for nothing");
             let mut missed = 0;
             let mut is_complete = false;
             while !is_complete {
@@ -354,7 +359,7 @@ fn each_step_of_planning_reads_what_the_step_before_has_prefetched() {
                     |read: &&Range<u64>| prefetched.iter().any(|at| at.start <= read.start && read.end <= at.end);
                 missed += take(&source.read).iter().filter(|read| !was_prefetched(read)).count();
             }
-            // where chunks differ in length, pages are guessed
+            // if chunks differ in length, the page of a sample is a guess
             assert!(missed <= if is_ragged { 2 } else { 0 }, "{is_ragged}, round {round}: {missed} reads were missed");
         }
     }
@@ -383,9 +388,9 @@ fn a_plan_that_is_not_complete_is_refused() {
     assert_eq!(out[0].sample_count(), 2);
 }
 
-// ---- what goes wrong
+// ---- failures
 
-/// A source that cannot read a byte. Of many ranges it reads those before that byte.
+/// A source that cannot read one byte. It reads the ranges before that byte.
 struct FailingSource {
     file: Vec<u8>,
     max_request_bytes: u64,
@@ -432,14 +437,14 @@ fn a_range_that_cannot_be_read_is_named_by_its_offset() {
     assert_eq!((by_plan.kind(), by_plan.offset()), (ErrorKind::Io, plan.ranges().get(2).map(|range| range.start)));
     let error = Decoder::new().decode(&plan, &fetched, &mut [ColumnBuffer::new()]).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadArgument, "{error}");
-    // what could be read before is not lost for later reads
+    // ranges that were read before the failure are not lost for later reads
     assert!(column.cursor().gather_into(&indices[..2], &mut ColumnBuffer::new()).is_ok());
 }
 
 #[test]
-fn the_error_of_the_first_sample_counts_whatever_is_read_first() {
-    // the first column's samples come after the second's in the file: one is damaged, and some of
-    // the second cannot be read
+fn the_first_sample_decides_the_error_whatever_is_read_first() {
+    // in the file, the first column's samples come after the second's: one of them is damaged, and
+    // some of the second column cannot be read
     let schema = ["x", "y"].map(|name| ColumnSchema::tensor(name, DType::U32, Shape::fixed(&[1024])));
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(1 << 16);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new(schema), &options).unwrap();
@@ -450,7 +455,7 @@ fn the_error_of_the_first_sample_counts_whatever_is_read_first() {
     let chunk = |name, number| reader.column(name).unwrap().chunk(number).unwrap().unwrap();
     let (damaged, broken) = (chunk("x", 3), chunk("y", 0));
     file[damaged.file_range.start as usize + 1000] ^= 1;
-    // each chunk is a request of its own
+    // each chunk is one request
     let source =
         FailingSource { file, max_request_bytes: 70_000, broken: AtomicU64::new(broken.file_range.start + 1000) };
     let reader = OpenOptions::new().open(source).unwrap();
@@ -490,18 +495,18 @@ fn stages_that_do_not_fit_each_other_are_refused() {
     refused(decoder.decode(&plan, &fetched, &mut []), "1 columns");
     refused(
         plan.decode_segments(2, &mut out, |parts| decode_backwards(parts.into_iter().take(1).collect(), &fetched)),
-        "parts",
+        "segments",
     );
     decoder.decode(&plan, &fetched, &mut out).unwrap();
     plan.select(&[column], &[0, 800]).unwrap();
     refused(decoder.decode(&plan, &fetched, &mut out), "another plan");
-    // nothing at all
+    // an empty plan
     plan.select(&[], &[]).unwrap();
     plan.fetch(&mut fetched).unwrap();
     decoder.decode(&plan, &fetched, &mut []).unwrap();
 }
 
-/// Memory that can be reserved or not.
+/// Memory of the caller that may refuse to grow.
 struct CallerMemory {
     bytes: Vec<u8>,
     is_short: bool,
@@ -527,7 +532,7 @@ impl ReadMemory for CallerMemory {
     }
 }
 
-/// A file that is read to memory of the caller, or loses it, or gives other memory back.
+/// A source that reads into memory of the caller, loses it, or returns other memory.
 struct LendingSource {
     file: FailingSource,
     behaviour: AtomicUsize,
@@ -565,7 +570,7 @@ impl Source for LendingSource {
 }
 
 #[test]
-fn bytes_in_memory_of_the_caller_are_those_of_the_plan_or_none() {
+fn memory_of_the_caller_has_the_bytes_of_the_plan_or_none() {
     let file = FailingSource { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) };
     let source = Arc::new(LendingSource { file, behaviour: AtomicUsize::new(0) });
     let reader = OpenOptions::new().verification(Verification::Never).open(source.clone()).unwrap();
@@ -580,7 +585,7 @@ fn bytes_in_memory_of_the_caller_are_those_of_the_plan_or_none() {
     let mut expected = ColumnBuffer::new();
     let indices = [0, 3, 200, 639];
     column.cursor().gather_into(&indices, &mut expected).unwrap();
-    // of another plan, to own memory
+    // bytes of another plan, in the library's memory
     plan.select(std::slice::from_ref(&column), &[5, 7, 300, 638]).unwrap();
     plan.fetch(&mut bytes).unwrap();
     plan.select(std::slice::from_ref(&column), &indices).unwrap();
@@ -588,7 +593,7 @@ fn bytes_in_memory_of_the_caller_are_those_of_the_plan_or_none() {
         drop(bytes.set_memory(memory(is_short)));
         let before = bytes.fetches();
         plan.fetch(&mut bytes).unwrap();
-        // without memory they are read to that of the library
+        // if the caller's memory cannot grow, the library's memory is used
         assert_eq!((bytes.memory().is_none(), bytes.fetches() != before), (is_short, true));
         assert!(decode(&plan, &bytes).unwrap().bytes() == expected.bytes());
         drop(bytes.set_memory(None));

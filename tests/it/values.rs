@@ -1,4 +1,4 @@
-//! Samples of nested columns, pushed one at a time.
+//! Tests values: samples of nested columns that are pushed one at a time.
 
 use tensilo::nested::ListBatch;
 use tensilo::sink::Stream;
@@ -36,7 +36,7 @@ fn single_samples_give_the_bytes_of_a_batch() {
 }
 
 #[test]
-fn owned_values_are_those_that_borrow() {
+fn owned_values_equal_borrowed_ones() {
     let columns = || {
         [
             nullable(ColumnSchema::tensor("number", DType::I32, Shape::scalar())),
@@ -64,7 +64,7 @@ fn owned_values_are_those_that_borrow() {
 }
 
 #[test]
-fn names_are_parsed_to_what_they_name() {
+fn names_parse_to_what_they_name() {
     for dtype in DType::ALL {
         assert_eq!(dtype.name().parse::<DType>().unwrap(), dtype);
     }
@@ -113,8 +113,7 @@ fn values_that_do_not_fit_are_refused_with_their_column() {
     assert!(error.message().contains("not nested"), "{error}");
 }
 
-/// Elements of one item are not taken for those of the next, even if all together are as many as
-/// the items need.
+/// An item never takes elements of the next one, even if the total number is correct.
 #[test]
 fn items_that_do_not_have_their_own_shape_are_refused() {
     let fixed = || ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[2]));
@@ -137,7 +136,7 @@ fn items_that_do_not_have_their_own_shape_are_refused() {
         (
             matrices(),
             [Value::ragged(&two, &[1, 2, 1]), Value::ragged(&one, &[1])],
-            "item 0 of the sample has 3 varying extents; 2 vary in [*,*]",
+            "item 0 of the sample has 3 varying extents; shape [*,*] has 2",
         ),
         (matrices(), [Value::ragged(&two, &[2, 1]), Value::ragged(&empty, &[])], "item 1 of the sample has 0 varying"),
         (
@@ -158,7 +157,7 @@ fn offsets_of_lists_begin_at_0_and_span_what_a_list_may_have() {
     let items = ColumnBatch::fixed(2, &[1_i32, 2]);
     let column = || ColumnSchema::tensor("x", DType::I32, Shape::scalar()).list();
     for (offsets, part) in [
-        (vec![5_u64, 7], "offsets of lists begin at 5, not at 0"),
+        (vec![5_u64, 7], "offsets of lists start at 5, not at 0"),
         (vec![0, 2, 1], "offsets of lists descend from 2 to 1"),
         (vec![0, 1 << 33], "list 0 of a level of the batch has 8589934592 members"),
         (vec![], "the lists of a level have 0 members; 2 were pushed"),

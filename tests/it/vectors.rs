@@ -1,5 +1,5 @@
-//! Proves that each valid vector of the specification reads as its dump says, and that each invalid
-//! one breaks the rule it is named after.
+//! Tests that each valid vector of the specification reads as its dump says, and that each invalid
+//! vector breaks the rule in its name.
 
 use crate::common::vectors::{bytes, file_of, json, vectors};
 use crate::support::positional::Positional;
@@ -13,7 +13,7 @@ use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnBuffer, DType, Error, ErrorKind, OpenOptions, Reader, Verification};
 
-/// The first thing that a thorough verification finds.
+/// Returns the first damage that a thorough verification finds.
 fn first_error(bytes: &[u8]) -> Option<Error> {
     match verify(&InMemory(bytes), VerifyOptions::new().decode(true)) {
         Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
@@ -53,7 +53,7 @@ fn invalid_vectors_break_their_rule() {
 /// The bytes of a sample, or the rule that it breaks.
 type Read = Result<Vec<u8>, Option<&'static str>>;
 
-/// The first samples of each column, each read by a fresh cursor.
+/// Reads the first samples of each column, each with a fresh cursor.
 fn read_individually(reader: &Reader) -> Vec<Read> {
     let samples = reader.sample_count().min(100);
     let read = |column: &tensilo::Column, i| {
@@ -63,7 +63,7 @@ fn read_individually(reader: &Reader) -> Vec<Read> {
     reader.columns().flat_map(|column| (0..samples).map(move |i| read(&column, i))).collect()
 }
 
-/// A chunk with a right checksum may still differ from its index entry.
+/// A chunk with a correct checksum may still differ from its index entry.
 #[test]
 fn a_refused_read_is_refused_again() {
     for vector in vectors(false) {
@@ -95,7 +95,7 @@ fn padding_between_parts_is_checked_only_by_verify() {
 
 /// Offsets are multiples of 64, so the words of a body are aligned.
 #[test]
-fn readers_refuse_offsets_that_are_no_multiple_of_64() {
+fn readers_refuse_offsets_that_are_not_multiples_of_64() {
     for (name, is_open) in [("chunk", true), ("page", true), ("footer", false)] {
         let file = bytes(&format!("invalid/R-2.4-unaligned-{name}.hex"));
         let opened = Reader::from_bytes(file.clone());
@@ -109,7 +109,7 @@ fn readers_refuse_offsets_that_are_no_multiple_of_64() {
 }
 
 #[test]
-fn files_of_other_releases_are_refused_and_not_taken_for_damage() {
+fn files_of_other_releases_are_refused_but_not_as_damaged() {
     let mut kinds = Vec::new();
     for vector in vectors(false) {
         let file = bytes(file_of(&vector));
@@ -223,7 +223,7 @@ fn assert_column(column: &tensilo::Column, dump: &Json, file: &str) {
     }
 }
 
-/// All samples of a nested column as the dumps show them, gathered in reverse order.
+/// Returns all samples of a nested column as the dumps show them, gathered in reverse order.
 fn nested_samples(column: &tensilo::Column) -> Vec<Json> {
     let mut out = ColumnBuffer::new();
     let reversed: Vec<u64> = (0..column.sample_count()).rev().collect();
@@ -252,7 +252,8 @@ fn nested_samples(column: &tensilo::Column) -> Vec<Json> {
     entries
 }
 
-/// The fields that columns become: names of structs with their fields, and names of columns.
+/// Describes the fields that columns form: names of structs with their fields, and names of
+/// columns.
 fn fields(nodes: &[FieldNode]) -> String {
     let one = |node: &FieldNode| match node {
         FieldNode::Struct { name, nulls, children, .. } => {
@@ -277,7 +278,7 @@ fn paths_of_vectors_make_the_structs_of_the_specification() {
     }
 }
 
-/// Checks that reading some samples of a column is refused by the checksum of a block.
+/// Checks that reading these samples is refused by the checksum of a block.
 fn assert_block_is_named(file: &[u8], column: &str, samples: &Range<u64>, what: &str) {
     for policy in [Verification::FirstTouch, Verification::Always] {
         let options = OpenOptions::new().verification(policy);
@@ -290,8 +291,8 @@ fn assert_block_is_named(file: &[u8], column: &str, samples: &Range<u64>, what: 
     }
 }
 
-/// Nothing in a block is believed before its checksum: for instance a length, before memory is
-/// taken for all samples of a chunk.
+/// Nothing in a block is trusted before its checksum matches: for instance a length, before memory
+/// is allocated for all samples of a chunk.
 #[test]
 fn a_damaged_block_is_named_by_its_checksum_if_its_chunk_is_read_whole() {
     let mut encodings = BTreeSet::new();

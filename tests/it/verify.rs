@@ -1,5 +1,9 @@
-//! Proves that `verify` names the column and the samples of each damaged chunk, and reports the
-//! same on any number of threads and from any source.
+//! Tests that `verify` names the column and the samples of each damaged chunk, and reports the same
+//! on any number of threads and from any source.
+//!
+//! Each region of a file is damaged in each of six ways. The report must name exactly the samples
+//! of the damaged chunks, even if index, footers or neighbours are damaged as well: the chunks
+//! before and after a gap tell which samples are missing.
 
 use crate::common::vectors::{bytes, file_of, vectors};
 use crate::support::positional::Positional;
@@ -12,7 +16,7 @@ use tensilo::verify::{Damage, VerifyOptions, VerifyReport, verify};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
-/// Three columns in many chunks, of samples that differ in size, written by several commits.
+/// Writes three columns in many chunks, with samples that differ in size, in several commits.
 fn written(profile: Profile, commits: u32, alignment: u32, samples: u32) -> Vec<u8> {
     let schema = Schema::new([
         ColumnSchema::tensor("a", DType::Bf16, Shape::fixed(&[20])),
@@ -123,7 +127,7 @@ fn intact_files_are_intact_whether_they_are_decoded_or_not() {
 }
 
 #[test]
-fn progress_comes_to_the_end_of_the_file() {
+fn progress_reaches_the_end_of_the_file() {
     for (samples, min_calls) in [(100, 1), (80_000, 3)] {
         let file = written(Profile::Raw, 1, 64, samples);
         let mut calls = Vec::new();
@@ -160,15 +164,15 @@ fn more_regions_than_a_batch_has_are_reported_the_same() {
     assert_same_on_any_threads(&file, "damaged");
 }
 
-/// The kinds of damage done to a region.
-const DAMAGES: [&str; 6] = ["bit of head", "bit of body", "head zeroed", "all zeroed", "garbage", "magic gone"];
+/// The ways to damage a region.
+const DAMAGES: [&str; 6] = ["bit of header", "bit of body", "header zeroed", "all zeroed", "garbage", "magic gone"];
 
 fn damage(file: &mut [u8], region: &Region, kind: &str) {
     let body = region.header + 64;
     match kind {
-        "bit of head" => file[region.header + 37] ^= 4,
+        "bit of header" => file[region.header + 37] ^= 4,
         "bit of body" => file[if region.end > body { body + (region.end - body) / 2 } else { region.header + 50 }] ^= 1,
-        "head zeroed" => file[region.header..body].fill(0),
+        "header zeroed" => file[region.header..body].fill(0),
         "all zeroed" => file[region.header..region.end].fill(0),
         "garbage" => {
             file[region.header..region.end].iter_mut().zip(17_u32..).for_each(|(byte, i)| *byte = (i * i / 7) as u8)
@@ -199,8 +203,8 @@ fn merged(mut ranges: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
 
 const COLUMNS: [&str; 3] = ["a", "b", "c"];
 
-/// Checks that exactly the samples in `hit`, by column, are reported in damaged chunks, and nothing
-/// before them or behind the next footer.
+/// Checks that exactly the samples in `hit`, by column, are reported in damaged chunks, and that no
+/// chunk is reported before them or after the next footer.
 fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
     let report = report(&Positional(file), false, 1).unwrap();
     for (number, name) in COLUMNS.iter().enumerate() {
@@ -236,12 +240,12 @@ fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
         let named = named.unwrap_or_else(|| panic!("{what}: the page is not named: {:#?}", report.damages));
         assert_eq!(named.samples, Some(region.samples.clone()), "{what}: samples of the page");
     }
-    assert!(report.damages.is_sorted_by_key(|damage| damage.file_range.start), "{what}: not in the order of the file");
+    assert!(report.damages.is_sorted_by_key(|damage| damage.file_range.start), "{what}: not in file order");
 }
 
 #[test]
 fn every_damaged_region_is_named() {
-    // the last has several pages in each run
+    // the last of these files has several pages in each run
     for (commits, alignment, samples, step) in
         [(1, 64, 300, 1), (3, 64, 100, 1), (2, 4096, 100, 1), (1, 64, 10_000, 37)]
     {
@@ -285,9 +289,9 @@ fn padding_that_is_not_zero_is_found_to_the_byte() {
     assert!(checked > 10, "{checked}");
 }
 
-/// Without an entry of the index, the chunks before and after tell the samples.
+/// Without an index entry, the chunks before and after tell the samples.
 #[test]
-fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
+fn damaged_chunks_are_named_if_all_index_pages_are_damaged_too() {
     for (commits, alignment) in [(1, 64), (3, 64), (2, 4096)] {
         let intact = written(Profile::Balanced, commits, alignment, 120);
         let (all, mut file) = (regions(&intact), intact.clone());
@@ -299,21 +303,21 @@ fn damaged_chunks_are_named_where_all_pages_of_the_index_are_damaged_too() {
             for kind in DAMAGES {
                 let mut file = file.clone();
                 damage(&mut file, region, kind);
-                // the list of a page is unknown if its chunks are damaged, too
+                // the samples of a page are unknown if its chunks are damaged, too
                 assert_names(&file, &intact, &[region], &format!("{commits} commits, {kind}, {region:?}"));
             }
         }
     }
 }
 
-/// A chunk between others is missed even if no index, no footer and no trailer is left.
+/// A chunk between others is missed even if no index, footer or trailer is left.
 #[test]
-fn damaged_chunks_are_named_where_nothing_but_chunks_is_left() {
+fn damaged_chunks_are_named_if_only_chunks_are_left() {
     let intact = written(Profile::Balanced, 1, 64, 120);
     let (all, mut file) = (regions(&intact), intact.clone());
     let (chunks, others): (Vec<&Region>, Vec<&Region>) =
         all[1..].iter().partition(|region| region.kind == RegionKind::Chunk);
-    others.into_iter().for_each(|region| damage(&mut file, region, "head zeroed"));
+    others.into_iter().for_each(|region| damage(&mut file, region, "header zeroed"));
     let is_last = |region: &Region| !chunks.iter().any(|c| c.column == region.column && c.header > region.header);
     for region in chunks.iter().filter(|region| !is_last(region)) {
         for kind in DAMAGES {
@@ -334,8 +338,8 @@ fn samples_of_a_damaged_page_are_named_though_a_chunk_is_damaged_too() {
     assert!(of_a(RegionKind::IndexPage).count() > 2);
     for page in of_a(RegionKind::IndexPage) {
         let mut file = intact.clone();
-        damage(&mut file, chunk, "head zeroed");
-        damage(&mut file, page, "head zeroed");
+        damage(&mut file, chunk, "header zeroed");
+        damage(&mut file, page, "header zeroed");
         assert_names(&file, &intact, &[chunk, page], &format!("{page:?}"));
     }
 }
@@ -353,7 +357,7 @@ fn assert_rules(file: &[u8], with_index: bool) {
     }
 }
 
-/// Zeroed blocks, each over many regions.
+/// Zeroes blocks that cover many regions.
 #[test]
 fn all_samples_of_a_zeroed_block_are_named() {
     let file = written(Profile::Fast, 2, 64, 200);
@@ -369,7 +373,7 @@ fn all_samples_of_a_zeroed_block_are_named() {
             let mut zeroed = intact.clone();
             zeroed[block.clone()].fill(0);
             let is_hit = |region: &&Region| zeroed[region.header..region.end] != file[region.header..region.end];
-            // samples after the last footer that is left cannot be counted
+            // samples after the last remaining footer cannot be counted
             let footers = all.iter().filter(|region| region.kind == RegionKind::Footer);
             let last_footer = footers.filter(|region| !is_hit(region)).map(|region| region.header).max().unwrap_or(0);
             let hit: Vec<&Region> =

@@ -1,4 +1,4 @@
-//! Proves that `verify` ends with the panic of a source, on any number of threads.
+//! Tests that a panic of a source ends `verify` with that panic, on any number of threads.
 
 use std::io;
 use std::panic::resume_unwind;
@@ -12,10 +12,10 @@ use tensilo::source::{InMemory, Source};
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
 
-/// Longer than any read of a head, and shorter than any span but the last.
+/// Longer than any read of a header, and shorter than any span but the last.
 const SPAN: usize = 64 << 10;
 
-/// A file of chunks of 300 bytes, in more than ten spans.
+/// Writes a file of chunks of 300 bytes, in more than ten spans.
 fn written() -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("a", DType::U8, Shape::fixed(&[300]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(300);
@@ -29,7 +29,7 @@ struct PanickingSource {
     file: Arc<Vec<u8>>,
     reads: AtomicUsize,
     panics_at: usize,
-    /// Whether a read of a span is an error: then the walk reads heads by itself.
+    /// Whether a read of a span is an error: the walk then reads headers individually.
     refuses_spans: bool,
 }
 
@@ -49,7 +49,8 @@ impl Source for PanickingSource {
     }
 }
 
-/// Returns whether `verify` ends with a panic. A test would wait forever for a call that hangs.
+/// Returns whether `verify` ends with a panic. Runs it in a thread: a call that hangs must fail,
+/// not block the test.
 fn panics(source: PanickingSource, threads: usize) -> bool {
     let (ended, end) = channel::<()>();
     let call = thread::spawn(move || {
@@ -76,7 +77,7 @@ fn the_panic_of_a_source_ends_all_threads() {
         verify(&count, VerifyOptions::new().threads(1)).unwrap();
         let count = count.reads.into_inner();
         assert!(count > 10, "{count} reads");
-        // the number of reads depends on the number of threads, but only a little
+        // the number of reads depends slightly on the number of threads
         for panics_at in (0..count / 2).step_by(1 + count / 40) {
             for threads in [1, 2, 4] {
                 let what = format!("read {panics_at} of {count}, {threads} threads");

@@ -1,4 +1,4 @@
-//! Proves that `verify` asks a source for many small chunks at once, and for little twice.
+//! Tests that `verify` requests many small chunks at once, and requests little twice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tensilo::sink::Stream;
@@ -10,7 +10,7 @@ fn report(source: &impl Source, decode: bool, threads: usize) -> VerifyReport {
     verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap()
 }
 
-/// A file of samples of `sample_bytes`, in raw chunks of at most `chunk_bytes`.
+/// Writes samples of `sample_bytes` in raw chunks of at most `chunk_bytes`.
 fn written(samples: u32, sample_bytes: u32, chunk_bytes: usize) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("a", DType::U8, Shape::fixed(&[sample_bytes]))]);
     let options = WriterOptions::new().profile(Profile::Raw).chunk_bytes(chunk_bytes);
@@ -21,7 +21,7 @@ fn written(samples: u32, sample_bytes: u32, chunk_bytes: usize) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// A source by position that counts what it is asked for.
+/// A source by position that counts requests.
 struct RequestCounter<'a> {
     file: &'a [u8],
     gap_bytes: u64,
@@ -115,7 +115,7 @@ fn pages_of_the_index_are_fetched_many_at_a_time() {
         assert!(report(&source, false, threads).damages.is_empty());
         let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
         let spans = file.len().div_ceil(64 << 10);
-        // a thread that finds less work ready than a batch has takes what there is
+        // a thread takes the work that is ready, even if it is less than a batch
         let max_requests = if threads == 1 { spans + spans / 10 + 20 } else { spans + spans / 2 };
         assert!(count <= max_requests, "{count} requests, {spans} spans, {threads} threads");
         assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());

@@ -1,4 +1,7 @@
-//! Proves that the verification of a file tells a writer that has not finished from damage.
+//! Tests that verification distinguishes a writer that has not finished from damage.
+//!
+//! A file that ends anywhere within an append is unfinished. Any other bytes after the last commit
+//! are damage, and so is an append with a wrong bit.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -32,7 +35,7 @@ fn push<S: tensilo::sink::Sink>(writer: &mut Writer<S>, count: u8) {
     (0..count).for_each(|i| writer.push(&[Value::tensor(&[i; 16])]).unwrap());
 }
 
-/// A file of two commits, and the end of the first one.
+/// Returns a file of two commits, and the end of the first one.
 fn appended(alignment: u32) -> (Vec<u8>, usize) {
     let folder = Folder::new();
     let path = folder.path("a.tsl");
@@ -45,7 +48,7 @@ fn appended(alignment: u32) -> (Vec<u8>, usize) {
 }
 
 #[test]
-fn an_append_that_has_not_committed_is_no_damage_wherever_it_ends() {
+fn an_uncommitted_append_is_not_damage_wherever_it_ends() {
     for alignment in [64, 4096] {
         let (file, before) = appended(alignment);
         assert_eq!(report(&file[..before]).state(), FileState::Intact);
@@ -57,7 +60,7 @@ fn an_append_that_has_not_committed_is_no_damage_wherever_it_ends() {
             assert_eq!(found, expected, "alignment {alignment}, {end} of {before}..{}", file.len());
             assert_eq!(report.damages[0].file_range, before as u64..end as u64);
         }
-        // a later commit that is damaged was there
+        // a damaged trailer shows that a later commit existed
         for at in file.len() - 64..file.len() {
             let mut damaged = file.clone();
             damaged[at] ^= 1;
@@ -70,8 +73,8 @@ fn an_append_that_has_not_committed_is_no_damage_wherever_it_ends() {
     }
 }
 
-/// The bytes of a head that is cut off are compared as far as they are known: padding, magic, file
-/// id and offset.
+/// A header that is cut off is checked as far as its bytes are known: padding, magic, file id and
+/// offset.
 #[test]
 fn a_few_other_bytes_after_the_last_commit_are_damage() {
     for alignment in [64, 4096] {
@@ -90,13 +93,13 @@ fn a_few_other_bytes_after_the_last_commit_are_damage() {
             for end in [at + 1, (at + 40).min(header + 63), header + 63, header + 64 + 20] {
                 let mut tail = file[before..end].to_vec();
                 tail[at - before] ^= 1;
-                check(&tail, &format!("byte {at} of {before}..{end}, head at {header}"));
+                check(&tail, &format!("byte {at} of {before}..{end}, header at {header}"));
             }
         }
     }
 }
 
-/// A file, the last bytes of which can be lost while it is open.
+/// A file that can lose its last bytes while it is open.
 struct ShrinkingSource {
     file: Vec<u8>,
     whole: usize,
@@ -116,7 +119,7 @@ impl Source for ShrinkingSource {
     }
 }
 
-/// Only a file that has become shorter is one whose append has failed.
+/// Only a file that became shorter counts as a failed append.
 #[test]
 fn a_tail_that_cannot_be_read_is_not_intact() {
     let (mut file, before) = appended(64);
@@ -134,7 +137,7 @@ fn a_tail_that_cannot_be_read_is_not_intact() {
 #[test]
 fn a_damaged_append_is_damage() {
     let (file, before) = appended(64);
-    // the first chunk of the append: 64 bytes of head, 256 of body
+    // the first chunk of the append: 64 bytes of header, 256 of body
     for at in before..before + 64 + 256 {
         let mut cut = file[..before + 700].to_vec();
         cut[at] ^= 16;

@@ -1,4 +1,4 @@
-//! Proves that running out of memory is an error and not the end of the process: a process with a
+//! Tests that running out of memory is an error and does not end the process: a process with a
 //! limited address space reads small files of large samples.
 
 use crate::support::build::{ABSENT, Build, Chunk, column};
@@ -20,7 +20,7 @@ fn file(extent: u32, chunk: &Chunk, encodings: &[(u16, u64)]) -> Vec<u8> {
     build.finish(0, encodings)
 }
 
-/// Byte planes of one byte, repeated.
+/// Byte planes: one byte, repeated.
 fn planes() -> Vec<u8> {
     let mut stored = vec![0; 16];
     stored.extend([8, 0, 0, 0, 0, 0, 0, 0]);
@@ -29,7 +29,7 @@ fn planes() -> Vec<u8> {
     stored
 }
 
-/// A frame of blocks that repeat a byte.
+/// A Zstandard frame of blocks that repeat a byte.
 fn frame() -> Vec<u8> {
     let mut frame = vec![0x28, 0xB5, 0x2F, 0xFD, 0xC0, 7 << 3];
     frame.extend(u64::from(SAMPLE).to_le_bytes());
@@ -42,8 +42,8 @@ fn frame() -> Vec<u8> {
     frame
 }
 
-/// Returns files of one sample of 1 GiB, in each encoding that can make so much of so little, and
-/// whether checking the file needs as much memory.
+/// Returns files of one sample of 1 GiB, one for each encoding that can expand that far, and
+/// whether checking the file needs that much memory.
 fn files() -> Vec<(&'static str, Vec<u8>, bool)> {
     let values = |encoding, stored: &[u8]| Chunk::of_values(1, (encoding, SAMPLE, stored));
     let ends = ELEMENTS.to_le_bytes();
@@ -82,7 +82,7 @@ fn assert_over_limit<T>(result: Result<T>, what: &str) {
     assert!(error.message().contains("bytes of memory"), "{what}: {error}");
 }
 
-/// Run by the test below, in a process of its own.
+/// Runs in a process that the test below starts.
 #[test]
 fn child() {
     if env::var_os("TENSILO_LIMITED").is_none() {
@@ -103,17 +103,17 @@ fn child() {
             assert!(report.expect(name).damages.is_empty(), "{name}");
         }
     }
-    println!("all was refused");
+    println!("every file was refused");
 }
 
-/// Runs a test in a process whose address space is limited.
+/// Runs a test in a process with a limited address space.
 fn run_limited(test: &str) {
     let limit = format!("ulimit -v 700000; exec \"$0\" --exact {test} --nocapture --test-threads 1");
     let run =
         Command::new("sh").args(["-c", &limit]).arg(env::current_exe().unwrap()).env("TENSILO_LIMITED", "1").output();
     let run = run.unwrap();
     let (out, error) = (String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr));
-    assert!(run.status.success() && out.contains("all was refused"), "{}: {out}\n{error}", run.status);
+    assert!(run.status.success() && out.contains("every file was refused"), "{}: {out}\n{error}", run.status);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn memory_that_runs_out_is_an_error_and_not_the_end_of_the_process() {
     run_limited("exhausted::child");
 }
 
-/// Run by the test below, in a process of its own.
+/// Runs in a process that the test below starts.
 #[test]
 fn child_with_more_and_more() {
     if env::var_os("TENSILO_LIMITED").is_none() {
@@ -139,21 +139,21 @@ fn child_with_more_and_more() {
     while let Err(error) = column.cursor().read(0).map(|_| ()) {
         assert_over_limit::<()>(Err(error), "tables");
         refused += 1;
-        taken.pop().expect("all of the memory is enough");
+        taken.pop().expect("all of the memory suffices");
     }
     assert!(refused > 20, "refused {refused} times");
-    println!("all was refused");
+    println!("every file was refused");
 }
 
-/// Memory may run out at any allocation: there are 4 MiB more of it each time.
+/// Memory may run out at any allocation, so the limit rises in steps of 4 MiB.
 #[test]
 fn any_amount_of_memory_is_enough_or_an_error() {
     run_limited("exhausted::child_with_more_and_more");
 }
 
-/// Without a limit the same files are read: they are refused for nothing else.
+/// Without a limit the same files are read: nothing else is wrong with them.
 #[test]
-fn with_memory_enough_the_same_files_are_intact() {
+fn the_same_files_are_intact_with_enough_memory() {
     for (name, file, is_expanded) in files() {
         let reader = Reader::from_bytes(file.to_vec()).expect(name);
         assert_eq!(reader.column("x").unwrap().chunk(0).unwrap().unwrap().samples, 0..1);

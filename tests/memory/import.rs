@@ -1,4 +1,4 @@
-//! Memory that a conversion takes, of inputs that are small and become large.
+//! Memory of a conversion whose inputs are small in a file and large when decoded.
 
 use std::sync::Arc;
 use tensilo::import::arrow::array::*;
@@ -16,7 +16,7 @@ fn item(data_type: &DataType) -> Arc<Field> {
     Arc::new(Field::new("item", data_type.clone(), true))
 }
 
-/// Converts a column, and returns the most memory that it took besides its file.
+/// Converts a column; returns the peak memory in addition to the file.
 fn convert(array: ArrayRef) -> (Result<u64>, usize) {
     let schema = Arc::new(Schema::new(vec![Field::new("x", array.data_type().clone(), true)]));
     let batch = RecordBatch::try_new(schema.clone(), vec![array]).expect("a batch");
@@ -27,7 +27,7 @@ fn convert(array: ArrayRef) -> (Result<u64>, usize) {
     })
 }
 
-/// The error of a column, and that it takes little memory.
+/// Returns the error of a column, which must take little memory.
 fn refused(array: ArrayRef) -> Error {
     let (result, peak) = convert(array);
     let error = result.expect_err("it is too large");
@@ -36,7 +36,7 @@ fn refused(array: ArrayRef) -> Error {
     error
 }
 
-/// A null takes as much as any item, if all have one shape.
+/// If all items have one shape, a null takes as much memory as any other item.
 #[test]
 fn null_items_of_a_large_shape_are_refused() {
     let length = 1_000_000;
@@ -53,7 +53,7 @@ fn null_items_of_a_large_shape_are_refused() {
 
 /// Many samples with some nulls are written in parts.
 #[test]
-fn null_items_of_many_samples_are_written_in_parts() {
+fn null_items_of_many_samples_are_written_in_slices() {
     let (rows, length) = (2_000, 10_000);
     let mut builder = ListBuilder::new(ListBuilder::new(Float32Builder::new()));
     for row in 0..rows {
@@ -67,12 +67,12 @@ fn null_items_of_many_samples_are_written_in_parts() {
     }
     let (result, peak) = convert(Arc::new(builder.finish()));
     assert_eq!(result.expect("it can be stored"), rows);
-    // of 160 MB
+    // decoded: 160 MB
     assert!(peak < 110 * MIB, "{} MiB", peak / MIB);
 }
 
 #[test]
-fn a_dictionary_of_long_texts_is_decoded_in_parts() {
+fn a_dictionary_of_long_texts_is_decoded_in_slices() {
     let text = "x".repeat(100_000);
     let values: ArrayRef = Arc::new(StringArray::from(vec![text.as_str()]));
     let dictionary: ArrayRef = Arc::new(DictionaryArray::new(Int32Array::from(vec![0; 4_000]), values));
@@ -82,21 +82,21 @@ fn a_dictionary_of_long_texts_is_decoded_in_parts() {
     for array in [in_struct, in_lists] {
         let (result, peak) = convert(array);
         assert_eq!(result.expect("it can be stored"), 4_000);
-        // of 400 MB
+        // decoded: 400 MB
         assert!(peak < 150 * MIB, "{} MiB", peak / MIB);
     }
 }
 
-/// Each row has all of them.
+/// Each row has all members.
 #[test]
-fn views_of_the_same_members_are_decoded_in_parts() {
+fn views_of_the_same_members_are_decoded_in_slices() {
     let (rows, length) = (60, 1_000_000);
     let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..length));
     let sizes = vec![length; rows];
     let views = ListViewArray::new(item(&DataType::Int32), vec![0; rows].into(), sizes.into(), numbers, None);
     let (result, peak) = convert(Arc::new(views));
     assert_eq!(result.expect("it can be stored"), rows as u64);
-    // of 240 MB
+    // decoded: 240 MB
     assert!(peak < 150 * MIB, "{} MiB", peak / MIB);
 }
 
@@ -112,7 +112,7 @@ fn long_names_do_not_multiply() {
     assert!(error.message().len() < 20 * MIB);
 }
 
-/// Converts files of one batch each, to an error. Returns it, and the most memory that it took.
+/// Converts files of one batch each, which must fail. Returns the error and the peak memory.
 fn refused_files(batches: &[RecordBatch]) -> (Error, usize) {
     let folder = tensilo_testing::Folder::new();
     let write = |(number, batch): (usize, &RecordBatch)| {
@@ -122,7 +122,7 @@ fn refused_files(batches: &[RecordBatch]) -> (Error, usize) {
     };
     let inputs: Vec<_> = batches.iter().enumerate().map(write).collect();
     exclusive_test().peak_bytes(|| {
-        // stops when columns and metadata are known
+        // stop as soon as columns and metadata are known
         let stop = &mut |_| std::ops::ControlFlow::Break(());
         tensilo::import::convert(&inputs, &folder.path("out.tsl"), &ConvertOptions::new(), stop).expect_err("stopped")
     })
@@ -157,17 +157,17 @@ fn metadata_of_an_input_that_lacks_tensors_take_little_memory() {
     let fields = fields.map(|(name, array)| (Arc::new(Field::new(name, array.data_type().clone(), true)), array));
     let structs: ArrayRef = Arc::new(StructArray::from(fields.to_vec()));
     let ids = |count| ("id", Arc::new(Int32Array::from(vec![0; count])) as ArrayRef);
-    // with the tensors, it would have 800 MB
+    // filled with tensors, it would have 800 MB
     let inputs = [table(vec![ids(1), ("s", structs)]), table(vec![ids(2_000)])];
     let (error, peak) = refused_files(&inputs);
     assert_eq!(error.kind(), ErrorKind::Cancelled, "{error}");
     assert!(peak < 100 * MIB, "{} MiB", peak / MIB);
 }
 
-/// The footer has them twice, once as base64.
+/// The footer has the metadata twice, once as base64.
 #[cfg(feature = "parquet")]
 #[test]
-fn metadata_that_are_too_long_are_copied_a_few_times() {
+fn metadata_that_is_too_long_is_copied_only_a_few_times() {
     let exclusive_test = exclusive_test();
     let bytes = 40 * MIB;
     let schema = Schema::new(vec![Field::new("x", DataType::Int8, false)]);

@@ -1,5 +1,5 @@
-//! How much memory the library takes, as one program with an allocator that counts. Peaks are those
-//! of the whole process, so that each test here waits until it is alone.
+//! Tests of how much memory the library takes, as one program with an allocator that counts. It
+//! counts the whole process, so each test waits until it runs alone.
 #![cfg(not(miri))]
 
 #[path = "../support/mod.rs"]

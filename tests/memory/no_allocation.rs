@@ -1,8 +1,9 @@
-//! Proves the memory that the documentation promises: views allocate nothing, reads and gathers
-//! nothing once they are warm, and opening the same for any number of samples.
+//! Tests what the documentation promises about allocations: views allocate nothing, reads and
+//! gathers allocate nothing once they are warm, and opening allocates the same for any number of
+//! samples.
 //!
-//! Counted are calls of Rust's allocator on the thread of the test. A Zstandard context takes its
-//! memory from C when it is made, which is before the counting begins.
+//! Counts calls of Rust's allocator on the thread of the test. A Zstandard context takes its memory
+//! from C when it is created, which is before counting starts.
 
 use half::bf16;
 use tensilo::nested::ListBatch;
@@ -23,7 +24,7 @@ fn assert_allocates_nothing(what: &str, mut work: impl FnMut()) {
 
 const SAMPLES: u64 = 1000;
 
-/// A fixed, a nullable and a ragged column, in many chunks.
+/// Writes a fixed, a nullable and a ragged column, in many chunks.
 fn file(profile: Profile, sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
     let schema = Schema::new([
         ColumnSchema::tensor("fixed", DType::Bf16, Shape::fixed(&[16])),
@@ -47,7 +48,7 @@ fn file(profile: Profile, sample_count: u64, chunk_bytes: usize) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// A nested column with nulls at every level but the first, in many chunks.
+/// Writes a nested column with nulls at every level but the first, in many chunks.
 fn nested_file(profile: Profile, chunk_bytes: usize) -> Vec<u8> {
     let items = ColumnSchema::tensor("nested", DType::U16, Shape::ragged()).nullable();
     let schema = Schema::new([items.list().nullable().list()]);
@@ -68,12 +69,12 @@ fn nested_file(profile: Profile, chunk_bytes: usize) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// Samples in an order that changes chunks often.
+/// Returns samples in an order that changes chunks often.
 fn jumps() -> impl Iterator<Item = u64> {
     (0..SAMPLES).map(|i| i * 617 % SAMPLES)
 }
 
-/// Every way to read a nested column.
+/// Reads a nested column in every way.
 fn read_lists(what: &str, reader: &Reader) {
     let what = |call: &str| format!("{what}, {call}");
     let column = reader.column("nested").unwrap();
@@ -94,7 +95,7 @@ fn read_lists(what: &str, reader: &Reader) {
     assert_eq!(counted.count, 0, "{}", what("after a refusal"));
 }
 
-/// Every way to read a column.
+/// Reads a column in every way.
 fn read_everything(what: &str, reader: &Reader) {
     let indices: Vec<u64> = jumps().take(256).collect();
     for column in reader.columns() {
@@ -113,7 +114,7 @@ fn read_everything(what: &str, reader: &Reader) {
     read_typed(what, &mut reader.column("fixed").unwrap().cursor(), &indices);
 }
 
-/// Reads to a slice of the caller's.
+/// Reads into a slice of the caller.
 fn read_typed(what: &str, cursor: &mut Cursor, indices: &[u64]) {
     let mut out = [bf16::ZERO; 16 * 256];
     assert_allocates_nothing(&format!("{what}, read_slice"), || {
@@ -129,7 +130,7 @@ fn read_typed(what: &str, cursor: &mut Cursor, indices: &[u64]) {
 #[test]
 fn reading_allocates_nothing_once_warm() {
     let _exclusive_test = exclusive_test();
-    // chunks that are always decoded whole, and chunks whose samples are decoded alone
+    // chunks that are always decoded whole, and chunks whose samples are decoded individually
     for (profile, chunk_bytes) in Profile::ALL.into_iter().flat_map(|profile| [(profile, 1024), (profile, 8192)]) {
         let bytes = file(profile, SAMPLES, chunk_bytes);
         let path = tempfile::NamedTempFile::new().unwrap();
@@ -157,7 +158,7 @@ fn reading_lists_allocates_nothing_once_warm() {
 }
 
 #[test]
-fn views_allocate_what_they_remember_once() {
+fn views_allocate_their_bitmaps_once() {
     let _exclusive_test = exclusive_test();
     let bytes = file(Profile::Raw, SAMPLES, 1024);
     let reader = Reader::from_bytes(bytes.to_vec()).unwrap();
@@ -167,11 +168,11 @@ fn views_allocate_what_they_remember_once() {
             assert!(column.view(i).unwrap().is_some());
         }
     });
-    // the two bitmaps of the column, when the first page and the first chunk are checked
+    // the two bitmaps of the column, allocated when the first page and the first chunk are checked
     assert_eq!(counted.count, 2, "views that check pages and chunks");
 }
 
-/// A plan that is refilled, its bytes and its decoder keep their memory.
+/// A plan that is refilled keeps its memory, and so do its bytes and its decoder.
 #[test]
 fn stages_allocate_nothing_once_warm() {
     let _exclusive_test = exclusive_test();
@@ -188,7 +189,7 @@ fn stages_allocate_nothing_once_warm() {
             let (mut plan, mut fetched, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
             let mut out = vec![ColumnBuffer::new(); columns.len()];
             assert_allocates_nothing(&format!("{profile:?}, samples"), || {
-                // all chunks are checked by the first round, and raw samples are then read alone
+                // the first round checks all chunks; raw samples are then read individually
                 for indices in [&jumps[..], &jumps[..300]] {
                     plan.select(&columns, indices).unwrap();
                     plan.fetch(&mut fetched).unwrap();
@@ -218,7 +219,7 @@ fn opening_allocates_the_same_for_any_number_of_samples() {
         assert!(many_chunks > 50 * few_chunks);
         assert_ne!(few.count, 0, "the allocator counts");
         assert_eq!(few.count, many.count, "{profile:?}: allocations");
-        // the footer of the larger file may name an encoding more for each column
+        // the footer of the larger file may name one more encoding for each column
         assert!(many.bytes.abs_diff(few.bytes) <= 3 * 64, "{profile:?}: {few:?} and {many:?}");
     }
 }

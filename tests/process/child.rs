@@ -1,5 +1,5 @@
-//! A child process: this program once more, which runs one test and reports the number of samples
-//! in its file. Variables of its environment tell that test that it is the child.
+//! A child process: this program, started again to run one test that reports the number of samples
+//! in its file. Environment variables tell that test that it is the child.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -10,12 +10,12 @@ pub fn report(samples: u64) {
     println!("samples {samples}");
 }
 
-/// The samples that a line of output reports, if it is a report.
+/// Returns the samples that a line of output reports, if it is a report.
 fn reported(line: &str) -> Option<u64> {
     line.split("samples ").nth(1)?.trim().parse().ok()
 }
 
-/// The arguments with which this program runs one test.
+/// Returns the arguments that make this program run one test.
 pub fn arguments(test: &str) -> [&str; 3] {
     ["--exact", test, "--nocapture"]
 }
@@ -33,7 +33,7 @@ impl Child {
             .envs(environment)
             .stdout(Stdio::piped())
             .spawn()
-            .expect("this program starts once more");
+            .expect("this program can start itself");
         let output = BufReader::new(process.stdout.take().expect("a pipe"));
         Self { process, output }
     }
@@ -60,7 +60,7 @@ impl Child {
         assert!(!status.success(), "the child was done before it was killed");
         let mut rest = String::new();
         self.output.read_to_string(&mut rest).expect("text");
-        // the last line may be cut
+        // the last line may be incomplete
         let whole = rest.rfind('\n').map_or("", |end| &rest[..end]);
         whole.lines().filter_map(reported).next_back()
     }

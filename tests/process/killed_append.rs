@@ -1,6 +1,6 @@
-//! Proves that a file stays valid if the process that appends to it is killed at any time, again
-//! and again: it opens at the last commit that the process reported, or at the next one, and can be
-//! appended to.
+//! Tests that a file stays valid if the appending process is killed at any time, again and again:
+//! it opens at the last commit that the process reported, or at the next one, and can be appended
+//! to.
 
 use super::child::{Child, report};
 use std::fs;
@@ -12,7 +12,7 @@ use tensilo_testing::{Folder, env_or};
 
 const ELEMENTS: usize = 1_024;
 
-/// Returns how often it is killed: a few times, or once for every hundred crash images asked for.
+/// Returns the number of kills: a few, or one for every hundred crash images of a long run.
 fn rounds() -> u64 {
     (env_or("TENSILO_CRASH_IMAGES", 0) / 100).clamp(20, 500)
 }
@@ -25,16 +25,16 @@ fn sample(i: u64) -> [u32; ELEMENTS] {
     std::array::from_fn(|element| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(element as u32))
 }
 
-/// The variable that tells the child its file.
+/// The environment variable that tells the child its file.
 const FILE: &str = "TENSILO_TEST_FILE";
 
-/// Appends without end, in the child.
+/// Appends forever, in the child.
 fn append_until_killed(path: &str) {
     let mut writer = Writer::append(path, &options()).expect("a file that can be appended to");
     report(writer.sample_count());
     // bounded, so that a child whose parent is gone does not fill the disk
     for commit in 0..300_u64 {
-        // from some that fit into the writer's buffers to some that do not
+        // some batches fit into the writer's buffers, others do not
         for _ in 0..[1, 40, 400][commit as usize % 3] {
             writer.push(&[Value::tensor(&sample(writer.sample_count()))]).expect("disk space");
         }
@@ -44,8 +44,8 @@ fn append_until_killed(path: &str) {
     std::thread::sleep(Duration::from_secs(60));
 }
 
-/// Checks the samples of a file, after which it may have a tail; returns the number of samples, and
-/// of bytes in the tail.
+/// Checks the samples of a file that may have an uncommitted tail; returns the number of samples
+/// and the bytes in the tail.
 fn check(path: &Path) -> (u64, u64) {
     let reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
     let end = reader.file_bytes() - reader.tail_bytes();
@@ -82,7 +82,7 @@ fn an_appender_killed_at_any_time_leaves_a_commit_that_it_reported_or_a_later_on
         }
         let (before, _) = check(&path);
         let mut child = Child::start(child, [(FILE, &path)]);
-        assert_eq!(child.report(), before, "round {round}: the child goes on where the file ends");
+        assert_eq!(child.report(), before, "round {round}: the child continues at the end of the file");
         let mut reported = before;
         for _ in 0..round % 5 {
             reported = child.report();

@@ -1,5 +1,5 @@
-//! Tests of what a killed process leaves behind, as one program. It starts itself as the process to
-//! kill.
+//! Tests of what a killed process leaves behind, as one program, which starts itself as the process
+//! to kill.
 #![cfg(unix)]
 
 #[path = "../support/mod.rs"]

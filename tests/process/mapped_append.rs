@@ -1,5 +1,5 @@
-//! Proves that a file can be appended to while it is mapped: an append that fails cuts off what it
-//! wrote, and none of that was mapped. A mistake kills the process (`SIGBUS`), so a child does it.
+//! Tests that a file can be appended to while it is mapped: a failed append cuts off only its own
+//! bytes, which were never mapped. A mistake raises `SIGBUS`, so the test runs in a child.
 
 use super::child::arguments;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn check_samples(reader: &Reader) {
     }
 }
 
-/// Maps a file while an append is at work, and lets that fail.
+/// Maps a file during an append, then lets the append fail.
 fn append_and_fail(path: &Path) {
     let mut writer = Writer::append(path, &options()).expect("a file");
     push(&mut writer, 1_000);
@@ -44,7 +44,7 @@ fn append_and_fail(path: &Path) {
     check_samples(&reader);
     let report = reader.verify(VerifyOptions::new().decode(true)).expect("a readable file");
     assert_eq!(report.state(), FileState::Intact, "{:?}", report.damages);
-    // and another that succeeds
+    // a second append succeeds
     let mut writer = Writer::append(path, &options()).expect("a file");
     push(&mut writer, 10);
     writer.finish().expect("disk space");
@@ -65,7 +65,7 @@ fn an_append_that_fails_takes_no_mapped_byte_away() {
     writer.finish().expect("disk space");
     let mut child = Command::new(std::env::current_exe().expect("this program"));
     let test = "mapped_append::an_append_that_fails_takes_no_mapped_byte_away";
-    let output = child.args(arguments(test)).env(FILE, &path).output().expect("this program starts once more");
+    let output = child.args(arguments(test)).env(FILE, &path).output().expect("this program can start itself");
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{:?}: {text}", output.status);
 }

@@ -1,11 +1,14 @@
-"""The text of a schema, in which all that pyarrow compares can be seen."""
+"""Schemas as text that shows everything pyarrow compares.
+
+pyarrow reports only that two schemas differ. Texts show where, and known differences are replacements in them.
+"""
 import json
 
 import pyarrow as pa
 
 
 def schema_text(schema):
-    """Returns a line for each field, and one for the metadata of the schema."""
+    """Returns a line for each field and one for the metadata of the schema."""
     lines = [field_text(field) for field in schema]
     return "\n".join([*lines, f"metadata{metadata_text(schema.metadata)}"])
 
@@ -35,7 +38,7 @@ def type_text(data_type):
 
 
 def kind(data_type):
-    """Returns the name of a type with children, without these."""
+    """Returns the name of a type with children, without the children."""
     if pa.types.is_map(data_type):
         return "sorted_map" if data_type.keys_sorted else "map"
     if pa.types.is_fixed_size_list(data_type):

@@ -1,4 +1,4 @@
-"""The tables that do not come back equal, with the reasons."""
+"""Tables that are known not to come back equal, with the reasons."""
 from known import Known, month_day_nano
 
 NO_FIELDS = "*structs_without_fields *struct_of_empty no_rows_nothing all_null_nothing all_empty_structs"
@@ -8,14 +8,14 @@ KNOWN = [
     Known("A file has at least one column.", "no_columns_no_rows", refused="the input has no columns"),
     Known(
         "Parquet has no structs without fields.", NO_FIELDS, target="parquet",
-        refused="a struct without fields, which Parquet cannot hold",
+        refused="a struct has no fields, which Parquet cannot store",
     ),
     Known(
-        "Of Parquet's maps, pyarrow names the entries like the map. The Arrow schema in the file says `entries`.",
+        "pyarrow names the entries of Parquet's maps like the map. The Arrow schema in the file says `entries`.",
         MAPS, source="parquet", target="arrow", schema=((r'map<"\w+"', 'map<"entries"'),),
     ),
     Known(
-        "Of Parquet's maps, pyarrow names the entries like the map.", MAPS + " dictionary_maps", source="arrow",
+        "pyarrow names the entries of Parquet's maps like the map.", MAPS + " dictionary_maps", source="arrow",
         target="parquet", schema=((r'"(\w+)"(!?): (|sorted_|dictionary\[int8\]<)map<"entries"', r'"\1"\2: \3map<"\1"'),),
     ),
     Known(
@@ -46,7 +46,7 @@ KNOWN = [
         schema=((r"date32\[day\]", "date64[ms]"),),
     ),
     Known(
-        "The Arrow schema in the file says date64, which pyarrow ignores; and Parquet has none.", "date64",
+        "The Arrow schema in the file says date64, which pyarrow ignores and Parquet does not have.", "date64",
         source="parquet", target="parquet", schema=((r"date32\[day\]", "int64"),), values="other",
     ),
     month_day_nano("month_day_nano", "x"),
@@ -61,29 +61,29 @@ KNOWN = [
         values="rows",
     ),
     Known(
-        "Values that occur twice in a dictionary, or are null, are not kept apart.", "dictionary_twice dictionary_null",
+        "Duplicate and null values of a dictionary are not distinguished.", "dictionary_twice dictionary_null",
         source="arrow", values="rows",
     ),
     Known(
-        "Of dictionaries, only texts and integers are kept in their order.",
+        "Only dictionaries of texts and integers keep their order.",
         "dictionary_times dictionary_decimal* dictionary_binaries dictionary_uuids", source="arrow", target="arrow",
         values="rows",
     ),
     Known(
-        "Parquet's writer keeps no order of a dictionary.", "dictionary_ordered", target="parquet",
+        "Parquet's writer does not keep the order of a dictionary.", "dictionary_ordered", target="parquet",
         schema=((r"ordered dictionary", "dictionary"),), values="rows",
     ),
     Known(
-        "An append may bring values that are out of order: no file of several commits has ordered dictionaries.",
+        "An append may add values out of order, so a file of several commits has no ordered dictionaries.",
         "dictionary_ordered", target="arrow", route="append", schema=((r"ordered dictionary", "dictionary"),),
     ),
     Known(
-        "Of Parquet's dictionaries, pyarrow reads all texts with 32-bit offsets. The Arrow schema in the file says "
+        "pyarrow reads all texts of Parquet's dictionaries with 32-bit offsets. The Arrow schema in the file says "
         "large.", "dictionary_unused dictionary_binaries", source="parquet", target="arrow",
         schema=((r"<(string|binary)>", r"<large_\1>"),),
     ),
     Known(
-        "Of Parquet's dictionaries, pyarrow reads all texts with 32-bit offsets.",
+        "pyarrow reads all texts of Parquet's dictionaries with 32-bit offsets.",
         "dictionary_unused dictionary_binaries dictionary_views", source="arrow", target="parquet",
         schema=((r"<(large_)?(string|binary)(_view)?>", r"<\2>"),),
     ),
@@ -93,12 +93,12 @@ KNOWN = [
         source="arrow", target="parquet", schema=((r"dictionary\[int8\]<(.*)>$", r"\1"),),
     ),
     Known(
-        "The Arrow schema in the file says dictionary. pyarrow reads only texts and binaries as such.",
+        "The Arrow schema in the file says dictionary. pyarrow reads only texts and binaries as dictionaries.",
         "dictionary_ints dictionary_floats dictionary_times dictionary_uuids", source="parquet", target="arrow",
         schema=((r'"x": (.*)$', r'"x": dictionary[int8]<\1>'),),
     ),
     Known(
-        "Dictionaries of values that are not whole bytes, or have parts, are exported as their values.",
+        "Dictionaries of nested values, or of values that are not whole bytes, are exported as their values.",
         "dictionary_bools dictionary_lists dictionary_texts dictionary_structs dictionary_maps "
         "list_of_dictionaries_of_structs bools_in_*", source="arrow",
         schema=((r"dictionary\[int8\]<(bool|.*?>)>", r"\1"),),

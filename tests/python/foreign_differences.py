@@ -1,4 +1,4 @@
-"""The files of parquet-testing and arrow-testing that do not come back equal, with the reasons."""
+"""Files of parquet-testing and arrow-testing that are known not to come back equal, with the reasons."""
 from known import Known, month_day_nano
 
 DICTIONARIES = "*/generated_dictionary.* */generated_dictionary_unsigned.* */generated_extension.*"
@@ -8,11 +8,11 @@ KNOWN = [
     Known("Arrow IPC in big-endian order.", "*/1.0.0-bigendian/*", refused="is big-endian"),
     Known("Unions.", "*/generated_union.*", refused="union"),
     Known(
-        "A writer that denies that its pages are compressed.", "*/ARROW-17100.parquet",
-        refused="deny that they are compressed",
+        "A writer that declares its compressed pages as uncompressed.", "*/ARROW-17100.parquet",
+        refused="claim to be uncompressed",
     ),
     Known(
-        "Damage that pyarrow does not look for: checksums of pages.", "*-corrupt-checksum.parquet",
+        "Damage that pyarrow does not check for: wrong checksums of pages.", "*-corrupt-checksum.parquet",
         refused="Page CRC checksum mismatch",
     ),
     Known(
@@ -21,7 +21,7 @@ KNOWN = [
     ),
     # values that pyarrow does not read
     Known(
-        "Timestamps of 96 bits that do not fit 64 bits of nanoseconds: pyarrow wraps them.",
+        "96-bit timestamps that do not fit 64 bits of nanoseconds: pyarrow wraps them.",
         "*/int96_from_spark.parquet", schema=((r'"a": timestamp\[ns\]', '"a": timestamp[us]'),), values="other",
     ),
     # types that Parquet does not have
@@ -49,7 +49,7 @@ KNOWN = [
     ),
     # names
     Known(
-        "Of Parquet's maps, pyarrow names the entries like the map.",
+        "pyarrow names the entries of Parquet's maps like the map.",
         "*/generated_map.* */generated_map_non_canonical.*", target="parquet",
         schema=((r'"(\w+)"(!?): map<"entries"', r'"\1"\2: map<"\1"'),),
     ),
@@ -59,7 +59,7 @@ KNOWN = [
         schema=((r'"key"', '"some_key"'), (r'"value"', '"some_value"')),
     ),
     Known(
-        "Of Parquet's maps, pyarrow names the entries like the map. Others say `entries`.",
+        "pyarrow names the entries of Parquet's maps like the map. Other libraries say `entries`.",
         "*/map_no_value.parquet */nested_maps.snappy.parquet */nonnullable.impala.parquet */nullable.impala.parquet",
         target="arrow", schema=((r'map<"\w+"', 'map<"entries"'),),
     ),
@@ -69,14 +69,14 @@ KNOWN = [
         target="parquet", schema=((r"dictionary\[int16\]<int64>", "int64"),),
     ),
     Known(
-        "Values that occur twice in a dictionary, or are null, are not kept apart; and Parquet has a dictionary for "
+        "Duplicate and null values of a dictionary are not distinguished, and Parquet has a dictionary for "
         "each row group.", DICTIONARIES, values="rows",
     ),
     Known(
         "Parquet has a dictionary for each row group.", "*/generated_shared_dict.*", target="parquet", values="rows",
     ),
     Known(
-        "Dictionaries of values with parts are exported as their values.", "*/generated_nested_dictionary.*",
+        "Dictionaries of nested values are exported as their values.", "*/generated_nested_dictionary.*",
         values="rows",
         schema=((r"dictionary\[int8\]<(list.*)>$", r"\1"), (r"dictionary\[int8\]<(struct.*)>$", r"\1")),
     ),

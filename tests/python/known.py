@@ -1,4 +1,8 @@
-"""Known differences between a source and what comes back."""
+"""Known differences between a source and its export.
+
+A test of round trips compares every table with its source. A difference is allowed only if it is listed with a reason,
+and only as long as it occurs: a test fails on unknown differences, and on known ones that no longer exist.
+"""
 import dataclasses
 import fnmatch
 import re
@@ -10,20 +14,20 @@ from program import Refused, first_difference, same_rows, same_values
 
 @dataclasses.dataclass
 class Known:
-    """A difference, and where it occurs. Cases and formats are patterns, separated by spaces."""
+    """A difference and where it occurs. Cases and formats are patterns, separated by spaces."""
 
     reason: str
     cases: str
     source: str = "*"
     target: str = "*"
     route: str = "*"
-    # expressions and what replaces each of them in the text of the source's schema
+    # regular expressions and their replacements in the text of the source's schema
     schema: tuple = ()
-    # the same of the schema that came back
+    # the same for the schema that came back
     found: tuple = ()
     # "equal"; "rows": the same rows in other arrays; "other": not compared
     values: str = "equal"
-    # what the program says instead of converting or exporting
+    # part of the error with which the program refuses to convert or export
     refused: str = ""
     uses: int = 0
 
@@ -33,7 +37,7 @@ class Known:
 
 
 def month_day_nano(cases, field):
-    """The difference of a field of intervals that Parquet does not have."""
+    """Returns the difference of a field of intervals, which Parquet does not have."""
     return Known(
         "Parquet has no intervals of months, days and nanoseconds. They are stored as three integers.", cases,
         target="parquet", values="other",
@@ -43,14 +47,14 @@ def month_day_nano(cases, field):
 
 
 class Differences:
-    """The known differences of a test, of which each must occur."""
+    """The known differences of a test. Each must occur."""
 
     def __init__(self, known):
         self.known = known
         self.lock = threading.Lock()
 
     def problem(self, case, source, target, route, found, expected):
-        """Returns what is wrong with a table that came back, or a refusal; `None` if nothing is."""
+        """Returns what is wrong with a table that came back or with a refusal, or `None`."""
         known = [one for one in self.known if one.applies(case, source, target, route)]
         with self.lock:
             for one in known:
@@ -60,13 +64,13 @@ class Differences:
 
     def check(self, test, problems):
         """Fails a test if there are problems, or if a known difference did not occur."""
-        unused = [f"no longer so: {one.cases}: {one.reason}" for one in self.known if not one.uses]
+        unused = [f"no longer occurs: {one.cases}: {one.reason}" for one in self.known if not one.uses]
         if problems or unused:
             test.fail("\n".join([f"{len(problems)} tables are not equal", *problems, *unused]))
 
 
 def replaced(text, replacements):
-    """Returns the text of a schema with a known difference. Raises `ValueError` if that changes nothing."""
+    """Applies a known difference to the text of a schema. Raises `ValueError` if nothing changes."""
     for pattern, replacement in replacements:
         changed = re.sub(pattern, replacement, text, flags=re.MULTILINE)
         if changed == text:
@@ -80,7 +84,7 @@ def compare(found, expected, known):
     if isinstance(found, Refused):
         return None if any(text in str(found) for text in refusals) else f"refused: {found}"
     if refusals:
-        return f"is not refused any more with {refusals}"
+        return f"is no longer refused with {refusals}"
     expected_schema, found_schema = schema_text(expected.schema), schema_text(found.schema)
     try:
         for one in known:
@@ -90,7 +94,7 @@ def compare(found, expected, known):
     if found_schema != expected_schema:
         return f"schema:\n{found_schema}\ninstead of\n{expected_schema}"
     if not any(one.schema or one.found for one in known) and not found.schema.equals(expected.schema, check_metadata=True):
-        return "pyarrow finds schemas unequal whose texts are the same"
+        return "pyarrow finds the schemas unequal, but their texts are equal"
     return compare_values(found, expected, {one.values for one in known} - {"equal"})
 
 
@@ -98,7 +102,7 @@ def compare_values(found, expected, known):
     if found.num_rows != expected.num_rows:
         return f"{found.num_rows} rows instead of {expected.num_rows}"
     if found.schema.types == expected.schema.types and same_values(found, expected):
-        return f"values are not {known} any more" if known else None
+        return f"values no longer need {known}" if known else None
     if "other" in known or (known and same_rows(found, expected)):
         return None
     if found.schema.types != expected.schema.types and same_rows(found, expected):

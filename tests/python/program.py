@@ -18,7 +18,7 @@ class Refused(Exception):
 
 
 def tensilo(*arguments):
-    """Runs a command. Raises `Refused` with what it says on standard error."""
+    """Runs a command. Raises `Refused` with its standard error if it fails."""
     run = subprocess.run([PROGRAM, "-q", *map(str, arguments)], capture_output=True, text=True, timeout=600)
     if run.returncode:
         raise Refused(f"{arguments[0]}: exit {run.returncode}: {run.stderr.strip()}")
@@ -26,7 +26,7 @@ def tensilo(*arguments):
 
 
 def write(table, path):
-    """Writes a table in several row groups or batches, as the ending of the path says."""
+    """Writes a table in several row groups or batches, in the format that the extension of the path names."""
     rows = max(1, math.ceil(table.num_rows / 3))
     if path.suffix == ".parquet":
         pq.write_table(table, path, row_group_size=rows)
@@ -48,13 +48,13 @@ def read(path):
 
 
 def export(source, path):
-    """Exports a tensilo file, and reads the result."""
+    """Exports a tensilo file and reads the result."""
     tensilo("export", source, "-o", path, "-f")
     return read(path)
 
 
 def same_values(found, expected):
-    """Returns whether tables of one type have equal arrays. A NaN is equal to a NaN."""
+    """Returns whether tables of one type have equal arrays. NaNs are equal."""
     if found.equals(expected):
         return True
     has_floats = any(name in str(expected.schema) for name in ("float", "double"))
@@ -80,5 +80,5 @@ def first_difference(found, expected):
         for row in range(len(left)):
             if repr(left[row]) != repr(right[row]):
                 return f"column {name!r}, row {row}: {left[row]!r} instead of {right[row]!r}"[:500]
-        return f"column {name!r}: the same rows, but other arrays (as of dictionaries)"
-    return "none that is visible"
+        return f"column {name!r}: equal rows, but different arrays (for instance dictionaries)"
+    return "no visible difference"

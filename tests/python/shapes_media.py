@@ -1,4 +1,4 @@
-"""Tables with the shapes of public datasets of images, audio, objects and robots."""
+"""Tables shaped like public datasets of images, audio, objects and robots."""
 import random
 
 import pyarrow as pa
@@ -9,7 +9,7 @@ BOX = pa.list_(pa.float32(), 4)
 
 
 def image(source):
-    """An image in the file, or one beside it."""
+    """Returns an image that is embedded, or one in a file of its own."""
     if source.random() < 0.3:
         return {"bytes": None, "path": f"images/{source.randrange(99)}.png"}
     return {"bytes": source.randbytes(source.randrange(200)), "path": source.choice((None, "a.png"))}
@@ -35,7 +35,7 @@ def box(source):
 
 
 def objects_of_lists(source, rows):
-    """Objects of COCO, as a struct of lists."""
+    """Returns objects as in COCO, as a struct of lists."""
     fields = [("id", pa.list_(pa.int64())), ("area", pa.list_(pa.float64())), ("bbox", pa.list_(BOX)),
               ("category", pa.list_(pa.int64()))]
     values = []
@@ -48,7 +48,7 @@ def objects_of_lists(source, rows):
 
 
 def lists_of_objects(source, rows):
-    """Objects of COCO, as a list of structs with polygons."""
+    """Returns objects as in COCO, as a list of structs with polygons."""
     polygons = pa.list_(pa.list_(pa.float32()))
     fields = pa.struct([("bbox", BOX), ("segmentation", polygons), ("iscrowd", pa.bool_()), ("category", pa.string())])
     polygon = lambda: [source.random() for _ in range(2 * source.randrange(3, 6))]
@@ -60,7 +60,7 @@ def lists_of_objects(source, rows):
 
 
 def episodes(source, rows):
-    """Steps of robots, as LeRobot has them."""
+    """Returns steps of robots, as in LeRobot."""
     floats = lambda count: [[source.random() for _ in range(count)] for _ in range(rows)]
     frame = pa.struct([("path", pa.string()), ("timestamp", pa.float32())])
     return pa.table({

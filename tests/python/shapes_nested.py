@@ -5,7 +5,7 @@ import pyarrow as pa
 
 
 def values_of(source, data_type, nullable=True):
-    """Returns any value of a type, null at every level with a probability."""
+    """Returns a random value of a type, with nulls at every level."""
     if pa.types.is_null(data_type) or (nullable and source.random() < 0.15):
         return None
     if pa.types.is_struct(data_type):
@@ -38,7 +38,7 @@ PLAIN_VARIANT = pa.struct([pa.field("metadata", pa.binary(), False), pa.field("v
 
 
 def shredded(typed):
-    """The struct of a shredded VARIANT, whose members of this type have columns of their own."""
+    """Returns the struct of a shredded VARIANT, whose members of this type have columns of their own."""
     return pa.struct([pa.field("value", pa.binary()), pa.field("typed_value", typed)])
 
 
@@ -92,13 +92,13 @@ def random_tables():
     for name, data_type in TYPES.items():
         source = random.Random(name)
         yield name, one(pa.array([values_of(source, data_type) for _ in range(60)], data_type))
-        if not pa.types.is_map(data_type):  # Arrow does not say of keys that they may be null
+        if not pa.types.is_map(data_type):  # a map type does not say whether keys may be null
             required = [values_of(source, without_nulls(data_type), False) for _ in range(20)]
             yield f"required_{name}", one(pa.array(required, without_nulls(data_type)), nullable=False)
 
 
 def without_nulls(data_type):
-    """Returns a type of which no part may be null, as far as it can be said."""
+    """Returns a type without nullable parts, as far as Arrow can declare that."""
     field = lambda field: pa.field(field.name, without_nulls(field.type), pa.types.is_null(field.type))
     if pa.types.is_struct(data_type):
         return pa.struct([field(child) for child in data_type])
@@ -119,7 +119,7 @@ def one(array, nullable=True, metadata=None, schema_metadata=None):
 
 
 def empty_tables():
-    """Tables without rows, without columns, and with nothing but nulls or empty lists."""
+    """Yields tables without rows, without columns, and with only nulls or empty lists."""
     types = {"texts": TEXTS, "floats": pa.list_(pa.float32()), "boxes": pa.list_(pa.float32(), 4), "pair": PAIR,
              "pairs": pa.list_(PAIR), "map": pa.map_(pa.string(), TEXTS), "bytes": pa.binary(), "null": pa.null(),
              "nothing": pa.struct([]), "large": pa.large_list(pa.large_string()), "none": pa.list_(pa.int8(), 0)}

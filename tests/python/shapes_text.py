@@ -1,4 +1,4 @@
-"""Tables with the shapes of public datasets of text: questions, chats, captions, choices."""
+"""Tables shaped like public datasets of text: questions, chats, captions, choices."""
 import random
 
 import pyarrow as pa
@@ -39,7 +39,7 @@ def chat(source, rows):
 
 
 def tool_calls(source, rows):
-    """A chat whose messages have calls of tools, images and nothing, in turn."""
+    """Returns chats whose messages have tool calls, images, or nothing."""
     function = pa.struct([("name", pa.string()), ("arguments", pa.string())])
     call = pa.struct([("id", pa.string()), ("function", function)])
     part = pa.struct([("type", pa.string()), ("text", pa.string()), ("image", pa.int32())])
@@ -73,7 +73,7 @@ def captions(source, rows):
 
 
 def choices(source, rows):
-    """Questions with four choices each, and the number of the right one."""
+    """Returns questions with four choices each, and the index of the correct one."""
     return pa.table({
         "question": [prose(source) for _ in range(rows)],
         "subject": pa.array([source.choice(("algebra", "law")) for _ in range(rows)]).dictionary_encode(),
@@ -89,7 +89,7 @@ def translations(source, rows):
 
 
 def tokens(source, rows):
-    """Token ids of one length, and of many."""
+    """Returns token ids of one length and of varying lengths."""
     ragged = [[source.randrange(50_000) for _ in range(source.randrange(40))] for _ in range(rows)]
     even = lambda below: [[source.randrange(below) for _ in range(32)] for _ in range(rows)]
     return pa.table({

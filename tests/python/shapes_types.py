@@ -1,4 +1,4 @@
-"""Tables of every type of Arrow's documentation, with the metadata that fields and schemas have."""
+"""Tables of every type in Arrow's documentation, with metadata of fields and schemas."""
 import datetime
 import decimal
 import random
@@ -122,7 +122,7 @@ def tensors():
 
 
 def described():
-    """Fields and schemas with names and metadata of every kind."""
+    """Yields fields and schemas with names and metadata of every kind."""
     element = pa.field("element", pa.float32(), False, {"unit": "m"})
     yield "element", one(pa.array([[1, 2], [3], []], pa.list_(element)))
     yield "array", one(pa.array([["a"], [None]], pa.list_(pa.field("array", pa.string(), True, {"k": "v"}))))

@@ -1,4 +1,4 @@
-"""The library `datasets` finds the features in an export that the source had."""
+"""Tests that the library `datasets` finds the features of the source in an export."""
 import importlib.util
 import os
 import pathlib
@@ -21,7 +21,7 @@ ROWS = 40
 
 
 def columns(datasets):
-    """Returns features, and their values, by name."""
+    """Returns features and their values by name."""
     value, source = datasets.Value, random.Random("datasets")
     message = {"role": value("string"), "content": value("string")}
     answers = {"text": datasets.List(value("string")), "answer_start": datasets.List(value("int32"))}
@@ -45,7 +45,7 @@ def columns(datasets):
 
 
 def write_source(datasets, path):
-    """Writes a Parquet file with all features, as `datasets` stores them, and returns these."""
+    """Writes a Parquet file with all features, as `datasets` stores them; returns the features."""
     features, values = ({name: pair[i] for name, pair in columns(datasets).items()} for i in range(2))
     features = datasets.Features(features)
     schema = features.arrow_schema
@@ -86,7 +86,7 @@ class Datasets(unittest.TestCase):
 
 
 def stream_of(path):
-    """Writes an Arrow file as a stream, which is what `datasets` reads."""
+    """Copies an Arrow file to a stream, which `datasets` reads."""
     table, stream = ipc.open_file(str(path)).read_all(), path.with_suffix(".stream")
     with pa.OSFile(str(stream), "wb") as file, ipc.new_stream(file, table.schema) as writer:
         writer.write_table(table)

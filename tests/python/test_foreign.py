@@ -1,4 +1,4 @@
-"""Files of Apache's parquet-testing and arrow-testing come back as pyarrow reads them."""
+"""Tests that files of Apache's parquet-testing and arrow-testing come back as pyarrow reads them."""
 import concurrent.futures
 import os
 import pathlib
@@ -10,12 +10,12 @@ from known import Differences
 from program import FORMATS, Refused, export, read, tensilo
 
 FOLDER = os.environ.get("TENSILO_FOREIGN")
-# inputs of other tests, and documents
+# inputs of other tests, and documentation
 NO_TABLES = {".bin", ".csv", ".gz", ".json", ".md", ".txt"}
 
 
 def problems(differences, root, path):
-    """Returns what is wrong with what comes back of a file. `None`: pyarrow does not read it."""
+    """Returns what is wrong with the exports of a file, or `None` if pyarrow cannot read the file."""
     try:
         expected = read(path)
     except Exception:  # pyarrow raises errors of many types
@@ -38,7 +38,7 @@ def problems(differences, root, path):
     return [problem for problem in found if problem]
 
 
-@unittest.skipUnless(FOLDER, "TENSILO_FOREIGN names no folder with parquet-testing and arrow-testing")
+@unittest.skipUnless(FOLDER, "TENSILO_FOREIGN does not name a folder with parquet-testing and arrow-testing")
 class Foreign(unittest.TestCase):
     def test_files_come_back_equal(self):
         root = pathlib.Path(FOLDER)

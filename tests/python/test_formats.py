@@ -1,4 +1,4 @@
-"""The original libraries read exports of their formats equal to what was converted."""
+"""Tests that the original libraries read exports of their formats equal to the converted data."""
 import importlib.util
 import pathlib
 import tempfile
@@ -10,7 +10,7 @@ DATA = ROOT / "crates/tensilo-convert/tests/data"
 
 
 def installed(*names):
-    """Skips a test unless these libraries are installed, as requirements-datasets.txt does."""
+    """Skips a test unless these libraries, listed in requirements-datasets.txt, are installed."""
     missing = [name for name in names if importlib.util.find_spec(name) is None]
     return unittest.skipIf(missing, f"not installed: {', '.join(missing)}")
 
@@ -22,7 +22,7 @@ class Formats(unittest.TestCase):
         self.folder = pathlib.Path(folder.name)
 
     def exported(self, source, name, *arguments):
-        """Converts a file of test data, and exports it to a file of this name."""
+        """Converts a file of test data and exports it to a file of this name."""
         middle, out = self.folder / "middle.tsl", self.folder / name
         tensilo("convert", DATA / source, "-o", middle, "-f")
         tensilo("export", middle, "-o", out, "-f", *arguments)
@@ -47,7 +47,7 @@ class Formats(unittest.TestCase):
 
     @installed("numpy", "safetensors", "ml_dtypes")
     def test_safetensors_reads_tensors(self):
-        import ml_dtypes  # noqa: F401, by which NumPy knows bfloat16
+        import ml_dtypes  # noqa: F401, which makes bfloat16 known to NumPy
         from safetensors.numpy import load_file
 
         source = "safetensors/samples.safetensors"

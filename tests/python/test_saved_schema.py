@@ -1,4 +1,4 @@
-"""A file keeps the Arrow schema of its source as Parquet files do, so that pyarrow reads it."""
+"""Tests that a file stores the Arrow schema of its source as Parquet files do, so that pyarrow reads it."""
 import base64
 import datetime
 import decimal
@@ -33,7 +33,7 @@ KEYED = pa.field("keyed", pa.dictionary(pa.int8(), pa.string(), ordered=True))
 
 
 def saved_schema(file):
-    """Returns the schema that a file keeps."""
+    """Returns the Arrow schema that a file stores."""
     value = json.loads(tensilo("inspect", "--json", file))["metadata"]["ARROW:schema"]
     return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(value)))
 

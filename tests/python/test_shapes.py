@@ -1,4 +1,4 @@
-"""Tables of all shapes come back from a conversion and an export as they were."""
+"""Tests that tables of all shapes come back unchanged from a conversion and an export."""
 import concurrent.futures
 import os
 import pathlib
@@ -17,7 +17,7 @@ from program import FORMATS, Refused, export, read, tensilo, write
 
 
 def routes(folder, source, expected):
-    """Yields the ways to a tensilo file: name, file or refusal, and the table that is due."""
+    """Yields the ways to a tensilo file: name, file or refusal, and the expected table."""
     first, second, longer = (folder / name for name in ("first.tsl", "second.tsl", "longer.tsl"))
 
     def attempt(file, *arguments):
@@ -37,7 +37,7 @@ def routes(folder, source, expected):
 
 
 def problems(differences, case, table):
-    """Returns all that is wrong with what comes back of a table."""
+    """Returns what is wrong with the exports of a table."""
     found = []
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)

@@ -1,5 +1,8 @@
-//! Builds files region by region, right or wrong, by chapters 2 to 7 of the specification and
-//! without the crate.
+//! Builds files region by region, valid or not, from chapters 2 to 7 of the specification.
+//!
+//! The code shares nothing with the crate's writer, so a mistake of the writer cannot hide here.
+//! Checksums are correct by default: [`seal`] and [`patch`] let a test change a field and correct
+//! the checksums, so that a reader must find the field itself wrong.
 
 use super::regions::{regions, u32_at};
 use sha2::{Digest, Sha256};
@@ -8,7 +11,7 @@ use tensilo::facts::RegionKind;
 
 pub const FILE_ID: [u8; 12] = *b"0123456789ab";
 
-/// A column record of the schema block. An extent of 2^32 - 1 varies.
+/// Returns a column record of the schema block. An extent of 2^32 - 1 is varying.
 pub fn column(name: &str, dtype: u8, nullable: bool, extents: &[u32]) -> Vec<u8> {
     let mut record = (name.len() as u32).to_le_bytes().to_vec();
     record.extend(name.as_bytes());
@@ -19,8 +22,8 @@ pub fn column(name: &str, dtype: u8, nullable: bool, extents: &[u32]) -> Vec<u8>
     record
 }
 
-/// A column record of a nested column. Of each level of lists, outermost first: whether its members
-/// may be null.
+/// Returns the record of a nested column. For each level of lists, outermost first, `members` says
+/// whether its members may be null.
 pub fn nested_column(name: &str, dtype: u8, nullable: bool, extents: &[u32], members: &[bool]) -> Vec<u8> {
     let mut record = column(name, dtype, nullable, extents);
     record[4 + name.len() + 1] |= NESTED;
@@ -30,11 +33,11 @@ pub fn nested_column(name: &str, dtype: u8, nullable: bool, extents: &[u32], mem
     record
 }
 
-/// The bit of the column flags of nested columns.
+/// The bit of the column flags that marks nested columns.
 const NESTED: u8 = 4;
 
 fn is_nested(record: &[u8]) -> bool {
-    let name_bytes = u32_at(record, 0) as usize; // or anything
+    let name_bytes = u32_at(record, 0) as usize; // unchecked: may be anything
     record.get(name_bytes + 5).is_some_and(|flags| flags & NESTED != 0)
 }
 
@@ -59,12 +62,12 @@ pub type Part<'a> = (u16, u32, &'a [u8]);
 pub const ABSENT: Part<'static> = (0, 0, &[]);
 
 impl Chunk {
-    /// Values alone, of column 0.
+    /// A chunk of column 0 with values only.
     pub fn of_values(samples: u32, (encoding, raw_bytes, stored): Part) -> Self {
         Self { column: 0, samples, raw_bytes, encoding, parts: false, body: stored.to_vec() }
     }
 
-    /// Validity, shape and values, of column 0.
+    /// A chunk of column 0 with validity, shape and values.
     pub fn of_parts(samples: u32, parts: [Part; 3]) -> Self {
         let mut body = Vec::new();
         for (encoding, raw_bytes, stored) in parts {
@@ -83,7 +86,7 @@ impl Chunk {
     }
 }
 
-/// A file that grows.
+/// A file under construction.
 #[derive(Default)]
 pub struct Build {
     pub file: Vec<u8>,
@@ -91,7 +94,7 @@ pub struct Build {
     columns: usize,
     /// The flag words of header and footer.
     flags: [u8; 12],
-    /// Of each chunk: its column, and its entry of the index.
+    /// The column and the index entry of each chunk.
     entries: Vec<(u32, [u8; 32])>,
     raw_bytes: Vec<u64>,
     /// Bodies of the index pages.
@@ -110,12 +113,12 @@ impl Build {
         build
     }
 
-    /// Goes on behind a file.
+    /// Continues after the end of a file.
     pub fn after(file: &[u8]) -> Self {
         Self { file: file.to_vec(), previous: previous_of(file, file.len()), ..Self::default() }
     }
 
-    /// Adds a region at the end; returns its offset.
+    /// Appends a region; returns its offset.
     pub fn region(&mut self, magic: &[u8; 4], slot4: [u8; 4], slot32: &[u8], slot48: &[u8], body: &[u8]) -> u64 {
         self.file.resize(self.file.len().next_multiple_of(64), 0);
         let offset = self.file.len();
@@ -202,8 +205,8 @@ impl Build {
     }
 }
 
-/// Makes the checksums of the region at `at` right, and those of the intact heads after it, each of
-/// which repeats the one before.
+/// Corrects the checksums of the region at `at` and of the intact headers after it: each header
+/// repeats the checksum of the one before.
 pub fn seal(file: &mut [u8], at: usize) {
     let mut previous = seal_after(file, at, previous_of(file, at));
     let mut next = (at + 64 + u32_at(file, at + 44) as usize).next_multiple_of(64);
@@ -213,7 +216,7 @@ pub fn seal(file: &mut [u8], at: usize) {
             continue;
         }
         if crc32fast::hash(&header[..60]) != u32_at(header, 60) {
-            return; // damaged: the head after it keeps what it states
+            return; // damaged: the next header keeps its link
         }
         let end = next + 64 + u32_at(header, 44) as usize;
         file[next + 20..next + 24].copy_from_slice(&previous.to_le_bytes());
@@ -227,7 +230,7 @@ fn is_header(header: &[u8]) -> bool {
     header.starts_with(b"TSL") || header.starts_with(b"\x89TSL")
 }
 
-/// The `header_crc` of the last region before `at`; 0 if there is none.
+/// Returns the `header_crc` of the last region before `at`, or 0 if there is none.
 pub fn previous_of(file: &[u8], at: usize) -> u32 {
     let (mut next, mut previous) = (0_usize, 0);
     while let Some(header) = file.get(next..next.saturating_add(64)).filter(|_| next < at) {
@@ -238,8 +241,8 @@ pub fn previous_of(file: &[u8], at: usize) -> u32 {
     previous
 }
 
-/// Makes the checksums of the region at `at` right; the region before has this `header_crc`. Returns
-/// its own.
+/// Corrects the checksums of the region at `at`, whose predecessor has the `header_crc` `previous`.
+/// Returns its own `header_crc`.
 pub fn seal_after(file: &mut [u8], at: usize, previous: u32) -> u32 {
     file[at + 20..at + 24].copy_from_slice(&previous.to_le_bytes());
     let length = u32_at(file, at + 44) as usize;
@@ -252,8 +255,8 @@ pub fn seal_after(file: &mut [u8], at: usize, previous: u32) -> u32 {
     crc
 }
 
-/// Overwrites bytes of the first region of this kind, at an offset from its head, and corrects the
-/// checksums of the region.
+/// Overwrites bytes of the first region of this kind, at an offset from its header, and corrects
+/// the checksums of the region.
 pub fn patch(file: &mut [u8], kind: RegionKind, at: usize, bytes: &[u8]) {
     let all = regions(file);
     let region = all.iter().find(|region| region.kind == kind).unwrap();
@@ -261,7 +264,7 @@ pub fn patch(file: &mut [u8], kind: RegionKind, at: usize, bytes: &[u8]) {
     seal(file, region.header);
 }
 
-/// The bytes of the first region of this kind.
+/// Returns the range of the first region of this kind.
 pub fn region_range(file: &[u8], kind: RegionKind) -> Range<usize> {
     let all = regions(file);
     let region = all.iter().find(|region| region.kind == kind).unwrap();

@@ -4,18 +4,18 @@
 use std::io::{self, ErrorKind, Write};
 use tensilo::sink::Sink;
 
-/// A sink that accepts a part of what it is given, is interrupted, and fails at one call.
+/// A sink that accepts part of what it is given, is interrupted, and fails at one call.
 pub struct FaultySink {
     pub bytes: Vec<u8>,
-    /// Bytes that a write accepts at most: the first write the first number, and so on in turn.
+    /// The maximum number of bytes that a write accepts. Writes cycle through these numbers.
     pub accepted: Vec<usize>,
-    /// Of this many writes, one is interrupted.
+    /// One of this many writes is interrupted.
     pub interrupted_each: usize,
-    /// Calls until the one that fails.
+    /// The number of calls before the one that fails.
     pub calls_left: usize,
     pub error: ErrorKind,
     pub has_failed: bool,
-    /// For each commit that was done: the bytes written before.
+    /// The number of bytes written before each commit.
     pub published: Vec<usize>,
     writes: usize,
 }
@@ -45,9 +45,9 @@ impl FaultySink {
         Self { accepted: (1..=7).collect(), interrupted_each: 5, ..Self::new() }
     }
 
-    /// Counts a call. A writer calls no sink that has failed.
+    /// Counts a call. A writer never calls a sink that has failed.
     fn call(&mut self) -> io::Result<()> {
-        assert!(!self.has_failed, "a sink that has failed is called again");
+        assert!(!self.has_failed, "a sink that has failed was called again");
         match self.calls_left.checked_sub(1) {
             Some(left) => {
                 self.calls_left = left;

@@ -3,8 +3,8 @@
 use tensilo::source::Source;
 use tensilo::verify::{VerifyOptions, verify};
 
-/// Asserts that a file is finished, that each of its bytes is as it was written, and that all of it
-/// can be decoded.
+/// Asserts that a file is finished, that no byte of it has changed, and that all of it can be
+/// decoded.
 #[track_caller]
 pub fn assert_intact(source: &impl Source) {
     let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");

@@ -1,4 +1,4 @@
-//! Helpers of several test programs.
+//! Helpers shared by several test programs.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub mod build;

@@ -1,4 +1,4 @@
-//! A source without memory to lend.
+//! A source that lends no memory, so that every read copies.
 
 use std::io;
 use tensilo::source::{InMemory, Source};

@@ -3,13 +3,13 @@
 use std::ops::Range;
 use tensilo::facts::RegionKind;
 
-/// A region; of a chunk or a page of the index, also its column and samples.
+/// A region. Chunks and index pages also have a column and samples.
 #[derive(Clone, Debug)]
 pub struct Region {
     pub kind: RegionKind,
-    /// The offset of its head.
+    /// The offset of the header.
     pub header: usize,
-    /// The offset of the end of its body.
+    /// The offset of the end of the body.
     pub end: usize,
     pub column: usize,
     pub samples: Range<u64>,

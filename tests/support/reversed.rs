@@ -1,11 +1,12 @@
-//! A file whose ranges are read in reverse order.
+//! A source that reads ranges in reverse order.
 
 use std::io;
 use std::ops::Range;
 use tensilo::source::{CoalesceConfig, InMemory, RangeError, Source};
 
-/// A file that is read by position. Of many ranges it reads the last first, each in fragments of so
-/// many bytes, the last first. As many ranges as `max_in_flight` are read together.
+/// A file that is read by position, and fills memory backwards: the last range first, and in each
+/// range the last fragment first. `max_in_flight` is the number of ranges that may be requested at
+/// once.
 pub struct Reversed<B> {
     pub file: B,
     pub fragment_bytes: usize,

@@ -7,7 +7,7 @@ use tensilo::{
 
 pub const SAMPLES: u64 = 600;
 
-/// The extent of sample `i` of the ragged column.
+/// Returns the extent of sample `i` of the ragged column.
 fn extent(i: u64) -> u32 {
     (i % 7) as u32
 }
@@ -20,7 +20,7 @@ fn ragged(i: u64) -> Vec<u32> {
     (0..extent(i)).map(|k| (i as u32) << 8 | k).collect()
 }
 
-/// Chunks of some samples each; `salt` makes files differ.
+/// Writes a file with a few samples in each chunk; `salt` makes files differ.
 pub fn file(profile: Profile, salt: u32) -> Vec<u8> {
     let schema = Schema::new([
         ColumnSchema::tensor("fixed", DType::U32, Shape::fixed(&[4])),
@@ -36,7 +36,7 @@ pub fn file(profile: Profile, salt: u32) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// Reads samples in an order that depends on `seed`, one by one and gathered. Returns the errors;
+/// Reads samples one by one and gathered, in an order that depends on `seed`. Returns the errors;
 /// panics if a value is wrong.
 pub fn read_all(reader: &Reader, seed: u64, salt: u32) -> Vec<Error> {
     let order: Vec<u64> = (0..SAMPLES).map(|i| (i * 7 + seed * 211) % SAMPLES).collect();

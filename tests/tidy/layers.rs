@@ -91,8 +91,10 @@ fn the_table_of_layers_is_in_the_documentation() {
 
 /// Returns the section's text, with the table.
 fn table() -> String {
-    let mut text = "//!\n//! A module uses only modules of the layers below its own, or of its own layer.\n".to_owned();
-    text += "//! `tests/tidy` checks this, and writes the table.\n//!\n";
+    let mut text =
+        "//!\n//! A module uses only modules of its own layer and of the layers below. `tests/tidy` checks this,\n"
+            .to_owned();
+    text += "//! and writes the table.\n//!\n";
     text += "//! | | modules | |\n//! |---|---|---|\n";
     for (number, Layer { modules, about }) in LAYERS.iter().enumerate().rev() {
         let modules: Vec<String> = modules.iter().map(|module| format!("`{module}`")).collect();

@@ -12,6 +12,7 @@ mod rules;
 mod source;
 mod unsafe_code;
 mod uses;
+mod words;
 
 /// Fails if there are problems, and lists them.
 #[track_caller]

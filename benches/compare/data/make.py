@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Makes the folder that `tensilo-compare --more DIR` reads: raw little-endian files and `sets.json`.
+"""Makes a folder for `tensilo-compare --more DIR`: raw little-endian files, and `sets.json`.
 
     pip install numpy scipy scikit-learn Pillow pyarrow onnx
     pip install --no-deps silero-vad magika
     apt-get install espeak-ng
     python3 make.py DIR [--data DIR] [--parquet DIR] [--safetensors FILE]
 
-Only numpy is required. If a step lacks something, it is skipped with a message. The values are the
-same in each run with the same versions.
+Only numpy is required. A step whose requirements are missing is skipped with a message. The same
+versions of the packages give the same values.
 """
 
 import argparse
@@ -28,7 +28,7 @@ SCHEMA = "tensilo.compare.data/1"
 RATE = 16000
 BANDS = 80
 PATCH = 64
-# Elements of a tensor that is taken from a file of weights, at least.
+# The minimum number of elements of a tensor that is taken from a file of weights.
 LARGE = 1 << 13
 SENTENCES = """The birch canoe slid on the smooth planks.
 Glue the sheet to the dark blue background.
@@ -50,11 +50,11 @@ VOICES = ["en-us", "en-gb", "de", "fr", "es", "it", "en-us+f3", "en-gb+f2"]
 
 
 class Unavailable(Exception):
-    """A step cannot be done here."""
+    """A requirement of a step is missing on this machine."""
 
 
 class Folder:
-    """The output: data sets that are written, and the list of them."""
+    """The output: data sets, and the list of them."""
 
     def __init__(self, path):
         self.path = path
@@ -62,7 +62,7 @@ class Folder:
         path.mkdir(parents=True, exist_ok=True)
 
     def add(self, name, dtype, values, shape, origin):
-        """Writes whole samples of `shape`. Drops the values of an incomplete last sample."""
+        """Writes samples of `shape`. Drops an incomplete last sample."""
         elements = math.prod(shape)
         values = values.reshape(-1)
         values = values[: len(values) // elements * elements]
@@ -73,7 +73,7 @@ class Folder:
         print(f"{name}: {len(values) // elements} samples of {list(shape)}, {data.nbytes} bytes")
 
     def add_floats(self, name, values, shape, origin):
-        """Writes 32-bit floats, and the same cast to BF16."""
+        """Writes 32-bit floats, and the same floats cast to BF16."""
         self.add(name, "bf16", values, shape, f"{origin}, cast to BF16")
         self.add(name, "f32", values, shape, origin)
 
@@ -86,7 +86,7 @@ NUMPY = {"f32": "<f4", "f64": "<f8", "i16": "<i2", "i32": "<i4", "i64": "<i8"}
 
 
 def bf16(values):
-    """Rounds finite 32-bit floats to BF16: to nearest, ties to even."""
+    """Rounds finite 32-bit floats to the nearest BF16, ties to even."""
     bits = np.ascontiguousarray(values, dtype="<f4").view("<u4")
     return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype("<u2")
 
@@ -102,7 +102,7 @@ def photographs():
 
 
 def normalised(image):
-    """Normalises as for ImageNet, in 32-bit floats."""
+    """Normalises an image as for ImageNet, in 32-bit floats."""
     mean = np.array([0.485, 0.456, 0.406], dtype=np.float32)
     deviation = np.array([0.229, 0.224, 0.225], dtype=np.float32)
     return (image.astype(np.float32) / np.float32(255) - mean) / deviation
@@ -171,7 +171,7 @@ def speech(folder, _arguments):
 
 
 def trained(folder, _arguments):
-    """Trains a perceptron that removes noise from patches of photographs."""
+    """Trains a perceptron to remove noise from patches of photographs, and writes its weights."""
     whole = [normalised(image) for image in photographs()]
     from sklearn.neural_network import MLPRegressor
 
@@ -188,7 +188,7 @@ def trained(folder, _arguments):
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it has not converged after so few epochs
+        warnings.simplefilter("ignore")  # it does not converge in 12 epochs
         model.fit(noisy, clean)
     weights = np.concatenate([layer.reshape(-1) for layer in model.coefs_])
     if weights.dtype != np.float32:
@@ -219,7 +219,7 @@ def imported_pyarrow():
 
 
 def shared(folder, arguments):
-    """Writes columns of 32-bit floats of the files that the comparison reads with `--data`."""
+    """Writes the 32-bit float columns of the files that the comparison reads with `--data`."""
     if arguments.data is None:
         raise Unavailable("no --data")
     pyarrow = imported_pyarrow()
@@ -237,7 +237,7 @@ def shared(folder, arguments):
 
 
 def parquet_files(folder, arguments):
-    """Writes the column `x` of each Parquet file of a folder, tensors of a fixed shape."""
+    """Writes the column `x`, tensors of a fixed shape, of each Parquet file in a folder."""
     if arguments.parquet is None:
         raise Unavailable("no --parquet")
     pyarrow = imported_pyarrow()
@@ -274,7 +274,7 @@ def add_large_tensors(folder, name, path, origin):
 
 
 def tensors(folder, arguments):
-    """Writes the large tensors of a safetensors file of the user's own."""
+    """Writes the large tensors of the user's safetensors file."""
     if arguments.safetensors is None:
         raise Unavailable("no --safetensors")
     origin = f"the large tensors of {arguments.safetensors.name}"
@@ -282,7 +282,7 @@ def tensors(folder, arguments):
 
 
 def package_file(package, *path):
-    """Returns a file of an installed package, without importing what that needs."""
+    """Returns a file of an installed package, without importing the package."""
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:
         raise Unavailable(f"no {package}; pip install --no-deps {package.replace('_', '-')}")
@@ -293,13 +293,13 @@ def package_file(package, *path):
 
 
 def silero_vad(folder, _):
-    """Writes the weights of a detector of speech: convolutions and a recurrent layer."""
+    """Writes the weights of a speech detector: convolutions and a recurrent layer."""
     path = package_file("silero_vad", "data", "silero_vad_16k.safetensors")
     add_large_tensors(folder, "silero_vad", path, f"the large tensors of {path.name} of the package silero-vad")
 
 
 def magika(folder, _):
-    """Writes the weights of a classifier of files."""
+    """Writes the weights of a file type classifier."""
     path = package_file("magika", "models", "*", "model.onnx")
     try:
         import onnx
@@ -318,9 +318,9 @@ STEPS = [shared, images, speech, trained, silero_vad, magika, generated, parquet
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("folder", type=Path, help="folder to write to")
-    parser.add_argument("--data", type=Path, help="folder that the comparison reads with --data")
-    parser.add_argument("--parquet", type=Path, help="a folder of Parquet files with a column x")
-    parser.add_argument("--safetensors", type=Path, help="a file with weights of F32 or BF16")
+    parser.add_argument("--data", type=Path, help="folder that the comparison also gets with --data")
+    parser.add_argument("--parquet", type=Path, help="folder of Parquet files with a column x")
+    parser.add_argument("--safetensors", type=Path, help="file with F32 or BF16 weights")
     arguments = parser.parse_args()
     folder = Folder(arguments.folder)
     for step in STEPS:

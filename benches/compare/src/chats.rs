@@ -1,4 +1,4 @@
-//! A Parquet file of chats of any size, to measure the conversion of a large file.
+//! Writes a Parquet file of chats of any size, to measure the conversion of a large file.
 
 use crate::nested::data::{CHAT, texts::Samples};
 use crate::nested::{Columns, IndexedColumns, arrow};
@@ -13,23 +13,23 @@ use std::sync::Arc;
 /// Writes a Parquet file of chats, to measure the conversion of a large file.
 ///
 /// A chat is a list of structs of two texts, `role` and `content`. Pages are compressed with
-/// Snappy. The memory that it takes does not depend on the size of the file.
+/// Snappy. Memory use does not depend on the size of the file.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Bytes of the file, which is a little longer
+    /// Minimum size of the file in bytes; it becomes a little larger
     #[arg(long)]
     bytes: u64,
-    /// The file, which must not be there yet
+    /// File to write, which must not exist
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// As in the comparison; if the file takes more than there is, the texts repeat
+    /// As in the comparison; texts repeat if there are too few
     #[arg(long, value_name = "DIR", env = "TENSILO_TEXTS")]
     texts: Option<PathBuf>,
 }
 
-/// Raw bytes of a batch.
+/// The raw bytes of a batch.
 const BATCH_BYTES: usize = 1 << 20;
-/// Stored bytes of a row group.
+/// The stored bytes of a row group.
 const GROUP_BYTES: usize = 64 << 20;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -43,7 +43,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let mut columns = Columns::new(&CHAT);
         while columns.raw_bytes() < BATCH_BYTES {
             if !samples.append(&mut columns)? {
-                ensure!(chats > 0 || !columns.lists.is_empty(), "there is no chat in the texts");
+                ensure!(chats > 0 || !columns.lists.is_empty(), "the texts do not suffice for a chat");
                 samples.rewind();
             }
         }

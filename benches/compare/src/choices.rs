@@ -1,4 +1,10 @@
-//! What tensilo's choice of encodings misses, and what each of its ideas saves.
+//! Compares tensilo's choice of encodings with the best one, and measures what each idea saves.
+//!
+//! The writer estimates encodings from a sample of each chunk. An exhaustive search encodes every
+//! combination, so its result is the best that the profile allows, and the difference is the
+//! *regret* of the estimate. Both are measured in the profile's cost: stored bytes, weighted by
+//! decoding time. Runs of several chunks are written, because a writer keeps its choice for the
+//! next chunks.
 
 use crate::data::more::{self, DatasetEntry, ElementType};
 use crate::data::{self, Dataset, Element};
@@ -11,19 +17,19 @@ use tensilo::search::{Idea, Search};
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnSchema, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 
-/// Compares what the encoder chose with the smallest of all that its profile allows.
+/// Compares the encoder's choice with the best that its profile allows.
 ///
 /// A profile may use many combinations of encoding, transform, mapping and options. The encoder
 /// estimates them from a sample; an exhaustive search encodes each, which takes a second for a
-/// chunk of 512 KiB. The regret is what the encoder wrote above that, in the profile's own terms:
-/// what decodes more slowly has to save more. With `--ablation`, the bytes are printed that each
-/// idea saves in an exhaustive search, and the time of encoding without it.
+/// chunk of 512 KiB. The regret is the additional cost of the encoder's choice. The profile defines
+/// the cost: encodings that decode more slowly must save more. With `--ablation`, prints the bytes
+/// that each idea saves in an exhaustive search, and the encoding time without it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// As in the comparison
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
-    /// As in the comparison; may be given several times
+    /// As in the comparison; may be repeated
     #[arg(long, value_name = "DIR")]
     more: Vec<PathBuf>,
     /// As in the comparison
@@ -35,21 +41,21 @@ pub struct Arguments {
     /// Profiles, separated by commas
     #[arg(long, value_name = "PROFILE", value_delimiter = ',', default_value = "fast,balanced,small", value_parser = profile)]
     profile: Vec<Profile>,
-    /// Chunks of each data set, in evenly spaced runs of four: writers keep a choice for the next
-    /// chunks
+    /// Chunks of each data set, in evenly spaced runs of four, because writers keep a choice for
+    /// the next chunks
     #[arg(long, value_name = "COUNT", default_value = "8", value_parser = clap::value_parser!(u16).range(1..))]
     chunks: u16,
-    /// Print what is lost without each idea
+    /// Print the loss without each idea
     #[arg(long)]
     ablation: bool,
-    /// Fail if a regret is greater: percents for each profile, separated by commas
+    /// Fail if a regret is greater: one percentage per profile, separated by commas
     #[arg(long, value_name = "PERCENT", value_delimiter = ',')]
     at_most: Vec<f64>,
 }
 
-/// Consecutive chunks that are written as a file.
+/// The number of consecutive chunks that are written as one file.
 const RUN: usize = 4;
-/// The raw bytes of texts.
+/// The raw bytes of a data set of texts.
 const TEXT_BYTES: usize = 2 << 20;
 
 /// A data set that is written with different searches.
@@ -58,15 +64,16 @@ trait Source {
 
     fn raw_bytes(&self) -> usize;
 
-    /// Writes files.
+    /// Writes the data set to one or more files in memory.
     fn write(&self, options: &WriterOptions) -> Result<Vec<Vec<u8>>>;
 }
 
-/// Some chunks of a data set.
+/// Runs of consecutive chunks of a data set.
 struct Chunks<'a, T> {
     data: &'a Dataset<T>,
-    /// The number of samples in a run, and the first sample of each run.
+    /// The number of samples in a run.
     samples: usize,
+    /// The first sample of each run.
     starts: Vec<usize>,
 }
 
@@ -77,18 +84,18 @@ fn profile(name: &str) -> Result<Profile> {
         .with_context(|| format!("there is no profile {name}"))
 }
 
-/// What was written of some chunks.
+/// The totals of all chunks that were written.
 #[derive(Default)]
 struct EncodeResult {
     /// The stored bytes of the values.
     bytes: u64,
-    /// The same, weighted as the profile compares encodings.
+    /// The stored bytes, weighted as the profile compares encodings.
     cost: u64,
     time: Duration,
 }
 
 impl EncodeResult {
-    /// Returns by how many percents the cost is greater than another.
+    /// Returns by how many percent the cost exceeds the cost of `best`.
     fn percents_above(&self, best: &Self) -> f64 {
         100.0 * (self.cost as f64 / best.cost.max(1) as f64 - 1.0)
     }
@@ -97,7 +104,7 @@ impl EncodeResult {
 pub fn run(arguments: &Arguments) -> Result<()> {
     ensure!(
         [0, arguments.profile.len()].contains(&arguments.at_most.len()),
-        "--at-most has {} percents for {} profiles",
+        "--at-most has {} percentages, expected one for each of {} profiles",
         arguments.at_most.len(),
         arguments.profile.len()
     );
@@ -122,7 +129,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
         let data = nested::data::load(name, folders, TEXT_BYTES)?;
         arguments.profile.iter().try_for_each(|&profile| measure(arguments, &data, profile, &mut failures))?;
     }
-    ensure!(failures.is_empty(), "regrets are too great: {}", failures.join("; "));
+    ensure!(failures.is_empty(), "regrets above --at-most: {}", failures.join("; "));
     Ok(())
 }
 
@@ -143,7 +150,7 @@ fn measure_chunks<T: Element>(arguments: &Arguments, data: &Dataset<T>, failures
     })
 }
 
-/// Prints the lines of a source for a profile.
+/// Prints the lines of one source and profile.
 fn measure(arguments: &Arguments, source: &dyn Source, profile: Profile, failures: &mut Vec<String>) -> Result<()> {
     let name = format!("{} | {}", source.name(), profile.name());
     if arguments.ablation {
@@ -160,7 +167,7 @@ fn measure(arguments: &Arguments, source: &dyn Source, profile: Profile, failure
     Ok(())
 }
 
-/// Prints what each idea saves, if it saves anything.
+/// Prints the ideas that save anything, and how much.
 fn print_ablation(name: &str, source: &dyn Source, profile: Profile) -> Result<()> {
     let best = encode(source, profile, Search::new().exhaustive())?;
     let usual = encode(source, profile, Search::new())?;
@@ -180,7 +187,7 @@ fn print_ablation(name: &str, source: &dyn Source, profile: Profile) -> Result<(
     Ok(())
 }
 
-/// Writes all files of a source, and adds up their chunks.
+/// Writes all files of a source, and sums up their chunks.
 fn encode(source: &dyn Source, profile: Profile, search: Search) -> Result<EncodeResult> {
     let options = WriterOptions::new().profile(profile).search(search).check_chunks(false);
     let start = Instant::now();
@@ -205,7 +212,7 @@ impl<'a, T: Element> Chunks<'a, T> {
         let samples = RUN * data.samples_in(profile.chunk_bytes());
         let all = data.samples().div_ceil(samples);
         let count = all.min(max_chunks.div_ceil(RUN));
-        // from the middle of each share
+        // runs begin in the middle of equal shares of the data
         let starts = (0..count).map(|i| (2 * i + 1) * all / (2 * count) * samples).collect();
         Self { data, samples, starts }
     }
@@ -228,7 +235,7 @@ impl<T: Element> Source for Chunks<'_, T> {
         self.runs().map(<[u8]>::len).sum()
     }
 
-    /// Writes a file of each run.
+    /// Writes a file per run.
     fn write(&self, options: &WriterOptions) -> Result<Vec<Vec<u8>>> {
         let schema = Schema::new([ColumnSchema::tensor("x", T::DTYPE, Shape::fixed(&self.data.shape))]);
         let file = |run: &[u8]| {

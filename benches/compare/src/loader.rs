@@ -1,4 +1,8 @@
-//! The loader of tensilo beside threads that gather the same batches from other stores.
+//! Compares tensilo's loader with threads that gather the same batches from other stores.
+//!
+//! The threads take batches of the epoch's order in turn, into their own memory, and deliver them
+//! to no one. This favours the other stores: the cost of a loader is only included for tensilo. The
+//! rows `gathers` show tensilo without its loader.
 
 use crate::data::{self, Dataset};
 use crate::measure::Stats;
@@ -14,36 +18,35 @@ use std::time::{Duration, Instant};
 use tensilo::Profile;
 use tensilo_data::{DatasetOptions, EpochOrder, LoaderOptions, Order, View};
 
-/// Measures batches in shuffled order: the loader of tensilo, and threads that gather the same
-/// batches from other stores.
+/// Measures batches in shuffled order: tensilo's loader, and threads that gather the same batches
+/// from other stores.
 ///
-/// Every store is warm, and its values were compared with the input before. Threads of the others
-/// take batches in turn, into memory of their own, and nobody waits for them: what a loader adds is
-/// measured of tensilo alone.
+/// Every store is warm. The threads for other stores take batches in turn, into their own memory,
+/// and deliver them to no one: the cost of a loader is only included for tensilo.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// As in the comparison
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
-    /// Threads of each competitor
+    /// Number of threads for each competitor
     #[arg(long, default_value = "2", value_parser = clap::value_parser!(u32).range(1..=64))]
     threads: u32,
-    /// Rounds; medians are printed
+    /// Number of rounds; prints medians
     #[arg(long, default_value = "5", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
     /// Only this data set
     #[arg(long, value_name = "NAME", value_parser = NAMES)]
     only: Option<String>,
-    /// Milliseconds of a measurement
+    /// Duration of a measurement in milliseconds
     #[arg(long, default_value = "500")]
     ms: u64,
 }
 
 const NAMES: [&str; 4] = ["embeddings", "weights", "mel", "posterior"];
-/// Samples of a batch, at most those of the data.
+/// The maximum number of samples in a batch. A smaller data set is one batch.
 const BATCH: usize = 256;
 
-/// A way of reading batches: returns samples per second.
+/// A way to read batches, which returns samples per second.
 type Measure<'a> = Box<dyn Fn() -> Result<f64> + 'a>;
 
 pub fn run(arguments: &Arguments) -> Result<()> {
@@ -69,7 +72,7 @@ fn compare(arguments: &Arguments, data: &Dataset, folder: &Path) -> Result<()> {
         }
     }
     println!("## {}, {} samples of {} B\n", data.name, data.samples(), data.sample_bytes());
-    println!("| | samples/s | GB/s | to LMDB + Blosc |\n|---|--:|--:|--:|");
+    println!("| | samples/s | GB/s | x LMDB + Blosc |\n|---|--:|--:|--:|");
     let medians: Vec<f64> = rates.iter().map(|rates| Stats::of(rates).median).collect();
     let recipe = contenders.iter().position(|(name, _)| name == RECIPE).map_or(f64::NAN, |number| medians[number]);
     for ((name, _), rate) in contenders.iter().zip(&medians) {
@@ -114,7 +117,7 @@ fn batch(data: &Dataset) -> usize {
     BATCH.min(data.samples())
 }
 
-/// Threads that gather the batches in turn.
+/// Returns the measurement of threads that gather batches in turn.
 fn gathers<'a>(
     data: &'a Dataset,
     threads: usize,
@@ -142,7 +145,7 @@ fn gathers<'a>(
                 store.gather(&request, black_box(&mut out))?;
                 taken += 1;
             }
-            ensure!(taken > 0, "no time for a batch");
+            ensure!(taken > 0, "no batch finished in time; increase --ms");
             Ok(())
         };
         let begun = Instant::now();
@@ -155,7 +158,7 @@ fn gathers<'a>(
     })
 }
 
-/// The loader, whose batches are dropped at once.
+/// Measures tensilo's loader, whose batches are dropped at once. Returns samples per second.
 fn loader(data: &Dataset, file: &Path, threads: usize, time: Duration) -> Result<f64> {
     // SAFETY: the file is in a temporary folder of this process, which does not change it once it
     // is written.

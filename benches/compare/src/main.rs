@@ -1,7 +1,9 @@
-//! tensilo beside other ways to store tensors, texts and lists: ratio, speed of encoding and
+//! Compares tensilo with other ways to store tensors, texts and lists: ratio, speed of encoding and
 //! decoding, random samples.
 //!
-//! `README.md` says what is compared and how it is kept fair; `peers/mod.rs` and `run.rs` do it.
+//! `README.md` states what is compared, and how the comparison is kept fair. `peers/mod.rs` has the
+//! rules for competitors, `run.rs` the rounds of measurements. Subcommands measure other
+//! properties: damage, loaders, cold reads, and the choice of encodings.
 
 mod chats;
 mod choices;
@@ -34,35 +36,34 @@ const TEXT_BYTES: usize = 16 << 20;
 /// Compares tensilo with other ways to store tensors, texts and lists, on the same data, in one
 /// thread.
 ///
-/// Prints a table for each data set. Every competitor's results are compared with the input.
+/// Prints a table for each data set. Checks the results of every competitor against the input.
 #[derive(Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Option<Command>,
     /// Folder with sentence_embeddings.parquet, speech_features.parquet and
-    /// encoder_layers_bf16.safetensors; without it, the excerpt in the repository and generated
-    /// data are used
+    /// encoder_layers_bf16.safetensors [default: an excerpt in the repository, and generated data]
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
-    /// Folder with more tensors and a list of them, sets.json, as data/make.py makes it
+    /// Folder with more tensors and their list, sets.json, as made by data/make.py
     #[arg(long, value_name = "DIR")]
     more: Option<PathBuf>,
     /// Folder with texts (*.txt, UTF-8) for chat, captions and web, or with a folder of that name
-    /// for each; without it, generated texts are used
+    /// for each [default: generated texts]
     #[arg(long, value_name = "DIR", env = "TENSILO_TEXTS")]
     texts: Option<PathBuf>,
-    /// Folder to write compare.md, compare.json and compare.svg to, made if it is not there
+    /// Folder for compare.md, compare.json and compare.svg, created if missing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Only these data sets, separated by commas; may be given several times
+    /// Only these data sets, separated by commas; may be repeated
     #[arg(long, value_name = "DATASET", value_delimiter = ',')]
     only: Vec<String>,
-    /// Rounds, each of which measures everything once; reports show medians and quartiles over them
-    /// [default: 9]
+    /// Number of rounds, over which reports show medians and quartiles; a round measures everything
+    /// once [default: 9]
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=1000))]
     rounds: Option<u16>,
-    /// 3 rounds of short measurements, and little text: to see that it runs, not to quote
+    /// Try the program: 3 rounds of short measurements and little text; do not quote the results
     #[arg(long)]
     quick: bool,
 }
@@ -133,22 +134,22 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Checks that all data sets that are asked for exist, and that no two have one name.
+/// Checks that all requested data sets exist, and that all names differ.
 fn check_names(only: &[String], more: &[DatasetEntry]) -> Result<()> {
     let mut names: Vec<&str> = data::NAMES.into_iter().chain(nested::data::NAMES).collect();
     for set in more {
-        ensure!(!names.contains(&set.name.as_str()), "there are two data sets {}", set.name);
+        ensure!(!names.contains(&set.name.as_str()), "two data sets have the name {}", set.name);
         names.push(&set.name);
     }
     for name in only {
-        ensure!(names.contains(&name.as_str()), "there is no data set {name}, only {}", names.join(", "));
+        ensure!(names.contains(&name.as_str()), "there is no data set {name}; there are {}", names.join(", "));
     }
     Ok(())
 }
 
-/// The linker could have taken another Zstandard than the one that everybody is said to use.
+/// Checks that the linker has taken the Zstandard that all competitors are meant to use.
 fn check_zstandard() -> Result<()> {
     let (linked, meant) = (zstd::zstd_safe::version_number(), zstd_sys::ZSTD_VERSION_NUMBER);
-    ensure!(linked == meant, "Zstandard {linked} is linked instead of {meant}");
+    ensure!(linked == meant, "Zstandard {linked} is linked, expected {meant}");
     Ok(())
 }

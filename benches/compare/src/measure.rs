@@ -1,9 +1,9 @@
-//! Time, and what to make of several of it.
+//! Measures times, summarises them, and draws random numbers.
 
 use anyhow::Result;
 use std::time::{Duration, Instant};
 
-/// Of the times of several rounds: the median, and how they spread.
+/// The median and the spread of the results of several rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Stats {
     pub min: f64,
@@ -14,7 +14,8 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Median and quartiles, interpolated between neighbours. There is at least one value.
+    /// Returns median, quartiles and extremes, interpolated between neighbours. `values` must not
+    /// be empty.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -26,7 +27,7 @@ impl Stats {
         Self { min: at(0.0), low: at(0.25), median: at(0.5), high: at(0.75), max: at(1.0) }
     }
 
-    /// The same of `f` of the values: `f` only rises or only falls.
+    /// Applies a monotonic function to all values.
     pub fn map(self, f: impl Fn(f64) -> f64) -> Self {
         let [min, low, median, high, max] = [self.min, self.low, self.median, self.high, self.max].map(&f);
         if min <= max {
@@ -36,7 +37,8 @@ impl Stats {
     }
 }
 
-/// Seconds for one call of `work`: it is called at least once, and again until `min_time` has passed.
+/// Seconds for one call of `work`: it is called at least once, and again until `min_time` has
+/// passed.
 pub fn seconds_per_call(min_time: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let start = Instant::now();
     let mut calls = 0_u32;
@@ -50,8 +52,8 @@ pub fn seconds_per_call(min_time: Duration, mut work: impl FnMut() -> Result<()>
     }
 }
 
-/// Distributions on the generator of the tests, from a given seed: all random numbers of this
-/// program.
+/// The source of all random numbers of this program: distributions of the generator of the tests,
+/// with a given seed.
 pub struct Random(tensilo_testing::Random);
 
 impl Random {
@@ -64,18 +66,18 @@ impl Random {
         self.0.bits()
     }
 
-    /// Uniform below `end`, which is below 2^32.
+    /// Returns a uniform number below `end`, which must be below 2^32.
     #[inline]
     pub fn below(&mut self, end: usize) -> usize {
         (((self.bits() >> 32) * end as u64) >> 32) as usize
     }
 
-    /// Uniform from 0 to 1.
+    /// Returns a uniform number from 0 to 1.
     pub fn uniform(&mut self) -> f32 {
         (self.bits() >> 40) as f32 / (1_u32 << 24) as f32
     }
 
-    /// Standard normal (Box and Muller).
+    /// Returns a standard normal number (Box-Muller transform).
     pub fn normal(&mut self) -> f32 {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
         radius * (std::f32::consts::TAU * self.uniform()).cos()

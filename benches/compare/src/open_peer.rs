@@ -1,4 +1,4 @@
-//! Competitors that have written and opened their file, and were found to be right.
+//! Competitors that have written and opened a file, and whose values were compared with the input.
 
 use crate::peers::{Data, Peer};
 use crate::run::{Contender, Times};
@@ -12,7 +12,7 @@ pub struct OpenPeer<'a, D: Data> {
     pub store: Box<D::Store>,
 }
 
-/// Writes, opens, checks: each competitor in a file of its own.
+/// Writes, opens and checks one file per competitor.
 pub fn prepare<'a, D: Data>(
     data: &'a D,
     peers: Vec<Box<dyn Peer<D>>>,

@@ -1,9 +1,9 @@
-//! The rounds of a comparison, for any kind of data.
+//! Runs the rounds of a comparison, for any kind of data.
 //!
-//! Each competitor has written its file, opened it, and had all its values compared with the input
-//! before (`tensors.rs`, `nested/comparison.rs`), which also warms it up. In each round, every
-//! measurement is taken of every competitor in turn, beginning with another one each time, so that
-//! noise of the machine affects all alike. All get the same requests.
+//! Before the first round, each competitor has written and opened its file, and all its values were
+//! compared with the input (`tensors.rs`, `nested/comparison.rs`); this also warms it up. A round
+//! takes each measurement of all competitors in turn, and each round starts with another
+//! competitor, so noise of the machine affects all of them equally. All get the same requests.
 
 use crate::measure::{Random, Stats, seconds_per_call};
 use crate::peers::Family;
@@ -12,7 +12,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-/// Samples of one gathering request.
+/// The number of samples in a gathering request.
 pub const GATHER_SAMPLES: usize = 256;
 
 /// The samples of one gathering request.
@@ -21,7 +21,7 @@ pub type Request = [usize; GATHER_SAMPLES];
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     pub rounds: usize,
-    /// The shortest time of a measurement in a round.
+    /// The minimum duration of a measurement in a round.
     pub min_time: Duration,
 }
 
@@ -30,7 +30,7 @@ pub struct Facts {
     pub name: String,
     /// The type of the elements, or of a nested column.
     pub dtype: String,
-    /// The shape of one sample; `None` if samples are texts or lists.
+    /// The shape of a sample; `None` for texts and lists.
     pub shape: Option<Vec<u32>>,
     /// The origin of the values.
     pub origin: String,
@@ -39,17 +39,17 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// Bytes of one sample: the mean, if samples differ.
+    /// Returns the mean bytes of a sample.
     pub fn sample_bytes(&self) -> usize {
         self.raw_bytes / self.samples
     }
 
-    /// Whether samples are texts or lists, of any length.
+    /// Returns whether samples are texts or lists, of any length.
     pub fn is_nested(&self) -> bool {
         self.shape.is_none()
     }
 
-    /// `mel [101,128]`, `captions: list<utf8>`.
+    /// Returns a title such as `mel [101,128]` or `captions: list<utf8>`.
     pub fn title(&self) -> String {
         let Some(shape) = &self.shape else { return format!("{}: {}", self.name, self.dtype) };
         let shape: Vec<String> = shape.iter().map(u32::to_string).collect();
@@ -61,15 +61,17 @@ impl Facts {
 pub struct Row {
     pub name: String,
     pub about: String,
-    /// The settings that suit this data set best, of a competitor that tries several.
+    /// The best settings for this data set, if the competitor tries several.
     pub choice: Option<String>,
-    /// Whether all samples stay decoded in one chunk: their times are of no decoding.
+    /// Whether all samples are in one chunk that stays decoded, so that their times include no
+    /// decoding.
     pub stays_decoded: bool,
     pub family: Family,
     pub stored_bytes: u64,
     pub raw_bytes: usize,
     /// For all data.
     pub encode: Stats,
+    /// For all data.
     pub decode: Stats,
     /// For one sample.
     pub sample: Stats,
@@ -77,7 +79,7 @@ pub struct Row {
     pub gather: Stats,
     /// For one sample, read from the file by position.
     pub position: Option<Stats>,
-    /// To borrow one sample, where that is possible.
+    /// For borrowing one sample, if that is possible.
     pub view: Option<Stats>,
 }
 
@@ -86,13 +88,13 @@ impl Row {
         self.raw_bytes as f64 / self.stored_bytes as f64
     }
 
-    /// GB/s of raw data, from the time for all of it.
+    /// Returns GB/s of raw data, given the time for all of it.
     pub fn rate(&self, seconds: Stats) -> Stats {
         seconds.map(|seconds| self.raw_bytes as f64 / seconds / 1e9)
     }
 }
 
-/// All rows of a data set; the first is memcpy.
+/// The results for a data set. The first row is memcpy.
 pub struct Table {
     pub facts: Facts,
     pub rows: Vec<Row>,
@@ -100,10 +102,10 @@ pub struct Table {
 
 /// A competitor with its file open.
 pub trait Measured {
-    /// The caller's memory, which all competitors share.
+    /// The caller's memory, which is the same for all competitors.
     type Memory;
 
-    /// Writes all samples to a file, which is not there yet.
+    /// Writes all samples to a new file.
     fn encode(&self, file: &Path) -> Result<()>;
 
     fn decode_all(&mut self) -> Result<()>;
@@ -113,13 +115,13 @@ pub trait Measured {
 
     fn gather(&mut self, request: &Request, memory: &mut Self::Memory) -> Result<()>;
 
-    /// Copies sample `i` to `memory`, read from the file by position. Returns whether that is
-    /// possible.
+    /// Reads sample `i` from the file by position, and copies it to `memory`. Returns whether this
+    /// is possible.
     fn position(&mut self, _i: usize, _memory: &mut Self::Memory) -> Result<bool> {
         Ok(false)
     }
 
-    /// Borrows sample `i` from the mapped file. Returns whether that is possible.
+    /// Borrows sample `i` from the mapped file. Returns whether this is possible.
     fn view(&mut self, i: usize) -> Result<bool>;
 }
 
@@ -179,7 +181,7 @@ pub fn request(random: &mut Random, samples: usize) -> Request {
     std::array::from_fn(|_| random.below(samples))
 }
 
-/// Encodes to a file that is removed when the clock has stopped.
+/// Measures encoding to a file, which is removed after each call, while the clock is stopped.
 fn encode(measured: &impl Measured, file: &Path, min_time: Duration) -> Result<f64> {
     let (mut elapsed, mut calls) = (0.0, 0);
     while calls == 0 || elapsed < min_time.as_secs_f64() {
@@ -192,7 +194,7 @@ fn encode(measured: &impl Measured, file: &Path, min_time: Duration) -> Result<f
     Ok(elapsed / f64::from(calls))
 }
 
-/// The measurements of random samples.
+/// Takes the measurements of random samples.
 fn random<M: Measured>(
     contender: &mut Contender<M>,
     samples: usize,
@@ -212,8 +214,8 @@ fn random<M: Measured>(
     Ok(())
 }
 
-/// As `seconds_per_call`, for calls that are much shorter than reading the clock: reads it after
-/// every 32.
+/// Does the same as `seconds_per_call` for calls that are much shorter than reading the clock:
+/// reads the clock once per 32 calls.
 fn batched(min_time: Duration, mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     const CALLS: u32 = 32;
     Ok(seconds_per_call(min_time, || (0..CALLS).try_for_each(|_| work()))? / f64::from(CALLS))

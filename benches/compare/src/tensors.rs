@@ -1,4 +1,4 @@
-//! The competitors on one data set of tensors.
+//! Compares and measures the competitors on one data set of tensors.
 
 use crate::data::more::{DatasetEntry, ElementType};
 use crate::data::{Dataset, Element};
@@ -11,7 +11,7 @@ use half::bf16;
 use std::hint::black_box;
 use std::path::Path;
 
-/// Measures a data set of the user's list.
+/// Measures a data set from the user's list.
 pub fn run_entry(set: &DatasetEntry, settings: Settings, folder: &Path) -> Result<Table> {
     match set.dtype {
         ElementType::Bf16 => run(&set.load::<bf16>()?, settings, folder),
@@ -37,30 +37,31 @@ pub fn run<T: Element>(data: &Dataset<T>, settings: Settings, folder: &Path) -> 
     run::run(facts, contenders, memory, settings, folder)
 }
 
-/// Fills memory with something that no data set repeats.
+/// Overwrites memory, so that stale values are not mistaken for results.
 fn spoil<T: Element>(out: &mut [T]) {
     bytemuck::cast_slice_mut::<_, u8>(out).fill(0xA5);
 }
 
-/// Returns whether the bits are the same: NaNs have several, and zero has two.
+/// Returns whether all bits are the same: float comparison would ignore the sign of zero, and NaNs
+/// would never match.
 fn same<T: Element>(a: &[T], b: &[T]) -> bool {
     bytemuck::cast_slice::<_, u8>(a) == bytemuck::cast_slice::<_, u8>(b)
 }
 
 impl<T: Element> Dataset<T> {
-    /// Compares single samples, each read in all ways.
+    /// Checks random single samples, each read in every way.
     fn check_samples(&self, store: &mut dyn Store<T>, random: &mut Random) -> Result<()> {
         let mut out = vec![T::default(); self.elements()];
         for i in (0..self.samples()).map(|_| random.below(self.samples())) {
             spoil(&mut out);
             store.sample(i, &mut out)?;
-            ensure!(same(&out, self.sample(i)), "sample {i} has other values");
+            ensure!(same(&out, self.sample(i)), "sample {i} has wrong values");
             spoil(&mut out);
             if store.position(i, &mut out)? {
-                ensure!(same(&out, self.sample(i)), "sample {i}, read by position, has other values");
+                ensure!(same(&out, self.sample(i)), "sample {i}, read by position, has wrong values");
             }
             if let Some(view) = store.view(i)? {
-                ensure!(same(view, self.sample(i)), "the view of sample {i} has other values");
+                ensure!(same(view, self.sample(i)), "the view of sample {i} has wrong values");
             }
         }
         Ok(())
@@ -75,7 +76,7 @@ impl<T: Element> Data for Dataset<T> {
     }
 
     fn check(&self, store: &mut Self::Store) -> Result<()> {
-        ensure!(same(store.decode_all()?, &self.values), "decoding all gives other values");
+        ensure!(same(store.decode_all()?, &self.values), "decoding everything returns wrong values");
         let mut random = Random::new(u64::MAX);
         self.check_samples(store, &mut random)?;
         let mut out = vec![T::default(); GATHER_SAMPLES * self.elements()];
@@ -84,7 +85,7 @@ impl<T: Element> Data for Dataset<T> {
             spoil(&mut out);
             store.gather(&request, &mut out)?;
             for (&i, sample) in request.iter().zip(out.chunks_exact(self.elements())) {
-                ensure!(same(sample, self.sample(i)), "gathered sample {i} has other values");
+                ensure!(same(sample, self.sample(i)), "gathered sample {i} has wrong values");
             }
         }
         Ok(())
@@ -92,7 +93,7 @@ impl<T: Element> Data for Dataset<T> {
 }
 
 impl<T: Element> Measured for OpenPeer<'_, Dataset<T>> {
-    /// As long as the samples of a request.
+    /// Memory for the samples of a request.
     type Memory = Vec<T>;
 
     fn encode(&self, file: &Path) -> Result<()> {

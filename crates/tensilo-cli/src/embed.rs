@@ -1,13 +1,13 @@
 //! The results of `inspect`, `salvage` and `map`, as functions for the Python package.
 //!
-//! [`run`](crate::run) takes the whole process: it installs handlers of signals, prints, and
-//! returns an exit code. A package of another language needs values, has handlers of its own, and
-//! raises its own errors. These functions therefore return documents and drawings, never write to
-//! the terminal, and fail with the errors of the crates.
+//! [`run`](crate::run) takes over the whole process: it installs signal handlers, prints, and
+//! returns an exit code. A package of another language needs values, has its own handlers, and
+//! raises its own errors. So these functions return documents and drawings, never write to the
+//! terminal, and fail with the errors of the crates.
 //!
-//! Documents, tiles and drawings come from the commands. Steps that a command does with a progress
-//! bar are repeated here with a [`ProgressCallback`]: that bar only looks for signals that the handlers of
-//! `run` have seen.
+//! Documents, tiles and drawings come from the commands. Steps with a progress bar are repeated
+//! here with a [`ProgressCallback`], because the bar of a command reacts only to signals that the
+//! handlers of `run` catch.
 
 use crate::commands::dataset::DatasetFacts;
 use crate::commands::inspect;
@@ -38,12 +38,12 @@ pub fn inspect(path: &Path) -> Result<Value, DataError> {
     Ok(inspect::document(&open::open(path, true)?, None)?)
 }
 
-/// Finds what is intact in a damaged file or dataset, writes it to a new one if there is an
-/// `output`, and returns the document of `tensilo salvage --json`.
+/// Finds the intact part of a damaged file or dataset, writes it to `output` if given, and returns
+/// the document of `tensilo salvage --json`.
 ///
 /// # Errors
 ///
-/// Nothing can be salvaged, reading or writing failed, or something has the path of the output.
+/// Nothing can be salvaged, reading or writing failed, or the output path exists.
 pub fn salvage(path: &Path, output: Option<&Path>, report_progress: ProgressCallback<'_>) -> Result<Value, DataError> {
     if let Some(dataset) = open::dataset(path)? {
         return salvage_dataset(&dataset, output, report_progress);
@@ -60,11 +60,11 @@ pub fn salvage(path: &Path, output: Option<&Path>, report_progress: ProgressCall
 }
 
 /// Returns the drawing of `tensilo map --svg`: the chunks of a file to scale, or the files of a
-/// dataset. If `verify`, checks every byte of a file, and draws the damage, too.
+/// dataset. If `verify`, checks every byte of a file and draws the damage, too.
 ///
 /// # Errors
 ///
-/// The width is not 600 to 10000 pixels, a dataset is to be verified, or the file or the dataset
+/// The width is not 600 to 10000 pixels, `verify` is set for a dataset, or the file or the dataset
 /// cannot be opened or read.
 pub fn draw_layout(
     path: &Path,
@@ -77,7 +77,7 @@ pub fn draw_layout(
     }
     match open::dataset(path)? {
         Some(_) if verify => {
-            let message = format!("{}: this is a dataset; verify is for a file of it", path.display());
+            let message = format!("{}: this is a dataset; verify needs one of its files", path.display());
             Err(DataError::BadArgument(message))
         }
         Some(dataset) => Ok(draw_dataset(path, &dataset, Form::Svg(width))?),
@@ -88,7 +88,7 @@ pub fn draw_layout(
     }
 }
 
-/// Salvages all files of a dataset, and writes a new dataset if there is an `output`.
+/// Salvages all files of a dataset, and writes a new dataset to `output` if given.
 fn salvage_dataset(
     dataset: &Dataset,
     output: Option<&Path>,
@@ -123,7 +123,7 @@ fn salvage_dataset(
     Ok(dataset_document(dataset, &losses, made.as_ref().zip(output))?)
 }
 
-/// Writes what is left of a file, with nulls for what is lost.
+/// Writes the intact samples of a file, with nulls in place of lost ones.
 fn rewrite<K: Sink>(
     salvaged: &Salvaged,
     output: K,
@@ -135,7 +135,7 @@ fn rewrite<K: Sink>(
     salvaged.write_to(output, &writer, RewriteOptions::new().progress(&mut advance))
 }
 
-/// Returns the error of the crates, without what the program would print about it.
+/// Returns the error of the crates, without the hints that the program would print.
 impl From<Failure> for DataError {
     fn from(failure: Failure) -> Self {
         match failure {

@@ -1,12 +1,12 @@
 //! The failure of a command: an exit code, and a message with advice.
 //!
-//! Scripts rely on [`Exit`]; people read the message. Errors of the library arrive with
-//! structured advice, such as "declare this shape". [`advice`] turns it into flags of the command
-//! line, quoted so that they can be copied into a shell. An error about the first bytes of a file
-//! of another format names that format and the command that reads it.
+//! Scripts rely on [`Exit`]; people read the message. Errors of the library carry structured
+//! advice, such as "declare this shape". [`advice`] turns it into flags of the command line, quoted
+//! so that they can be pasted into a shell. If a file has another format, the error names that
+//! format and the command that reads it.
 //!
-//! Two errors are not failures of the work: a reader that closes a pipe early, as `head` does, and
-//! a signal, after which the work was undone.
+//! Two failures do not mean that the work went wrong: the reader of a pipe closed it early, as
+//! `head` does, or a signal arrived and the work was undone.
 
 use crate::signals;
 use crate::terminal;
@@ -35,7 +35,7 @@ pub(crate) enum Exit {
     /// The file is intact up to its last commit, but a writer has not finished it.
     Unfinished = 5,
     /// A signal ended the work, which was undone unless a second signal left no time for that. The
-    /// exit code is 128 and the number of the signal.
+    /// exit code is 128 plus the number of the signal.
     Signalled,
 }
 
@@ -66,13 +66,13 @@ pub(crate) enum Failure {
     Library(Error, Option<PathBuf>),
     /// An error of a dataset.
     Dataset(DataError),
-    /// The command line asks for something that is impossible.
+    /// The command line requests something impossible.
     Usage(String),
     /// Writing the output failed; the path is `None` for the standard output.
     Output(io::Error, Option<PathBuf>),
     /// A signal arrived.
     Cancelled,
-    /// The reader of the standard output has closed it, as `head` does.
+    /// The reader of the standard output closed it, as `head` does.
     Closed,
 }
 
@@ -80,13 +80,12 @@ pub(crate) enum Failure {
 pub(crate) type Outcome<T = ()> = Result<T, Failure>;
 
 impl Failure {
-    /// Returns the failure for an error of the library that concerns `path`.
+    /// Returns the failure for an error of the library about `path`.
     pub(crate) fn about(path: &Path, error: Error) -> Self {
         special(&error, Some(path)).unwrap_or_else(|| Self::Library(error, Some(path.to_path_buf())))
     }
 
-    /// Returns the same failure. If it is an error of the library that names no file, it concerns
-    /// `path`.
+    /// Returns the same failure, with `path` if it is an error of the library that names no file.
     pub(crate) fn in_file(self, path: &Path) -> Self {
         match self {
             Self::Library(error, None) => Self::about(path, error),
@@ -99,7 +98,7 @@ impl Failure {
         Self::Output(error, Some(path.to_path_buf()))
     }
 
-    /// Returns the same failure. If it concerns an output without a path, that path becomes `path`.
+    /// Returns the same failure, with `path` if it is about an output without a path.
     pub(crate) fn with_output(self, path: Option<&Path>) -> Self {
         match self {
             Self::Output(error, None) => {
@@ -111,14 +110,14 @@ impl Failure {
 
     /// Returns the failure for an output that exists and is not replaced.
     pub(crate) fn exists(path: &Path) -> Self {
-        Self::Usage(format!("{}: a file of this name exists; --force overwrites it", display_path(path)))
+        Self::Usage(format!("{}: the file exists; --force overwrites it", display_path(path)))
     }
 
     /// Returns the exit code.
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Library(error, _) => exit_of(error.kind()),
-            // the command begins again from the version that the other writer has published
+            // repeating the command starts from the version that the other writer published
             Self::Dataset(DataError::Conflict { .. }) | Self::Usage(_) => Exit::Usage,
             Self::Dataset(error) => exit_of(error.kind()),
             Self::Output(..) => Exit::Io,
@@ -170,15 +169,15 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
         message = format!("{message}\nhint: {foreign_format}");
     } else if error.kind() == ErrorKind::Corrupt && !is_another_format {
         message.push_str(
-            "\nhint: \"tensilo verify FILE\" lists everything that is damaged, \"tensilo map --verify\" draws it, \
-             \"tensilo salvage\" recovers the rest",
+            "\nhint: \"tensilo verify FILE\" lists all damage, \"tensilo map --verify FILE\" draws it, \"tensilo salvage \
+             FILE\" recovers the rest",
         );
     }
     message
 }
 
-/// Returns the failure of an error that gets a message of its own: cancelled work, or an output
-/// file that exists. The library reports the latter as an I/O error.
+/// Returns the failure of an error that has its own message here: cancelled work, or an output file
+/// that exists, which the library reports as an I/O error.
 fn special(error: &Error, path: Option<&Path>) -> Option<Failure> {
     if error.kind() == ErrorKind::Cancelled {
         return Some(Failure::Cancelled);
@@ -203,7 +202,7 @@ impl From<DataError> for Failure {
     }
 }
 
-/// The program has no other I/O errors of this type: all others are errors of the library.
+/// Only output fails with this type: all other I/O errors are errors of the library.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -220,8 +219,10 @@ pub(crate) fn foreign_format(path: &Path) -> Option<&'static str> {
     File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;
     match start.as_slice() {
         [] => Some("the file is empty"),
-        [b'P', b'A', b'R', b'1', ..] => Some("this is a Parquet file; \"tensilo convert\" makes a tensilo file of it"),
-        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" makes a tensilo file of it"),
+        [b'P', b'A', b'R', b'1', ..] => {
+            Some("this is a Parquet file; \"tensilo convert\" makes a tensilo file from it")
+        }
+        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" makes a tensilo file from it"),
         _ => None,
     }
 }
@@ -264,14 +265,14 @@ fn cast_flag(name: &str, dtype: DType) -> String {
     option("--cast", &format!("{name}={dtype}"))
 }
 
-/// Returns an option with its value. A value that begins with a hyphen is joined by `=`, so that it
-/// is not taken for an option.
+/// Returns an option with its value. A value that starts with a hyphen is attached by `=`, so that
+/// it is not taken for an option.
 fn option(flag: &str, value: &str) -> String {
     format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, shell_quote(value))
 }
 
-/// Returns a text as one word of a shell. Characters that a terminal does not show are escaped,
-/// which only a person can undo.
+/// Returns a text as one word of a shell. Invisible characters are escaped for the reader; the
+/// shell does not undo that.
 fn shell_quote(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
     let escape = |c: char| if "'\"\\".contains(c) { c.to_string() } else { c.escape_debug().to_string() };
@@ -281,7 +282,7 @@ fn shell_quote(text: &str) -> String {
     }
 }
 
-/// Prints a note about each surprise in the columns that a conversion has written.
+/// Prints a note about each surprise in the columns that a conversion wrote.
 pub(crate) fn note_columns(schema: &Schema) {
     let notes = schema.columns.iter().flat_map(|column| odd_samples(column).into_iter().chain(encoded_values(column)));
     notes.for_each(|note| terminal::note(&note));
@@ -292,15 +293,14 @@ pub(crate) fn note_values(schema: &Schema) {
     schema.columns.iter().filter_map(encoded_values).for_each(|note| terminal::note(&note));
 }
 
-/// Describes elements that are not the values of a column, such as scaled integers; `None` if they
-/// are.
+/// Describes the elements of a column if they are not its values, such as scaled integers.
 fn encoded_values(column: &ColumnSchema) -> Option<String> {
     LogicalType::check_values(column)
         .err()
         .map(|error| format!("{}; loaders and array files refuse this column", advice(&error)))
 }
 
-/// Describes the samples whose shape differs from all others; `None` if no sample does.
+/// Describes the few samples whose shape differs from all others; `None` if all agree.
 fn odd_samples(column: &ColumnSchema) -> Option<String> {
     let found = InferredShape::of(column)?;
     if found.odd_count == 0 {

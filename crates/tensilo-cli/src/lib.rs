@@ -1,8 +1,14 @@
 //! The command line program `tensilo`: converts, appends, inspects, verifies, salvages, reads,
 //! exports, draws and measures tensilo files.
 //!
-//! The whole program is the function [`run`], so that other packages can offer the same program.
-//! [`embed`] returns what some commands compute, for packages that print nothing.
+//! The program is a library, so that other packages can ship it: [`run`] takes the arguments and
+//! returns the exit code. [`embed`] returns the results of some commands as values, for packages
+//! that do not print.
+//!
+//! A command parses its options, calls the library and formats the result. Three rules hold for all
+//! of them: arguments are checked before the first byte is written, an output file appears only
+//! when it is complete, and data goes to the standard output while messages go to the standard
+//! error.
 #![deny(missing_docs, unsafe_code)]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, clippy::panic))]
 
@@ -25,7 +31,7 @@ use failure::Exit;
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Runs the program with these arguments, and returns its exit code.
+/// Runs the program with these arguments and returns its exit code.
 ///
 /// The first argument is the name of the program; only usage lines show it. The program reads the
 /// standard input, and writes to the standard output and the standard error.
@@ -34,11 +40,10 @@ use std::path::Path;
 ///
 /// On Unix, `run` installs handlers for SIGINT, SIGTERM and SIGHUP, which stay installed. After
 /// such a signal, `run` undoes the current work and returns. If that takes too long, or a second
-/// signal arrives, the process ends. Therefore, call `run` only once in a process, as its last
-/// work.
+/// signal arrives, the process ends. So call `run` only once in a process, as its last work.
 ///
-/// The new handlers call those that were installed before. If the host has handlers of its own,
-/// reset them first: in Python, for example, `signal.signal(signal.SIGINT, signal.SIG_DFL)`.
+/// The new handlers call the previously installed ones. If the host has handlers of its own, reset
+/// them first: in Python, for example, `signal.signal(signal.SIGINT, signal.SIG_DFL)`.
 ///
 /// # Exit codes
 ///
@@ -55,9 +60,9 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
-            let _ = error.print(); // if stderr is closed, the exit code still tells
+            let _ = error.print(); // if stderr is closed, the exit code is enough
             if is_unquoted_glob(&error) {
-                terminal::note("these are several files: quote the pattern, as in 'train/*.tsl', or give the folder");
+                terminal::note("only one file is expected: quote the pattern, as in 'train/*.tsl', or pass the folder");
             }
             return if error.use_stderr() { Exit::Usage.code() } else { Exit::Done.code() };
         }
@@ -72,7 +77,8 @@ pub fn run<T: Into<OsString> + Clone>(args: impl IntoIterator<Item = T>) -> u8 {
     exit.code()
 }
 
-/// Returns whether an argument is refused that a shell may have made of a pattern.
+/// Returns whether the refused argument is a file name that the shell may have expanded from a
+/// pattern.
 fn is_unquoted_glob(error: &clap::Error) -> bool {
     match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::UnknownArgument, Some(ContextValue::String(argument))) => Path::new(argument).is_file(),

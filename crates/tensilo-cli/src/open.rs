@@ -1,5 +1,8 @@
-//! Opens the argument of a command: a file or object, or the dataset that a folder, a prefix of an
-//! object store or a pattern is.
+//! Opens the argument of a command: one file or object, or a dataset.
+//!
+//! A folder, a prefix of an object store or a pattern is a dataset; anything else is a file. An
+//! existing path is never a pattern, whatever characters it has. A folder that is not a dataset
+//! gets an error that says what it is instead.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -13,13 +16,12 @@ use tensilo_data::{DataError, Dataset, DatasetOptions};
 use tensilo_object::Address;
 
 /// Opens the dataset that an argument names: a folder, a prefix of an object store, or files that
-/// match a pattern. Returns `None` for any other argument, which names a file. An argument that
-/// exists is not a pattern.
+/// match a pattern. Returns `None` if the argument names a file.
 pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
     dataset_with(DatasetOptions::new(), path)
 }
 
-/// Opens a dataset as [`dataset`] does, with these options.
+/// Opens a dataset like [`dataset`], with these options.
 pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Option<Dataset>> {
     Ok(match path {
         path if Address::is_dataset_prefix(path) => Some(options.open(path)?),
@@ -29,7 +31,7 @@ pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Opti
     })
 }
 
-/// Adds to an error what a folder is instead of a dataset.
+/// Adds a hint to an error: what the folder is instead of a dataset.
 pub(crate) fn with_hint(folder: &Path, error: DataError) -> Failure {
     match (&error, hint(folder)) {
         (DataError::BadArgument(message), Some(hint)) => Failure::Usage(format!("{message}; {hint}")),
@@ -41,14 +43,14 @@ fn hint(folder: &Path) -> Option<String> {
     let shown = display_path(folder);
     let is_other = |path: &Path| path.extension().is_some_and(|end| OTHER_FORMATS.iter().any(|other| end == *other));
     if fs::read_dir(folder).ok()?.flatten().any(|entry| is_other(&entry.path())) {
-        return Some(format!("\"tensilo convert {shown} -o OUT/ --shard-bytes 1GiB\" makes a dataset of its files"));
+        return Some(format!("\"tensilo convert {shown} -o OUT/ --shard-bytes 1GiB\" makes a dataset from its files"));
     }
     let outer = folder.canonicalize().ok()?;
     let dataset = outer.ancestors().skip(1).find(|outer| outer.join("manifest").is_dir())?;
-    Some(format!("it is a part of the dataset {}", display_path(dataset)))
+    Some(format!("it belongs to the dataset {}", display_path(dataset)))
 }
 
-/// The endings of files that `tensilo convert` reads.
+/// Extensions of the files that `tensilo convert` finds in a folder.
 const OTHER_FORMATS: [&str; 3] = ["parquet", "arrow", "feather"];
 
 /// Returns whether an argument names a dataset.
@@ -60,14 +62,14 @@ fn is_pattern(path: &Path) -> bool {
     !Address::is_url_path(path) && path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
 }
 
-/// Opens the bytes of a file, by position, or of an object. If another process changes or
-/// truncates it, reads fail with an error instead of a crash.
+/// Opens a file or an object for positioned reads. If another process changes or truncates it,
+/// reads fail with an error; they do not crash as a memory map would.
 pub(crate) fn source(path: &Path) -> Outcome<Arc<dyn Source>> {
     tensilo_object::source_at(path).map_err(|error| Failure::about(path, error))
 }
 
-/// Opens a file or an object, as [`source`] does. Unless `quiet`, warns about an unfinished file
-/// and about bytes after the last commit.
+/// Opens a file or an object like [`source`]. Unless `quiet`, warns about an unfinished file and
+/// about bytes after the last commit.
 pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
     let reader = OpenOptions::new().open(source(path)?).map_err(|error| Failure::about(path, error))?;
     if !quiet {
@@ -81,13 +83,13 @@ pub(crate) fn warn(path: &Path, reader: &Reader) {
     let (path, samples, bytes) = (display_path(path), reader.sample_count(), reader.tail_bytes());
     if !reader.is_finished() {
         terminal::warning(&format!(
-            "{path}: the file is not finished: its writer is still at work, or was stopped; it has {samples} samples so \
+            "{path}: the file is not finished: its writer is still running or was stopped; it has {samples} samples so \
              far"
         ));
     }
     if bytes > 0 {
         terminal::warning(&format!(
-            "{path}: {bytes} bytes after the last commit are not read: a writer is at work or was stopped, or the end is \
+            "{path}: {bytes} bytes after the last commit are ignored: a writer is running or was stopped, or the end is \
              damaged"
         ));
     }

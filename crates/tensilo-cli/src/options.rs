@@ -1,8 +1,8 @@
 //! Options that several commands share, parsers of option values, and checks of inputs.
 //!
-//! Parsers return a text that says how the value is written. Names of columns may contain `=`, so
-//! `NAME=VALUE` splits at the last one. Defaults that depend on the profile are left to the
-//! library: their options are absent unless the user gives them.
+//! A parser that refuses a value returns a text that shows how to write it. Names of columns may
+//! contain `=`, so `NAME=VALUE` splits at the last one. Defaults that depend on the profile belong
+//! to the library: such an option is `None` unless the user sets it.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -24,28 +24,27 @@ use tensilo_object::{ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Encoding")]
 pub(crate) struct EncodingArgs {
-    /// The trade-off between size and speed; "inspect --explain" shows the result of each
+    /// The trade-off between size and speed; "inspect --explain" compares the profiles
     #[arg(long, value_parser = profiles(), default_value = Profile::default().name())]
     pub(crate) profile: Profile,
-    /// The profile of one column, such as mel=small; repeatable
+    /// Use another profile for one column, such as mel=small; repeatable
     #[arg(long, value_name = "NAME=PROFILE", value_parser = column_profile)]
     pub(crate) column_profile: Vec<(String, Profile)>,
-    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB. If chunks have no blocks, one random
-    /// sample costs as much to read [default: 64KiB, with --profile small 512KiB, of text
-    /// 256KiB]
+    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB. Without blocks, reading one random
+    /// sample costs a whole chunk [default: 64KiB, with --profile small 512KiB and 256KiB for text]
     #[arg(long, value_name = "N", value_parser = chunk_bytes)]
     pub(crate) chunk_bytes: Option<usize>,
-    /// Decoded bytes of a block, 1KiB to 512KiB, or "none": the parts of a chunk that are read and
-    /// checked alone. Smaller blocks: less is read for one sample, more bytes are stored
-    /// [default: 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
+    /// Decoded bytes of a block, 1KiB to 512KiB, or "none". Each block of a chunk is read and
+    /// checked individually: smaller blocks read less for one sample, and store more [default:
+    /// 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
     #[arg(long, value_name = "N", value_parser = block_bytes)]
     pub(crate) block_bytes: Option<BlockBytes>,
-    /// Do not decode each chunk and compare it with its input: slightly faster, but faults of
-    /// memory or processor can get into the file
+    /// Skip decoding each chunk to compare it with its input: slightly faster, but a memory or
+    /// processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Threads that encode, and as many that read Parquet; the output does not depend on it
-    /// [default: all cores]
+    /// Threads that encode; as many more read Parquet. The output does not depend on it [default:
+    /// all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -71,16 +70,16 @@ impl EncodingArgs {
 /// The options of `convert` and `append` about their inputs.
 #[derive(Args, Debug)]
 pub(crate) struct InputArgs {
-    /// Treatment of a null element of a tensor, which cannot be stored (a null tensor can)
+    /// What to do with null elements, which a tensor cannot hold (a whole tensor can be null)
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(crate) null_elements: OnNullElement,
-    /// Take each .npz and .safetensors file as one sample, with a column for each tensor
+    /// Read each .npz and .safetensors file as one sample, with a column for each tensor
     #[arg(long)]
     pub(crate) file_is_sample: bool,
 }
 
 impl InputArgs {
-    /// Returns the formats that inputs may have.
+    /// Returns the accepted input formats.
     pub(crate) fn formats(&self) -> Vec<Arc<dyn InputFormat>> {
         input_formats(FormatOptions::new().file_is_sample(self.file_is_sample))
     }
@@ -89,12 +88,12 @@ impl InputArgs {
 /// The values of `--null-elements`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(crate) enum OnNullElement {
-    /// Store lists whose elements may be null, instead of tensors
+    /// Store nullable lists instead of tensors
     #[default]
     Keep,
-    /// Stop, and name column and row
+    /// Fail, and name column and row
     Refuse,
-    /// Store NaN in float columns, and stop at others
+    /// Store NaN in float columns, and fail in others
     Nan,
     /// Store zero
     Zero,
@@ -111,31 +110,31 @@ impl From<OnNullElement> for NullElements {
     }
 }
 
-/// Returns the store of inputs that are objects. Warns about those that cannot be read; if `quiet`,
-/// they are errors, because nothing is left out in silence.
+/// Returns the store that reads object inputs. Unreadable objects are skipped with a warning; if
+/// `quiet`, they are errors, because nothing is skipped silently.
 pub(crate) fn store(quiet: bool) -> Arc<dyn InputStore> {
     let warn = |address: &str| {
-        terminal::warning(&format!("{address}: passed over: {UNREADABLE_KEY}"));
+        terminal::warning(&format!("{address}: skipped: {UNREADABLE_KEY}"));
     };
     let inputs = ObjectInputs::new(ObjectOptions::new());
     Arc::new(if quiet { inputs } else { inputs.skip_unreadable(warn) })
 }
 
-/// Fails if the data of an input would come from a terminal.
+/// Fails if an input is the standard input and that is a terminal.
 pub(crate) fn check_inputs(inputs: &[PathBuf]) -> Outcome {
     if inputs.iter().any(|input| input == Path::new("-")) && io::stdin().is_terminal() {
-        let message = "standard input: is a terminal; redirect or pipe a file into it";
+        let message = "standard input: it is a terminal; redirect or pipe a file into it";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(())
 }
 
-/// Column names: `a,b`, where `\,` means a comma and `\\` a backslash within a name.
+/// Column names: `a,b`, where `\,` stands for a comma and `\\` for a backslash in a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    /// Returns all names of an option that may be repeated; `None` if it is absent.
+    /// Returns all names of a repeatable option; `None` if it is absent.
     pub(crate) fn all(options: &[Self]) -> Option<Vec<String>> {
         let names: Vec<String> = options.iter().flat_map(|names| names.0.iter().cloned()).collect();
         (!names.is_empty()).then_some(names)
@@ -158,7 +157,7 @@ impl FromStr for Names {
         }
         names.push(name);
         if names.iter().any(String::is_empty) {
-            return Err("a name is empty; write a,b without a comma at either end".to_owned());
+            return Err("a name is empty; write a,b without leading, trailing or double commas".to_owned());
         }
         Ok(Self(names))
     }
@@ -174,7 +173,7 @@ fn assignment<'a>(text: &'a str, how: &str) -> Result<(String, &'a str), String>
 pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
     let (name, dtype) = assignment(text, "write NAME=TYPE, such as mel=bf16")?;
     let dtype = dtype.parse().ok().filter(|dtype: &DType| dtype.is_number());
-    let dtype = dtype.ok_or("the type is a float (bf16, f16, f32, f64) or an integer (i8 to i64, u8 to u64)")?;
+    let dtype = dtype.ok_or("expected a float type (bf16, f16, f32, f64) or an integer type (i8 to i64, u8 to u64)")?;
     Ok((name, dtype))
 }
 
@@ -204,7 +203,7 @@ pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     Ok((name, Shape::new(extents)))
 }
 
-/// The value of `--block-bytes`; `None` for blocks as long as they can be.
+/// The value of `--block-bytes`; `None` for one block per part, as far as the format allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockBytes(pub(crate) Option<usize>);
 
@@ -214,8 +213,7 @@ pub(crate) fn block_bytes(text: &str) -> Result<BlockBytes, String> {
         return Ok(BlockBytes(None));
     }
     let bytes = bytes_in(text, 1 << 10..=512 << 10)?;
-    let bytes =
-        bytes.ok_or_else(|| "a block has 1KiB to 512KiB; \"none\" writes blocks as long as they can be".to_owned())?;
+    let bytes = bytes.ok_or_else(|| "a block has 1KiB to 512KiB, or \"none\" for the longest possible".to_owned())?;
     Ok(BlockBytes(Some(bytes)))
 }
 
@@ -225,17 +223,17 @@ pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
 }
 
-/// Parses the raw bytes of a file of a dataset: at least one.
+/// Parses the maximum raw bytes of a dataset file: at least one.
 pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
-    Some(bytes(text)?).filter(|&bytes| bytes > 0).ok_or_else(|| "a file of a dataset has at least 1 byte".to_owned())
+    Some(bytes(text)?).filter(|&bytes| bytes > 0).ok_or_else(|| "a dataset file has at least 1 byte".to_owned())
 }
 
-/// Parses the number of versions that are kept: at least one.
+/// Parses the number of versions to keep: at least one.
 pub(crate) fn version_count(text: &str) -> Result<NonZeroU64, String> {
-    text.parse().map_err(|_| "keep at least 1 version, a number".to_owned())
+    text.parse().map_err(|_| "write a number: keep at least 1 version".to_owned())
 }
 
-/// Parses a number of bytes; `None` if it is not in the range.
+/// Parses a number of bytes; `None` if it is out of range.
 fn bytes_in(text: &str, range: RangeInclusive<usize>) -> Result<Option<usize>, String> {
     Ok(usize::try_from(bytes(text)?).ok().filter(|bytes| range.contains(bytes)))
 }
@@ -245,21 +243,21 @@ fn bytes(text: &str) -> Result<u64, String> {
     parse_byte_count(text).ok_or_else(|| "write bytes, KiB, MiB or GiB: 65536, 64KiB, 1MiB".to_owned())
 }
 
-/// Returns the parser of a profile's name.
+/// Returns the parser of profile names.
 pub(crate) fn profiles() -> impl TypedValueParser<Value = Profile> {
     let values = Profile::ALL.map(|profile| PossibleValue::new(profile.name()).help(help_of(profile)));
     PossibleValuesParser::new(values).try_map(|name| name.parse::<Profile>())
 }
 
-/// Returns the purpose of a profile, and what it does.
+/// Returns the help of a profile: its purpose, and what it does.
 fn help_of(profile: Profile) -> &'static str {
     match profile {
-        Profile::Fast => "For training that waits for its data: the fastest to decode, no entropy coder",
-        Profile::Balanced => "For nearly all uses: short codes; Zstandard for text, and if it saves a fifth more",
-        Profile::Small => "For archives and slow networks: the smallest file, several times slower",
-        Profile::Raw => "For memory maps: no encoding, every sample a zero-copy view of the file",
+        Profile::Fast => "For training that waits for data: fastest to decode, no entropy coder",
+        Profile::Balanced => "For nearly all uses: short codes; Zstandard for text, and where it saves 20 % more",
+        Profile::Small => "For archives and slow networks: smallest file, several times slower to write",
+        Profile::Raw => "For memory maps: no encoding, every sample is a zero-copy view of the file",
         Profile::BitshuffleZstd => "For comparisons: bit-shuffle and Zstandard 9",
-        _ => "", // a profile newer than this program: a test finds it
+        _ => "", // a profile newer than this program; a test finds it
     }
 }
 

@@ -1,12 +1,13 @@
 //! Outputs: files, objects, streams, and descriptors that are open when the program starts.
 //!
-//! A [`Destination`] is resolved before the work, so that mistakes are reported early: an output
-//! that is also an input, whatever path, link or descriptor names it, a file that exists, binary
-//! data for a terminal. Nothing is opened or changed until [`Destination::create`].
+//! A conversion can run for hours, so mistakes must be found before it starts. A [`Destination`] is
+//! resolved first. It refuses an output that is also an input, whatever path, link or descriptor
+//! names it, an existing file, and binary data for a terminal. Nothing is opened or changed until
+//! [`Destination::create`].
 //!
 //! A file or an object appears when it is complete, and replaces the old one as a whole. A pipe, a
-//! device or an open descriptor is written into: it stays what it is. `/dev/fd/3` is duplicated
-//! and not opened again, because opening would begin at the start of the file.
+//! device or an open descriptor cannot be replaced, so the data is written into it. `/dev/fd/3` is
+//! duplicated instead of opened, because opening would start at the beginning of the file.
 
 use crate::failure::{Failure, Outcome};
 use crate::signals;
@@ -22,7 +23,7 @@ use tensilo::source::FileIdentity;
 use tensilo_data::Dataset;
 use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
 
-/// The kind of data. Text may go to a terminal.
+/// The kind of data. Only text may go to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     /// Text for people.
@@ -57,19 +58,18 @@ pub(crate) struct Destination {
 /// The kind of file that a path refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    /// A regular file, or nothing yet. The complete output replaces or creates it.
+    /// A regular file, which may not exist yet. The complete output creates or replaces it.
     File,
     /// A named pipe or a character device. The output is written into it.
     Stream,
     /// An open descriptor. The output is written into it, without opening it again.
     Descriptor(Descriptor),
-    /// An object of a store, or nothing yet. The complete output replaces or creates it.
+    /// An object of a store, which may not exist yet. The complete output creates or replaces it.
     Object(Address),
 }
 
 impl Destination {
-    /// Resolves the path that the user gave; `-` is the standard output. Fails early, before long
-    /// work is done in vain, if:
+    /// Resolves the path that the user gave; `-` is the standard output. Fails if:
     ///
     /// * the output is one of the inputs,
     /// * a file exists at the path (unless `force`),
@@ -91,16 +91,16 @@ impl Destination {
         Ok(destination)
     }
 
-    /// Resolves the path that differs in its extension, for a second file of the same output.
+    /// Resolves the same path with another extension, for the second file of an output.
     pub(crate) fn beside(&self, extension: &str, inputs: Inputs<'_>) -> Outcome<Self> {
         if !matches!(self.target, Target::File | Target::Object(_)) {
-            let message = format!("{}: two files are written, which a stream cannot be", shown(&self.name));
+            let message = format!("{}: two files are written, so the output cannot be a stream", shown(&self.name));
             return Err(Failure::Usage(message));
         }
         Self::new(&self.name.with_extension(extension), self.force, self.data, inputs)
     }
 
-    /// Refuses an object that is an input. An object has no identity but its address.
+    /// Refuses an object that is an input. The only identity of an object is its address.
     fn refuse_input_object(&self, address: &Address, inputs: Inputs<'_>) -> Outcome {
         let Inputs::Files(inputs) = inputs else { return Ok(()) };
         let is_same = |input: &&PathBuf| Address::from_path(input).is_ok_and(|input| input == *address);
@@ -109,7 +109,7 @@ impl Destination {
 
     fn is_input(&self, input: &Path) -> Failure {
         Failure::Usage(format!(
-            "{}: this is the input {} itself, which is not overwritten, even with --force; write to another file",
+            "{}: this is the input {} itself, which is never overwritten, even with --force; write to another file",
             shown(&self.name),
             display_path(input)
         ))
@@ -130,7 +130,8 @@ impl Destination {
         inputs.iter().find(same).map_or(Ok(()), |input| Err(self.is_input(input)))
     }
 
-    /// Returns the identity of what is at the path. An empty file is not an input.
+    /// Returns the identity of the existing output. An empty file cannot be an input, so it has
+    /// none.
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         let (metadata, identity) = match &self.target {
             Target::File => (self.name.metadata()?, FileIdentity::at(&self.name)?),
@@ -153,7 +154,7 @@ impl Destination {
         )))
     }
 
-    /// Warns about temporary files that killed runs to this destination have left.
+    /// Warns about temporary files that killed runs left next to this destination.
     pub(crate) fn warn_of_leftover_files(&self) {
         if self.target != Target::File {
             return;
@@ -161,14 +162,14 @@ impl Destination {
         // an unreadable folder is reported when the file is created
         for path in AtomicFile::left_behind(&self.name).unwrap_or_default() {
             warning(&format!(
-                "{}: a run that was killed has left {}; delete it if nothing writes to it",
+                "{}: a killed run left {}; delete it if no other run is writing it",
                 display_path(&self.name),
                 display_path(&path)
             ));
         }
     }
 
-    /// Returns whether the output can be begun again: nothing is seen of it before it is complete.
+    /// Returns whether the output can be restarted: nothing of it is visible before it is complete.
     pub(crate) fn is_restartable(&self) -> bool {
         matches!(self.target, Target::File | Target::Object(_))
     }
@@ -207,7 +208,7 @@ impl Destination {
 }
 
 impl Target {
-    /// Resolves a path. Follows symbolic links one by one, because one may lead to an open
+    /// Resolves a path. Follows symbolic links one by one, because one of them may name an open
     /// descriptor.
     fn of(path: &Path) -> Outcome<Self> {
         if path == Path::new("-") {
@@ -228,8 +229,8 @@ impl Target {
         // `create` reports the problem
         let Ok(metadata) = path.metadata() else { return Ok(Self::File) };
         kind_of(metadata.file_type()).map_err(|what| {
-            let message = "and only a regular file is replaced; choose another path";
-            Failure::Usage(format!("{}: {what} is there, {message}", display_path(path)))
+            let message = "but only a regular file is replaced; choose another path";
+            Failure::Usage(format!("{}: this is {what}, {message}", display_path(path)))
         })
     }
 }
@@ -255,7 +256,7 @@ fn kind_of(file: std::fs::FileType) -> Result<Target, &'static str> {
     }
 }
 
-/// Returns the name of an output in messages.
+/// Returns the name of an output for messages.
 pub(crate) fn shown(path: &Path) -> String {
     if path == Path::new("-") { "standard output".to_owned() } else { display_path(path).to_string() }
 }
@@ -277,8 +278,8 @@ impl Output {
         Self::Stdout(BufWriter::new(io::stdout()))
     }
 
-    /// Returns the writer for a summary: the standard output, or the standard error if the data
-    /// goes to the standard output.
+    /// Returns the writer for a summary: the standard output, unless the data goes there; then the
+    /// standard error.
     pub(crate) fn summary(&self) -> Box<dyn Write> {
         let shares_stdout = match self {
             Self::Stdout(_) => true,
@@ -392,7 +393,7 @@ impl Descriptor {
         }
     }
 
-    /// Duplicates the descriptor: both share one file position. Does not open the file again.
+    /// Duplicates the descriptor, so that both share one file position.
     #[cfg(unix)]
     fn duplicate(self) -> io::Result<File> {
         use std::os::fd::AsFd;
@@ -425,9 +426,10 @@ impl Descriptor {
     }
 }
 
-/// Duplicates a descriptor by number. On Linux, opening `/dev/fd/3` opens the file again instead of
-/// duplicating the descriptor, so this function requests the descriptor from its own process. A
-/// container may forbid that; pipes and devices can be opened by name instead.
+/// Duplicates a descriptor by number.
+///
+/// On Linux, opening `/dev/fd/3` opens the file again, so this function fetches the descriptor from
+/// its own process instead. A container may forbid that; then pipes and devices are opened by name.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<File> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
@@ -441,7 +443,7 @@ fn duplicate(number: i32) -> io::Result<File> {
     })
 }
 
-/// Duplicates a descriptor by number: opening `/dev/fd/3` does that.
+/// Duplicates a descriptor by number. On these systems, opening `/dev/fd/3` duplicates it.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn duplicate(number: i32) -> io::Result<File> {
     File::options().write(true).open(format!("/dev/fd/{number}"))

@@ -6,10 +6,9 @@ use tensilo_data::DatasetOptions;
 
 /// Maps a file. Only `bench --io mmap` may call this: its help states what the user must ensure.
 pub(crate) fn map(path: &Path) -> tensilo::Result<MappedFile> {
-    // SAFETY: the caller of `MappedFile::open` must ensure that no process changes or truncates the
-    // file while it is mapped. This process opens the file for reading only. For all other
-    // processes the user ensures it: the program maps nothing without --io mmap, and the help
-    // of that option states the condition and the consequences.
+    // SAFETY: no process may change or truncate the file while it is mapped. This process opens it
+    // for reading only. For other processes the user is responsible: the program maps nothing
+    // without --io mmap, whose help states the condition and the consequences.
     unsafe { MappedFile::open(path) }
 }
 

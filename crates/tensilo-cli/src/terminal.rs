@@ -1,12 +1,12 @@
 //! The terminal: its width, messages on the standard error, and the progress bar.
 //!
-//! Messages have the style of clap, by the same rules: colours only on a terminal, and none with
-//! `NO_COLOR`. A progress bar is shown only if the standard error is a terminal and the user did
-//! not ask for quiet. It is also the place where work sees signals: [`Progress::set`] returns
-//! `Break` after one, even if no bar is shown.
+//! Messages look like clap's and follow the same rules: colours only on a terminal, and none with
+//! `NO_COLOR`. A progress bar is shown only if the standard error is a terminal and `--quiet` is
+//! absent. Work also polls for signals here: [`Progress::set`] returns `Break` after a signal, even
+//! if no bar is shown.
 //!
-//! `indicatif` draws the bar, at most 20 times a second. In a terminal of fewer than 80 columns the
-//! line has the percentage and the phase only, so that it never wraps.
+//! `indicatif` draws the bar, at most 20 times a second. On a terminal of fewer than 80 columns,
+//! the line has only the percentage and the phase, so that it never wraps.
 
 use crate::signals;
 use clap::builder::Styles;
@@ -18,7 +18,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 use tensilo::import;
 
-/// The width of a line if the terminal's is unknown.
+/// The width of a line if the width of the terminal is unknown.
 pub(crate) const DEFAULT_WIDTH: u16 = 80;
 
 /// Returns the width of the terminal on the standard output; `None` if it is not a terminal.
@@ -41,7 +41,7 @@ pub(crate) fn note(message: &str) {
     print(*Styles::styled().get_valid(), "note:", message);
 }
 
-/// Prints `heading`, without its style if the terminal has none, and the message unchanged.
+/// Prints the heading, in its style if the terminal has colours, and the message unchanged.
 fn print(style: Style, heading: &str, message: &str) {
     // if stderr is closed, the message cannot be read anyway
     let _ = writeln!(anstream::stderr(), "{style}{heading}{style:#} {message}");
@@ -76,7 +76,7 @@ impl Unit {
     }
 }
 
-/// A function that gets the phase of some work, and how much is done and in total, if known. If it
+/// A function that receives the phase of some work, the amount done, and the total, if known. If it
 /// breaks, the work ends with an error of kind `Cancelled`, and its output is removed.
 pub type ProgressCallback<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
 
@@ -121,7 +121,7 @@ impl Progress {
     }
 }
 
-/// Shows the progress of an import, whose phase of writing is called `verb`.
+/// Shows the progress of an import; `verb` names the writing phase.
 pub(crate) fn show_import(progress: &Progress, verb: &'static str, at: import::Progress) -> ControlFlow<()> {
     match at {
         import::Progress::Scanning { done, total } => progress.set("scanning", done, total),

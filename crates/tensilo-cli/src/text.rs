@@ -1,12 +1,12 @@
 //! Text for people: numbers with units, tables, and the lines that several commands print.
 //!
-//! `comfy_table` lays out tables, without borders: columns are two spaces apart, and numbers
-//! align to the right. On a terminal, a table is as wide as the terminal: texts wrap within their
-//! column, numbers do not. In a pipe or a file, a table is as wide as its cells, so that nothing is
-//! wrapped or cut, and each row is one line for `grep` and `awk`.
+//! `comfy_table` lays out tables without borders: columns are two spaces apart, and numbers are
+//! right-aligned. On a terminal, a table is as wide as the terminal: texts wrap within their
+//! column, numbers do not. In a pipe or a file, nothing is wrapped or cut, so that each row is one
+//! line for `grep` and `awk`.
 //!
-//! Names and values of files are untrusted. [`excerpt`] escapes their control characters, so that
-//! they cannot steer the terminal, and limits their length.
+//! Names and values in files are untrusted. [`excerpt`] escapes their control characters, so that
+//! they cannot control the terminal, and limits their length.
 
 use crate::terminal::stdout_width;
 use chrono::DateTime;
@@ -22,7 +22,8 @@ use tensilo::{ColumnSchema, Schema};
 pub(crate) struct Table(comfy_table::Table);
 
 impl Table {
-    /// Creates a table with these headings. One that starts with `>` is a heading of numbers.
+    /// Creates a table with these headings. A heading that starts with `>` is for a column of
+    /// numbers.
     pub(crate) fn new(headings: &[&str]) -> Self {
         let mut table = comfy_table::Table::new();
         table.load_style(NOTHING);
@@ -57,7 +58,7 @@ impl Table {
 
     /// Writes the table, wrapped to the width of the terminal if the standard output is one.
     pub(crate) fn write(mut self, output: &mut impl Write) -> io::Result<()> {
-        /// Terminals that are narrower have no room for numbers that do not wrap.
+        /// On narrower terminals, numbers have to wrap, too.
         const MIN_WIDTH: u16 = 60;
         if let Some(width) = stdout_width() {
             self.0.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -81,13 +82,13 @@ pub(crate) fn column_cells(schema: &ColumnSchema, raw_bytes: u64, stored_bytes: 
     vec![name, schema.type_name(), shape, bytes(raw_bytes), bytes(stored_bytes), ratio(raw_bytes, stored_bytes)]
 }
 
-/// Writes pairs of a name and a value, one in a line.
+/// Writes pairs of a name and a value, one per line.
 pub(crate) fn write_facts(output: &mut impl Write, facts: &[(&str, String)]) -> io::Result<()> {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     facts.iter().try_for_each(|(name, value)| writeln!(output, "{name:width$}  {value}"))
 }
 
-/// Writes an empty line and a table of the columns that were rounded; nothing if none was.
+/// Writes an empty line and a table of the rounded columns; nothing if there are none.
 pub(crate) fn write_casts<'a>(
     columns: impl Iterator<Item = (&'a ColumnSchema, Option<CastFacts>)>,
     output: &mut impl Write,
@@ -106,7 +107,7 @@ pub(crate) fn write_casts<'a>(
     write_if_any(table, output)
 }
 
-/// Writes an empty line and a table of the columns whose shape was inferred; nothing if none was.
+/// Writes an empty line and a table of the inferred shapes; nothing if there are none.
 pub(crate) fn write_inferred_shapes(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
     let mut table = Table::new(&["shape found", "shape", ">in samples", ">others"]);
     for column in &schema.columns {
@@ -156,7 +157,7 @@ pub(crate) fn bytes(bytes: u64) -> String {
     format!("{value:.1} {unit}")
 }
 
-/// Formats a number of things: `1 file`, `2 files`.
+/// Formats a count: `1 file`, `2 files`.
 pub(crate) fn count(number: impl Into<u64>, thing: &str) -> String {
     let number = number.into();
     format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
@@ -176,7 +177,7 @@ pub(crate) fn divide(amount: u64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| amount as f64 / divisor) // an approximation
 }
 
-/// Formats a number that may be unknown; `-` if it is.
+/// Formats a value that may be unknown; `-` if it is.
 pub(crate) fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), format)
 }
@@ -188,7 +189,7 @@ pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
 }
 
 /// Formats the encodings of a column's chunks: `constant:1 exponent-tiers:12`; `-` if the column
-/// has no chunks. Leaves out encodings that only nulls and extents use.
+/// has no chunks. Omits encodings that only nulls and extents use.
 pub(crate) fn encodings(facts: &ColumnFacts) -> String {
     let used = facts.encodings.iter().filter(|(_, chunks)| *chunks > 0);
     let used: Vec<String> = used.map(|(name, chunks)| format!("{name}:{chunks}")).collect();
@@ -201,7 +202,7 @@ pub(crate) fn utc(seconds: u64) -> String {
     time.map_or_else(|| seconds.to_string(), |time| time.format("%Y-%m-%d %H:%M").to_string())
 }
 
-/// Formats any text as at most 120 characters in one line. Control characters are escaped.
+/// Formats any text as one line of at most 120 characters, with control characters escaped.
 pub(crate) fn excerpt(text: &str) -> String {
     const LIMIT: usize = 120;
     let mut excerpt = String::new();

@@ -1,9 +1,10 @@
-//! The elements of tensors: their types in Arrow, arrays of them, their byte order, and elements of
-//! 4 or 6 bits, packed as safetensors has them.
+//! The elements of tensors: their Arrow types and arrays, their byte order, and packed elements of
+//! 4 or 6 bits.
 //!
-//! The bits of a packed tensor are one sequence: element `i` has bits `i * bits` to
-//! `(i + 1) * bits - 1`, and bit 0 of a byte comes first. Two elements of 4 bits share a byte, the
-//! first in its low half; four of 6 bits take three bytes. A tensor ends with a whole byte.
+//! Packed elements follow the layout of safetensors. The bits of a packed tensor are one sequence:
+//! element `i` has bits `i * bits` to `(i + 1) * bits - 1`, and bit 0 of a byte comes first. Two
+//! elements of 4 bits share a byte, the first in its low half; four of 6 bits take three bytes. A
+//! tensor ends at the end of a byte.
 
 use std::io::{self, Write};
 use tensilo::import::arrow::array::{ArrayData, ArrayRef, BooleanArray, make_array};
@@ -12,8 +13,8 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::mark_dtype;
 use tensilo::{DType, Error, Result};
 
-/// Returns a field of elements of a type, or of the halves of complex numbers. Strings are no
-/// elements.
+/// Returns a field of elements of a type. For complex numbers, these are their halves. `dtype` is
+/// not a string type.
 pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     let data_type = match dtype {
         DType::Bf16 => return mark_dtype(Field::new(name, DataType::UInt16, nullable), dtype),
@@ -35,13 +36,14 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     Field::new(name, data_type, nullable)
 }
 
-/// Returns the bytes of what is swapped between byte orders: an element, or half of a complex one.
+/// Returns the bytes of the unit that is swapped between byte orders: an element, or half of a
+/// complex number.
 pub(crate) fn swap_width(dtype: DType) -> usize {
     if dtype == DType::Complex64 { 4 } else { dtype.element_bytes() }
 }
 
-/// Returns an array of elements, or of the halves of complex numbers, which are in the byte order
-/// of this machine.
+/// Returns an array of elements, or of the halves of complex numbers. They are in the byte order of
+/// this machine.
 pub(crate) fn element_array(dtype: DType, bytes: MutableBuffer) -> Result<ArrayRef> {
     if dtype == DType::Bool {
         return bools(&bytes);
@@ -54,7 +56,7 @@ pub(crate) fn element_array(dtype: DType, bytes: MutableBuffer) -> Result<ArrayR
 
 fn bools(bytes: &[u8]) -> Result<ArrayRef> {
     if let Some((i, value)) = bytes.iter().enumerate().find(|(_, byte)| **byte > 1) {
-        return Err(Error::bad_input(format!("element {i} of a batch of bools is the byte {value}, not 0 or 1")));
+        return Err(Error::bad_input(format!("element {i} of a batch of bools is {value}, expected 0 or 1")));
     }
     let bits = BooleanBuffer::collect_bool(bytes.len(), |i| bytes.get(i) == Some(&1));
     Ok(std::sync::Arc::new(BooleanArray::new(bits, None)))
@@ -67,18 +69,18 @@ pub(crate) fn swap_bytes(width: usize, bytes: &mut [u8]) {
     }
 }
 
-/// Returns the bits of an element in packed formats, if it does not take whole bytes there.
+/// Returns the bits of an element in packed formats, if it is not a whole byte there.
 pub(crate) fn packed_bits(dtype: DType) -> Option<u32> {
     Some(dtype.value_bits()).filter(|bits| dtype.is_small() && *bits < 8)
 }
 
-/// Returns `count` elements of `bits` bits, which begin at bit `first_bit` of `bytes`. Bits behind
-/// the bytes are zero.
+/// Returns `count` elements of `bits` bits, from bit `first_bit` of `bytes` on. Bits beyond the end
+/// are zero.
 pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> Vec<u8> {
     let byte = |at: u64| usize::try_from(at).ok().and_then(|at| bytes.get(at)).copied().unwrap_or(0);
     let mask = u8::MAX >> (8 - bits.clamp(1, 8));
     let element = |i: usize| {
-        // of bytes in memory, so that there are fewer than 2^64 bits
+        // the bytes are in memory, so their bits are fewer than 2^64
         let start = first_bit.saturating_add(u64::try_from(i).unwrap_or(u64::MAX).saturating_mul(bits.into()));
         let pair = u16::from_le_bytes([byte(start / 8), byte(start / 8 + 1)]);
         (pair >> (start % 8)).to_le_bytes()[0] & mask
@@ -86,11 +88,11 @@ pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> V
     (0..count).map(element).collect()
 }
 
-/// Packs the elements that are written to it, one in each byte.
+/// Packs the elements that are written to it, one per byte.
 pub(crate) struct Packer<W> {
     out: W,
     bits: u32,
-    /// The bits that do not fill a byte yet, the first lowest, and their number, below 8.
+    /// The bits that do not fill a byte yet, lowest first. `rest_bits` is their number, below 8.
     rest: u16,
     rest_bits: u32,
 }
@@ -142,7 +144,7 @@ mod tests {
             let elements: Vec<u8> = (0..40_u32).map(|i| (i * 37 % (1 << bits)) as u8).collect();
             let mut packed = Vec::new();
             let mut packer = Packer::new(&mut packed, bits);
-            // in pieces, as batches come
+            // in chunks, as batches arrive
             elements.chunks(7).for_each(|chunk| packer.write_all(chunk).unwrap());
             assert_eq!(packed.len(), elements.len() * bits as usize / 8);
             for first in 0..elements.len() {

@@ -1,9 +1,14 @@
-//! Formats of others, as inputs of [tensilo's conversions](tensilo::import) and as outputs of
+//! Other file formats, as inputs of [tensilo's conversions](tensilo::import) and as outputs of
 //! exports.
 //!
-//! Each input format is a file or a folder that implements [`InputFormat`]; `export` has the
+//! An input format is a file or a folder that implements [`InputFormat`]: it recognizes its files
+//! by their first bytes or names, and returns their rows as Arrow record batches. `export` has the
 //! outputs. Formats of named tensors share `tensor` and `element`, and formats without an index
 //! share `stream`.
+//!
+//! Inputs are not trusted. A malformed file is an error that names the position, and memory is
+//! allocated for bytes that are present, never for a length that a file claims. No value changes
+//! silently: values that a column or an output format cannot hold are refused.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -26,14 +31,15 @@ pub use tensor::FormatOptions;
 use std::sync::Arc;
 use tensilo::import::InputFormat;
 
-/// Returns all formats of this crate, for
+/// Returns all input formats of this crate, for
 /// [`ConvertOptions::formats`](tensilo::import::ConvertOptions::formats).
 pub fn input_formats(options: FormatOptions) -> Vec<Arc<dyn InputFormat>> {
     vec![
         Arc::new(npy::Npy),
         Arc::new(npy::Npz(options)),
         Arc::new(megatron::Megatron),
-        // their first bytes are those of others only by a checksum of 32 bits
+        // early: its first bytes contain a checksum of 32 bits, so other formats match only by
+        // chance
         Arc::new(tfrecord::TfRecord),
         Arc::new(safetensors::SafetensorsFormat(options)),
         Arc::new(webdataset::WebDataset),

@@ -1,6 +1,6 @@
 //! Megatron's indexed datasets: `x.idx` has the lengths of sequences, and `x.bin` their tokens.
 //!
-//! The index has a header, and then three lists. Numbers are little-endian.
+//! The index has a header and then three lists. Numbers are little-endian.
 //!
 //! ```text
 //! "MMIDIDX\0\0", version 1 (u64), type (u8), sequences (u64), documents + 1 (u64)
@@ -8,8 +8,9 @@
 //! number of the first sequence of each document (i64), and of sequences
 //! ```
 //!
-//! The lists are compared with the size of the file before they are read, and are read from front
-//! to back in one pass over the documents. A sample is a document: the tokens of its sequences.
+//! The sizes of the lists are compared with the size of the file before they are read. Then all
+//! three are read front to back, in one pass over the documents. A sample is a document: the tokens
+//! of its sequences.
 
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::stream::read_error;
@@ -25,12 +26,12 @@ use tensilo::{DType, Error, Result};
 /// The name of the only column.
 const COLUMN: &str = "tokens";
 
-/// Indexed datasets of Megatron, named by their index.
+/// Megatron's indexed datasets, given by the path of the index.
 pub(crate) struct Megatron;
 
 impl InputFormat for Megatron {
     fn name(&self) -> &str {
-        "datasets of Megatron (.idx)"
+        "Megatron datasets (.idx)"
     }
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
@@ -47,7 +48,7 @@ impl InputFormat for Megatron {
     }
 }
 
-/// An index, and the file that it is of.
+/// An index with its file and the file of tokens.
 struct MegatronFiles {
     index: MegatronIndex,
     file: FormatFile,
@@ -67,7 +68,7 @@ impl RecordSource for MegatronFiles {
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let documents = Documents::new(&self.index, &self.file, &self.tokens, self.schema())?;
         let fields = fields.to_vec();
-        // a pass may be over no column
+        // a pass may select no column
         Ok(Box::new(
             documents.map(move |batch| batch?.project(&fields).map_err(|error| Error::bad_input(error.to_string()))),
         ))
@@ -76,14 +77,14 @@ impl RecordSource for MegatronFiles {
 
 /// The first bytes of an index.
 pub(crate) const MAGIC: &[u8] = b"MMIDIDX\x00\x00";
-/// The version of the layout, which follows.
+/// The version of the layout, which follows the first bytes.
 pub(crate) const VERSION: u64 = 1;
 /// The bytes of a header.
 const HEADER_BYTES: u64 = 34;
 const LENGTH_BYTES: u64 = 4;
 const POINTER_BYTES: u64 = 8;
 
-/// The header of an index whose lists lie in the file.
+/// The header of an index, after its lists were found to fit the file.
 #[derive(Clone, Debug)]
 struct MegatronIndex {
     dtype: DType,
@@ -92,7 +93,7 @@ struct MegatronIndex {
 }
 
 impl MegatronIndex {
-    /// Reads the header, and compares the sizes of the lists with that of the file.
+    /// Reads the header, and compares the sizes of the lists with the size of the file.
     fn read(mut file: InputReader) -> Result<Self> {
         let mut header = Vec::new();
         (&mut file).take(HEADER_BYTES).read_to_end(&mut header).map_err(read_error)?;
@@ -101,7 +102,7 @@ impl MegatronIndex {
         let [a, b, c, d, e, f, g, h, code, rest @ ..] = rest;
         let version = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
         if version != VERSION {
-            return Err(Error::bad_input(format!("the index has version {version}, and version {VERSION} is read")));
+            return Err(Error::bad_input(format!("the index has version {version}, expected {VERSION}")));
         }
         let [a, b, c, d, e, f, g, h, rest @ ..] = rest;
         let sequence_count = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -113,22 +114,21 @@ impl MegatronIndex {
         let found = file.byte_count();
         if lists.and_then(|bytes| bytes.checked_add(sequence_count)) == Some(found) && sequence_count > 0 {
             return Err(Error::bad_input(
-                "the index has modes of sequences, as multimodal data have, which are not read",
+                "the index has modes of sequences (multimodal data), which are not supported",
             ));
         }
         if lists != Some(found) {
             let expected = lists.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
             let message = format!(
-                "the index has {sequence_count} sequences and {bounds} bounds of documents, which take {expected} bytes, and there are {found}"
+                "the index has {sequence_count} sequences and {bounds} document bounds, which take {expected} bytes, \
+                 but the file has {found}"
             );
             return Err(Error::bad_input(message));
         }
         let document_count =
             bounds.checked_sub(1).ok_or_else(|| Error::bad_input("the index has no bounds of documents"))?;
         if document_count == 0 && sequence_count > 0 {
-            return Err(Error::bad_input(format!(
-                "the index has {sequence_count} sequences, and no document has them"
-            )));
+            return Err(Error::bad_input(format!("the index has {sequence_count} sequences, but no documents")));
         }
         Ok(Self { dtype: element_type(code)?, sequence_count, document_count })
     }
@@ -142,23 +142,23 @@ impl MegatronIndex {
     }
 }
 
-/// The types of tokens, in the order of Megatron's numbers, which begin with 1.
+/// The types of tokens, in the order of Megatron's type codes, from 1.
 const TYPES: [DType; 8] =
     [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F64, DType::F32, DType::U16];
 
-/// Returns the type of tokens, by Megatron's number for it.
+/// Returns the type of tokens with this type code.
 fn element_type(code: u8) -> Result<DType> {
     let found = usize::from(code).checked_sub(1).and_then(|number| TYPES.get(number));
-    let message = || format!("the index has the type {code} of tokens, and 1 to {} are known", TYPES.len());
+    let message = || format!("the index has token type {code}, expected 1 to {}", TYPES.len());
     found.copied().ok_or_else(|| Error::bad_input(message()))
 }
 
-/// Returns Megatron's number for a type.
+/// Returns the type code of a type.
 pub(crate) fn type_code(dtype: DType) -> Option<u8> {
     (1..).zip(TYPES).find(|(_, known)| *known == dtype).map(|(code, _)| code)
 }
 
-/// A list of an index, read from front to back.
+/// A list of an index, read front to back.
 struct IndexList(BufReader<InputReader>);
 
 impl IndexList {
@@ -173,7 +173,7 @@ impl IndexList {
         let mut bytes = [0; 4];
         self.0.read_exact(&mut bytes).map_err(read_error)?;
         let length = i32::from_le_bytes(bytes);
-        u64::try_from(length).map_err(|_| Error::bad_input(format!("a sequence of {length} tokens")))
+        u64::try_from(length).map_err(|_| Error::bad_input(format!("the length {length} of a sequence is negative")))
     }
 
     /// Returns the next number of 64 bits.
@@ -181,15 +181,16 @@ impl IndexList {
         let mut bytes = [0; 8];
         self.0.read_exact(&mut bytes).map_err(read_error)?;
         let number = i64::from_le_bytes(bytes);
-        u64::try_from(number).map_err(|_| Error::bad_input(format!("the offset or number {number}")))
+        u64::try_from(number)
+            .map_err(|_| Error::bad_input(format!("the offset or sequence number {number} is negative")))
     }
 }
 
-/// The bytes of tokens in a batch, about.
+/// The approximate bytes of tokens in a batch.
 const BATCH_BYTES: usize = 2 << 20;
-/// The most bytes of a document: Arrow's offsets have 32 bits.
+/// The maximum bytes of a document: Arrow's offsets have 32 bits.
 const MAX_DOCUMENT_BYTES: usize = (1 << 31) - 1;
-/// Documents in a batch, whatever their size.
+/// The maximum documents of a batch, regardless of their size.
 const MAX_BATCH_DOCUMENTS: u64 = 1 << 16;
 
 /// The documents of a dataset, in order.
@@ -209,7 +210,7 @@ impl Documents {
         let [lengths, pointers, mut bounds] = index.lists(file)?;
         let first = bounds.next_number()?;
         if first != 0 {
-            return Err(Error::bad_input(format!("the first document begins with sequence {first}, not 0")));
+            return Err(Error::bad_input(format!("the first document begins with sequence {first}, expected 0")));
         }
         let tokens = tokens.reader()?;
         let index = index.clone();
@@ -229,7 +230,7 @@ impl Documents {
         if self.next_document == self.index.document_count && self.next_sequence != self.index.sequence_count {
             let (found, expected) = (self.next_sequence, self.index.sequence_count);
             return Err(Error::bad_input(format!(
-                "the documents have {found} sequences, and the index has {expected}"
+                "the documents have {found} sequences, but the index has {expected}"
             )));
         }
         if cfg!(target_endian = "big") {
@@ -253,12 +254,12 @@ impl Documents {
         }
     }
 
-    /// Appends the tokens of the next document: of its sequences, one after the other.
+    /// Appends the tokens of the next document: its sequences, one after the other.
     fn document(&mut self, bytes: &mut MutableBuffer) -> Result<()> {
         let end = self.bounds.next_number()?;
         if end < self.next_sequence || end > self.index.sequence_count {
             let (next, count) = (self.next_sequence, self.index.sequence_count);
-            return Err(Error::bad_input(format!("its sequences are {next}..{end}, and the index has {count}")));
+            return Err(Error::bad_input(format!("its sequences are {next}..{end}, but the index has {count}")));
         }
         while self.next_sequence < end {
             let (length, offset) = (self.lengths.next_length()?, self.pointers.next_number()?);
@@ -268,11 +269,11 @@ impl Documents {
             let count = usize::try_from(byte_count).ok().filter(|_| is_inside).ok_or_else(|| {
                 let (sequence, found) = (self.next_sequence, self.tokens.byte_count());
                 Error::bad_input(format!(
-                    "sequence {sequence} has {byte_count} bytes at {offset}, and the file of tokens has {found}"
+                    "sequence {sequence} has {byte_count} bytes at {offset}, but the file of tokens has {found}"
                 ))
             })?;
             let start = bytes.len();
-            // sequences may share bytes, so that the file does not bound their sum
+            // sequences may share bytes, so the size of the file does not bound their sum
             if start.saturating_add(count) > MAX_DOCUMENT_BYTES {
                 return Err(Error::bad_input(format!("it has more than {MAX_DOCUMENT_BYTES} bytes")));
             }

@@ -1,9 +1,9 @@
-//! NumPy's files: `.npy`, one array, and `.npz`, a zip archive of arrays.
+//! NumPy files: `.npy`, one array, and `.npz`, a zip archive of arrays.
 //!
-//! The first axis of an array counts samples. An array file has one column, and an archive a column
-//! for each array. A header is a Python literal. Only what headers contain is parsed: texts,
-//! integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the same, but
-//! need a generated parser and big integers, and allocate what a header claims.
+//! The first axis of an array counts samples. An array file becomes one column, and an archive one
+//! column for each array. A header is a Python literal, and only what headers contain is parsed:
+//! texts, integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the
+//! same, but need a generated parser and big integers, and allocate what a header claims.
 
 use crate::stream::{read_error, stream_error};
 use crate::tensor::{ArchiveStream, ColumnBytes, FormatOptions, Order, TensorColumn, TensorTable};
@@ -14,10 +14,11 @@ use tensilo::{DType, Error, Result};
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
-/// The name of the only column: several files that follow each other have to have the same.
+/// The name of the only column. It is constant, because files that are concatenated need the same
+/// columns.
 const COLUMN: &str = "array";
 
-/// Array files of NumPy.
+/// NumPy array files.
 pub(crate) struct Npy;
 
 impl InputFormat for Npy {
@@ -48,25 +49,25 @@ fn column(name: &str, header: &NpyHeader, bytes: ColumnBytes) -> Result<TensorCo
     Ok(TensorColumn { is_swapped: header.is_swapped, order: header.order, ..column })
 }
 
-/// Refuses an array whose bytes are fewer or more than its shape says.
+/// Refuses an array with fewer or more bytes than its shape says.
 fn check_length(column: &TensorColumn, header: &NpyHeader, found: u64) -> Result<()> {
     if column.byte_count() == Some(found) {
         return Ok(());
     }
-    let expected = column.byte_count().unwrap_or(u64::MAX); // was checked
-    let what = if found < expected { "is cut off" } else { "has bytes behind its elements" };
+    let expected = column.byte_count().unwrap_or(u64::MAX); // checked before
+    let what = if found < expected { "is cut off" } else { "has bytes after its elements" };
     let NpyHeader { dtype, extents, .. } = header;
     Err(Error::bad_input(format!(
-        "the array {what}: {dtype} of shape {extents:?} take {expected} bytes, and there are {found}"
+        "the array {what}: {dtype} of shape {extents:?} takes {expected} bytes, but the file has {found}"
     )))
 }
 
-/// Archives of NumPy.
+/// NumPy archives.
 pub(crate) struct Npz(pub FormatOptions);
 
 impl InputFormat for Npz {
     fn name(&self) -> &str {
-        "archives of them (.npz)"
+        "NumPy archives (.npz)"
     }
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
@@ -78,7 +79,8 @@ impl InputFormat for Npz {
         }
         let mut archive = ZipArchive::new(reader).map_err(|error| malformed(&error))?;
         if archive.has_duplicate_names() {
-            let message = "the archive has two files with the same name, and only one can be read; save it again";
+            let message =
+                "the archive has two files with the same name, but only one can be read; save the arrays again";
             return Err(Error::bad_input(message));
         }
         let (mut columns, mut other, mut array_count) = (Vec::new(), None, 0_usize);
@@ -97,7 +99,7 @@ impl InputFormat for Npz {
             columns.push((name.to_owned(), array));
         }
         if let Some(other) = other.filter(|_| array_count == 0) {
-            return Err(Error::bad_input(other)); // another kind of archive
+            return Err(Error::bad_input(other)); // not an archive of NumPy
         }
         Ok(Some(Box::new(TensorTable::new(columns, [], FormatOptions::SAMPLE_ADVICE)?)))
     }
@@ -118,7 +120,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the name of a file, and where it is.
+    /// Returns the name of a file in the archive, and its entry or why it cannot be read.
     fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<(String, Result<Self>)> {
         let entry = archive.by_index_raw(i).map_err(|error| malformed(&error))?;
         let name = entry.name().map_err(|error| malformed(&error))?.into_owned();
@@ -136,9 +138,13 @@ impl Entry {
             }
             CompressionMethod::Stored => false,
             CompressionMethod::Deflated => true,
-            other => return refused(&format!("is compressed by {other}; NumPy stores or deflates")),
+            other => {
+                return refused(&format!(
+                    "is compressed with {other}; expected stored or deflated, as NumPy writes it"
+                ));
+            }
         };
-        let Some(offset) = entry.data_start() else { return refused("has no beginning") };
+        let Some(offset) = entry.data_start() else { return refused("has no data offset") };
         Ok(Self {
             offset,
             stored_bytes: entry.compressed_size(),
@@ -172,8 +178,8 @@ fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, 
 /// The first bytes of an array file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The most bytes of a header's text. NumPy itself writes headers of some hundred bytes, and reads
-/// no longer ones by default than 10,000.
+/// The maximum bytes of a header's text. NumPy writes headers of some hundred bytes, and by default
+/// reads at most 10,000.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// The header of an array file.
@@ -189,7 +195,7 @@ pub(crate) struct NpyHeader {
 }
 
 impl NpyHeader {
-    /// Reads a header, of versions 1 to 3. The reader begins with the first byte of the file.
+    /// Reads a header of versions 1 to 3. The reader is at the first byte of the file.
     pub(crate) fn read(reader: &mut impl Read) -> Result<Self> {
         let cut_off = || Error::bad_input("the array is cut off inside its header");
         let mut take = |count: u64| {
@@ -204,11 +210,9 @@ impl NpyHeader {
         let version = match start.strip_prefix(MAGIC) {
             Some([major @ 1..=3, 0]) => *major,
             Some(version) => {
-                return Err(Error::bad_input(format!(
-                    "the array has version {version:?} of the format, and 1 to 3 are read"
-                )));
+                return Err(Error::bad_input(format!("the array has format version {version:?}, expected 1 to 3")));
             }
-            None => return Err(Error::bad_input("the array does not begin as a .npy file does")),
+            None => return Err(Error::bad_input("the array does not begin with the magic bytes of a .npy file")),
         };
         let size_bytes = if version == 1 { 2 } else { 4 };
         let size = take(size_bytes)?.iter().rev().fold(0_u64, |size, byte| size << 8 | u64::from(*byte));
@@ -224,14 +228,14 @@ impl NpyHeader {
         };
         let malformed = || {
             Error::bad_input(
-                "the header of the array is malformed: it is not a dictionary of descr, fortran_order and shape",
+                "the header of the array is malformed: expected a dictionary with descr, fortran_order and shape",
             )
         };
         let header = Self::of(&text.ok_or_else(malformed)?).ok_or_else(malformed)?;
         Ok(Self { byte_count: 8 + size_bytes + size, ..header? }) // at most 1 MiB and some
     }
 
-    /// Returns the header that a text states. `None`: it is malformed.
+    /// Parses the text of a header. Returns `None` if it is malformed.
     fn of(text: &str) -> Option<Result<Self>> {
         let Literal::Dict(members) = parse_literal(text)? else { return None };
         let member = |name: &str| members.iter().find(|(key, _)| key == name).map(|(_, value)| value);
@@ -240,18 +244,18 @@ impl NpyHeader {
         };
         let extent = |extent: &Literal| if let Literal::Integer(extent) = extent { Some(*extent) } else { None };
         let extents: Vec<u64> = shape.iter().map(extent).collect::<Option<_>>()?;
-        // of one dimension, both orders are the same
+        // with one dimension, both orders are the same
         let order = if *is_fortran && extents.len() > 1 { Order::Fortran } else { Order::C };
         Some(match member("descr")? {
             Literal::Text(descr) => {
                 element_type(descr).map(|(dtype, is_swapped)| Self { dtype, is_swapped, order, extents, byte_count: 0 })
             }
-            _ => Err(Error::bad_input("the elements of the array are records; save each field as an array of its own")),
+            _ => Err(Error::bad_input("the elements of the array are records; save each field as a separate array")),
         })
     }
 }
 
-/// Returns the type of elements, and whether their bytes have to be swapped.
+/// Returns the type of the elements, and whether their bytes must be swapped.
 fn element_type(descr: &str) -> Result<(DType, bool)> {
     let (order, name) = match descr.split_at_checked(1) {
         Some((order @ ("<" | ">" | "|" | "="), name)) => (order, name),
@@ -289,16 +293,16 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
 fn unsupported_type(descr: &str, name: &str) -> Error {
     let advice = match name.get(..1) {
         _ if name.starts_with('V') || name == "f1" => {
-            "it does not tell what its bytes mean (bfloat16, float8 and int4 of ml_dtypes are saved so); save \
-                      the array as float32 and convert with --bf16, or save it in safetensors"
+            "it does not say what its bytes mean (ml_dtypes saves bfloat16, float8 and int4 like this); save \
+                      the array as float32 and convert with --bf16, or save it as safetensors"
         }
-        Some("O") => "it is Python objects, pickled, which are never loaded",
-        Some("c") => "save real and imaginary part as two arrays, a view of floats, or complex64",
+        Some("O") => "it has pickled Python objects, which are never loaded",
+        Some("c") => "save it as complex64, as a view of floats, or real and imaginary parts as two arrays",
         Some("M" | "m") => "save a view of int64",
-        Some("U" | "S") => "texts are stored from Parquet, Arrow or JSON lines",
+        Some("U" | "S") => "import texts from Parquet, Arrow or JSON lines",
         _ => "save the array with another type",
     };
-    Error::bad_input(format!("the elements of the array have the type {descr:?}: {advice}"))
+    Error::bad_input(format!("the elements of the array have type {descr:?}: {advice}"))
 }
 
 /// A value of a literal.
@@ -312,11 +316,10 @@ enum Literal {
     Dict(Vec<(String, Literal)>),
 }
 
-/// Nested sequences are at most this deep: `descr` of records is 3.
+/// The maximum depth of nested sequences; `descr` of records has depth 3.
 const MAX_DEPTH: usize = 8;
 
-/// Parses a literal, with nothing but spaces behind it. `None`: it is malformed, or of another
-/// kind.
+/// Parses a literal that only spaces follow. Returns `None` if it is malformed or of another kind.
 fn parse_literal(text: &str) -> Option<Literal> {
     let mut rest = text;
     let literal = value(&mut rest, 0)?;
@@ -336,7 +339,7 @@ fn value(rest: &mut &str, depth: usize) -> Option<Literal> {
         '0'..='9' => {
             let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
             let (digits, after) = rest.split_at_checked(end)?;
-            // Python 2 wrote long integers so
+            // the suffix of long integers in Python 2
             *rest = after.strip_prefix('L').unwrap_or(after);
             digits.parse().ok().map(Literal::Integer)
         }
@@ -349,7 +352,7 @@ fn value(rest: &mut &str, depth: usize) -> Option<Literal> {
     }
 }
 
-/// Goes behind a token, if it follows.
+/// Skips a token, if it is next. Returns whether it is.
 fn after(rest: &mut &str, token: &str) -> bool {
     *rest = rest.trim_start();
     match rest.strip_prefix(token) {

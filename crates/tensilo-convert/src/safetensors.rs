@@ -1,4 +1,8 @@
-//! Safetensors: named tensors behind a header in JSON.
+//! Safetensors: named tensors after a header in JSON.
+//!
+//! The first axis of a tensor counts samples. The header is compared with the size of the file
+//! before any tensor is read. A tensor that cannot be stored is a refused column, and the others
+//! are read.
 
 use crate::element::packed_bits;
 use crate::stream::read_error;
@@ -9,12 +13,12 @@ use std::io::Read;
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{DType, Error, Result};
 
-/// The most bytes of a header, as in the original library.
+/// The maximum bytes of a header, as in the original library.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 /// The bytes of a header's length.
 const LENGTH_BYTES: u64 = 8;
 
-/// Files of safetensors.
+/// Safetensors files.
 pub(crate) struct SafetensorsFormat(pub FormatOptions);
 
 impl InputFormat for SafetensorsFormat {
@@ -41,7 +45,7 @@ impl InputFormat for SafetensorsFormat {
         let data_bytes = rest.saturating_sub(header_bytes);
         if u64::try_from(metadata.data_len()).ok() != Some(data_bytes) {
             let expected = metadata.data_len();
-            return Err(Error::bad_input(format!("the tensors take {expected} bytes, and there are {data_bytes}")));
+            return Err(Error::bad_input(format!("the tensors take {expected} bytes, but the file has {data_bytes}")));
         }
         let columns = columns(file, &metadata, LENGTH_BYTES.saturating_add(header_bytes), self.0);
         let own = metadata.metadata().clone().unwrap_or_default();
@@ -49,7 +53,7 @@ impl InputFormat for SafetensorsFormat {
     }
 }
 
-/// Reads the length of the header. Returns `None` if the file is of another format.
+/// Reads the length of the header. Returns `None` if the file has another format.
 fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>> {
     let mut first = Vec::new();
     reader.take(LENGTH_BYTES).read_to_end(&mut first).map_err(read_error)?;
@@ -65,7 +69,7 @@ fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>
     Ok((has_extension || is_safetensors).then_some(length))
 }
 
-/// Returns the columns, in the order of their bytes.
+/// Returns the columns in the order of their bytes.
 fn columns(
     file: &FormatFile,
     metadata: &Metadata,
@@ -73,9 +77,10 @@ fn columns(
     options: FormatOptions,
 ) -> Vec<(String, Result<TensorColumn>)> {
     let column = |name: &str| {
-        let info = metadata.info(name).ok_or_else(|| Error::bad_input("a tensor without a description"))?;
+        let info = metadata.info(name).ok_or_else(|| Error::bad_input("the header does not describe the tensor"))?;
         let offset = |offset: usize| u64::try_from(offset).ok().and_then(|offset| offset.checked_add(data));
-        let offset = offset(info.data_offsets.0).ok_or_else(|| Error::bad_input("an offset over 2^64"))?;
+        let offset =
+            offset(info.data_offsets.0).ok_or_else(|| Error::bad_input("the offset of the tensor exceeds 2^64"))?;
         let extents: Vec<u64> = info.shape.iter().map(|&extent| u64::try_from(extent).unwrap_or(u64::MAX)).collect();
         let bytes = ColumnBytes::Plain { file: file.clone(), offset };
         let dtype = element_type(info.dtype)?;
@@ -83,7 +88,7 @@ fn columns(
         let column = TensorColumn { packed_bits: packed_bits(dtype), ..column };
         if options.file_is_sample { column.into_sample(&extents) } else { Ok(column) }
     };
-    // tensors without elements share offsets
+    // tensors without elements share offsets, so names decide
     let mut names = metadata.offset_keys();
     names.sort_by_key(|name| (metadata.info(name).map(|info| info.data_offsets), name.clone()));
     let named = |name: String| {
@@ -118,7 +123,7 @@ fn element_type(dtype: Dtype) -> Result<DType> {
         Dtype::F4 => DType::F4E2M1,
         Dtype::C64 => DType::Complex64,
         other => {
-            let message = format!("the type {other:?}; save a view of the tensor as bytes (U8)");
+            let message = format!("type {other:?} is not supported; save a view of the tensor as bytes (U8)");
             return Err(Error::bad_input(message));
         }
     })

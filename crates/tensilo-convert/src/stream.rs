@@ -1,8 +1,9 @@
-//! Inputs that are read from front to back, compressed by gzip or not, and batches of their rows.
+//! Inputs that are read front to back, with or without gzip, and batches of their rows.
 //!
-//! JSON lines, TFRecord and WebDataset have no index. Their rows are read one by one and collected
-//! in batches, which are bounded in bytes and in values: a row of a few bytes may have none of very
-//! many columns. Memory is allocated for bytes that are there, and not for what a length claims.
+//! JSON lines, TFRecord and WebDataset files have no index. Their rows are read one by one and
+//! collected in batches, which are bounded in bytes and in values: a row of a few bytes may be null
+//! in very many columns. Memory is allocated for bytes that are present, never for a length that
+//! the file claims.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
@@ -13,7 +14,7 @@ use tensilo::import::{FormatFile, InputReader};
 use tensilo::{Error, Result};
 
 /// The maximum bytes of one value. Arrow's offsets have 32 bits, and a batch has fewer than
-/// `BATCH_BYTES` before its last row.
+/// `BATCH_BYTES` bytes before its last row.
 pub(crate) const MAX_VALUE_BYTES: u64 = (1 << 31) - 1 - BATCH_BYTES as u64;
 
 /// The bytes of a file, decompressed.
@@ -23,7 +24,7 @@ pub(crate) enum ByteStream {
 }
 
 impl ByteStream {
-    /// Opens a file at its start. Whether it is compressed, its first bytes tell.
+    /// Opens a file at its start. Its first bytes tell whether it is compressed.
     pub(crate) fn open(file: &FormatFile) -> Result<Self> {
         const BUFFER_BYTES: usize = 1 << 16;
         let mut first = Vec::new();
@@ -38,19 +39,20 @@ impl ByteStream {
         })
     }
 
-    /// Returns the first bytes of a file, decompressed; fewer if it is shorter or malformed.
+    /// Returns the first bytes of a file, decompressed. Returns fewer if it is shorter or
+    /// malformed.
     pub(crate) fn first(file: &FormatFile, count: u64) -> Result<Vec<u8>> {
         let mut first = Vec::new();
         let mut stream = Self::open(file)?.take(count);
         match stream.read_to_end(&mut first) {
-            // what is wrong with it, the reader of its format will find
+            // the reader of its format will report what is malformed
             Err(error) if !is_malformed(&error) => Err(read_error(error)),
             _ => Ok(first),
         }
     }
 
-    /// Reads exactly so many bytes. Memory is allocated for those that are there. Returns `None` at
-    /// the end of the stream, if not even one is there.
+    /// Reads exactly `count` bytes. Memory is allocated only for bytes that are present. Returns
+    /// `None` at the end of the stream.
     pub(crate) fn read_exactly(&mut self, count: u64, what: &str) -> Result<Option<Vec<u8>>> {
         let mut bytes = Vec::new();
         self.take(count).read_to_end(&mut bytes).map_err(|error| stream_error(&error, what))?;
@@ -87,8 +89,7 @@ impl io::BufRead for ByteStream {
     }
 }
 
-/// Returns whether the name of a file has one of the extensions of a format, with or without
-/// `.gz` behind it.
+/// Returns whether a file name has one of the extensions of a format, optionally followed by `.gz`.
 pub(crate) fn matches_extension(path: &Path, is_extension: impl Fn(&str) -> bool) -> bool {
     let extension = |path: &Path| path.extension().and_then(|extension| extension.to_str().map(str::to_owned));
     match extension(path) {
@@ -101,7 +102,7 @@ fn is_malformed(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof)
 }
 
-/// Returns the error about a file that cannot be read on. `what` is what was to be read.
+/// Returns the error for a file in which `what` cannot be read.
 pub(crate) fn stream_error(error: &io::Error, what: &str) -> Error {
     match is_malformed(error) {
         true => Error::bad_input(format!("{what}: the file is malformed or cut off: {error}")),
@@ -113,13 +114,14 @@ pub(crate) fn cut_off(what: &str) -> Error {
     Error::bad_input(format!("{what}: the file is cut off"))
 }
 
-/// A batch ends with the row that reaches these bytes.
+/// A batch ends with the row that reaches this many bytes.
 pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
-/// The most values of a batch, nulls too: a row of a few bytes may have none of very many columns.
+/// The maximum values of a batch, nulls included: a row of a few bytes may be null in very many
+/// columns.
 const MAX_BATCH_VALUES: usize = 1 << 22;
 
-/// Returns how many rows a batch has at most, whatever their bytes.
+/// Returns the maximum number of rows of a batch, regardless of their bytes.
 pub(crate) fn max_rows(schema: &Schema) -> usize {
     let values = schema.fields().iter().map(|field| values_per_row(field)).sum::<usize>();
     (MAX_BATCH_VALUES / values.max(1)).max(1)
@@ -133,8 +135,8 @@ pub(crate) fn values_per_row(field: &Field) -> usize {
     }
 }
 
-/// Returns batches of this schema, of the rows that `next` reads, each with its bytes, until there
-/// are none.
+/// Returns batches with this schema. `next` reads a row and returns it with its bytes, or `None` at
+/// the end.
 pub(crate) fn row_batches<'a, R: 'a>(
     schema: &Schema,
     mut next: impl FnMut() -> Result<Option<(R, usize)>> + 'a,
@@ -156,7 +158,7 @@ pub(crate) fn row_batches<'a, R: 'a>(
     }))
 }
 
-/// Returns the error about a file that cannot be read.
+/// Returns the error for a file that cannot be read.
 pub(crate) fn read_error(error: std::io::Error) -> Error {
     Error::io("reading the file", error)
 }

@@ -1,9 +1,9 @@
-//! TFRecord files of `tf.train.Example`, compressed by gzip or not.
+//! TFRecord files of `tf.train.Example`, with or without gzip.
 //!
-//! A file is frames: a length, a record, and a checksum of each. A record is a message of
-//! `tensorflow/core/example/example.proto`, and nothing declares which features examples have. So
-//! a first pass finds the features and their types, and a second one makes arrays. A feature whose
-//! examples contradict each other is refused, and the others are read.
+//! A file is a sequence of frames: a length and a record, each with a checksum. A record is a
+//! message of `tensorflow/core/example/example.proto`, and nothing declares which features examples
+//! have. So a first pass finds the features and their types, and a second one makes arrays. A
+//! feature whose examples contradict each other is refused, and the others are read.
 
 use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, matches_extension, row_batches};
 use prost::Message as _;
@@ -19,7 +19,7 @@ use tensilo::{Error, Result, limits};
 /// The bytes of a length and its checksum.
 const HEADER_BYTES: u64 = 12;
 
-/// Files of `tf.train.Example`, compressed by gzip or not.
+/// TFRecord files of `tf.train.Example`.
 pub(crate) struct TfRecord;
 
 impl InputFormat for TfRecord {
@@ -29,7 +29,7 @@ impl InputFormat for TfRecord {
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
         let first = ByteStream::first(file, HEADER_BYTES)?;
-        // `train.tfrecord-00000-of-00128` is a name that TensorFlow gives shards
+        // TensorFlow names shards `train.tfrecord-00000-of-00128`
         let has_extension = matches_extension(file.path(), |extension| {
             matches!(extension.split('-').next(), Some("tfrecord" | "tfrecords"))
         });
@@ -46,20 +46,20 @@ impl InputFormat for TfRecord {
     }
 }
 
-/// Returns the length of a record, if its checksum is right.
+/// Returns the length of a record if its checksum is correct.
 fn record_length(header: &[u8]) -> Option<u64> {
     let (length, crc) = header.split_first_chunk::<8>()?;
     let expected = u32::from_le_bytes(crc.try_into().ok()?);
     (masked_crc(length) == expected).then(|| u64::from_le_bytes(*length))
 }
 
-/// Returns the checksum as the format stores it: CRC-32C, rotated and added to a constant, so that
-/// checksums of data that contain checksums stay useful.
+/// Returns the checksum as the format stores it: a CRC-32C, rotated and added to a constant, so
+/// that checksums of data that contain checksums stay useful.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
 }
 
-/// A file whose features are known.
+/// A file after the first pass.
 struct TfRecordFile {
     file: FormatFile,
     schema: SchemaRef,
@@ -92,7 +92,7 @@ struct Records {
     stream: ByteStream,
     /// The number of the next record.
     next: u64,
-    /// The offset at which it begins in the decompressed file.
+    /// The offset of the next record in the decompressed file.
     offset: u64,
 }
 
@@ -106,7 +106,7 @@ impl Records {
         format!("record {}, which ends at byte {}", self.next.saturating_sub(1), self.offset)
     }
 
-    /// Returns the next example, and the bytes of its record.
+    /// Returns the next example and the bytes of its record.
     fn next_example(&mut self) -> Result<Option<(Example, usize)>> {
         let what = format!("record {} at byte {}", self.next, self.offset);
         let Some(header) = self.stream.read_exactly(HEADER_BYTES, &what)? else { return Ok(None) };
@@ -123,7 +123,7 @@ impl Records {
         let example = Example::decode(record.as_slice());
         let example = example.map_err(|error| refused(&format!("it is not a tf.train.Example ({error})")))?;
         if example.feature_lists.is_some() {
-            return Err(refused("it is a tf.train.SequenceExample, which is not read"));
+            return Err(refused("it is a tf.train.SequenceExample, which is not supported"));
         }
         self.next = self.next.saturating_add(1);
         self.offset = self.offset.saturating_add(HEADER_BYTES).saturating_add(length).saturating_add(4);
@@ -136,7 +136,7 @@ impl Records {
 struct Example {
     #[prost(message, optional, tag = "1")]
     features: Option<Features>,
-    /// Set in a `SequenceExample`, which has lists of features under this number.
+    /// Set in a `SequenceExample`, which has lists of features under this tag.
     #[prost(bytes = "vec", optional, tag = "2")]
     feature_lists: Option<Vec<u8>>,
 }
@@ -194,7 +194,7 @@ impl FeatureValues {
         }
     }
 
-    /// Returns the name that TensorFlow has for the type.
+    /// Returns TensorFlow's name of the type.
     fn type_name(&self) -> &'static str {
         match self {
             Self::Bytes(_) => "bytes_list",
@@ -204,20 +204,21 @@ impl FeatureValues {
     }
 }
 
-/// The facts that all examples tell about a feature.
+/// A feature, as inferred from all examples.
 #[derive(Clone, Debug)]
 struct InferredFeature {
     /// `bytes_list`, `float_list` or `int64_list`.
     type_name: &'static str,
-    /// Whether each example that has the feature has one value.
+    /// Whether each example with the feature has exactly one value.
     is_single: bool,
-    /// The number of examples that have it.
+    /// The number of examples with the feature.
     count: u64,
-    /// The reason why its values cannot be stored.
+    /// Why its values cannot be stored.
     refused: Option<String>,
 }
 
-/// The features of all examples of a file, in the order of their names: a map has no other.
+/// The features of all examples of a file, ordered by name, because the map of an example is
+/// unordered.
 #[derive(Clone, Debug, Default)]
 struct InferredFeatures {
     features: BTreeMap<String, InferredFeature>,
@@ -225,7 +226,7 @@ struct InferredFeatures {
 }
 
 impl InferredFeatures {
-    /// Takes an example into account, which is `record` in errors.
+    /// Updates the features by an example. `record` describes it in errors.
     fn observe(&mut self, example: &Example, record: &dyn Fn() -> String) -> Result<()> {
         for (name, feature) in example.features.iter().flat_map(|features| &features.feature) {
             let Some(values) = &feature.values else { continue };
@@ -236,7 +237,9 @@ impl InferredFeatures {
             }
             let found = self.features.entry(name.clone()).or_insert(new);
             if found.type_name != values.type_name() {
-                let reason = || format!("{}: a {} after a {}", record(), values.type_name(), found.type_name);
+                let reason = || {
+                    format!("{}: found {}, but earlier examples have {}", record(), values.type_name(), found.type_name)
+                };
                 found.refused = Some(found.refused.take().unwrap_or_else(reason));
             }
             found.is_single &= is_single;
@@ -267,7 +270,7 @@ fn list_item(element: DataType) -> Arc<Field> {
     Arc::new(Field::new_list_field(element, false))
 }
 
-/// Returns some fields of examples as arrays.
+/// Returns the features in `schema` as arrays.
 fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<RecordBatch> {
     let arrays = schema.fields().iter().map(|field| {
         array(
@@ -281,8 +284,8 @@ fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<RecordBatch>
     batch.map_err(|error| Error::bad_input(error.to_string()))
 }
 
-/// Makes an array of a feature: values of the examples, or lists of them. The second pass finds the
-/// types of the first, unless the file was changed, which is found at its end.
+/// Makes an array of a feature, of its values or of lists of them. The second pass finds the types
+/// of the first, unless the file has changed, which is detected at the end.
 fn array<'a>(field: &Field, values: impl Iterator<Item = Option<&'a FeatureValues>>) -> Result<ArrayRef> {
     macro_rules! build {
         ($builder:expr, $variant:ident, $value:expr) => {{

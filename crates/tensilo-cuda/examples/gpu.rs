@@ -1,4 +1,5 @@
-//! Decodes a column of a file on a GPU, compares it with the processor, and tells how fast it is.
+//! Decodes a column of a file on a GPU, compares the result with the processor's, and measures the
+//! speed.
 //!
 //! ```text
 //! cargo run --release -p tensilo-cuda --example gpu -- train.tsl embedding
@@ -49,7 +50,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     decode(&gpu, &column)
 }
 
-/// Numbers that look random.
+/// Returns pseudo-random numbers.
 fn numbers(count: usize, below: u64) -> Vec<i64> {
     let mut state = 1_u64;
     let mut next = || {
@@ -64,7 +65,7 @@ fn median(mut times: Vec<Duration>) -> f64 {
     times.get(times.len() / 2).map_or(0.0, Duration::as_secs_f64)
 }
 
-/// Returns how often to measure: a GPU that is emulated only shows that the program works.
+/// Returns how often to measure. An emulated GPU only shows that the program works.
 fn times(gpu: &Gpu, times: u32) -> u32 {
     if gpu.is_emulated() { 2 } else { times }
 }
@@ -112,7 +113,8 @@ fn gather(gpu: &Gpu, resident: &Resident, column: &Column, count: usize) -> Resu
     let speed = expected.bytes().len() as f64 / each / 1e9;
     let [on_device, synchronous, each] = [on_device, synchronous, each].map(|seconds| seconds * 1e6);
     println!(
-        "gather of {count}: {on_device:.1} us on the GPU, {synchronous:.1} us with the host, {each:.1} us each in a row: {speed:.1} GB/s"
+        "gather of {count}: {on_device:.1} us on the GPU, {synchronous:.1} us with the host, {each:.1} us each if \
+         launched in a row: {speed:.1} GB/s"
     );
     Ok(())
 }
@@ -122,7 +124,7 @@ fn value_range(buffer: &ColumnBuffer, position: usize) -> std::ops::Range<usize>
     start(position)..start(position + 1)
 }
 
-/// Decodes consecutive samples that are sent with each launch.
+/// Decodes consecutive samples, which are sent again with each launch.
 fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
     let (mut plan, mut bytes, mut expected) = (ReadPlan::new(), FetchedBytes::new(), ColumnBuffer::new());
     let all = column.sample_count();
@@ -176,6 +178,6 @@ fn decode(gpu: &Gpu, column: &Column) -> Result<(), Box<dyn Error>> {
     let [out, link] = [decoded, sent].map(|megabytes| megabytes / each / 1e3);
     let [copied, kernel] = [sent / median(copying) / 1e3, decoded / median(decoding) / 1e3];
     println!("batches of {decoded:.1} MB, {sent:.1} MB sent: {out:.1} GB/s decoded, {link:.1} GB/s over the link");
-    println!("the copy alone {copied:.1} GB/s, the kernel alone {kernel:.1} GB/s decoded");
+    println!("copy only: {copied:.1} GB/s; kernel only: {kernel:.1} GB/s decoded");
     Ok(())
 }

@@ -1,8 +1,10 @@
-// The tables of bins as `tables.rs` writes them for the kernels, from tables that were checked.
+// The tables of bins in the layout for devices, which `src/codec/bins/tables.rs` of the library
+// writes after it has checked them.
 //
-// A file has them in as few bytes as possible, one field after the other. Here each field has a
-// place, and the steps of dictionaries have become values: that takes one pass over the tables of a
-// chunk, and all of its blocks use it.
+// In a file, tables take as few bytes as possible, and the offset of a field depends on the fields
+// before it. Here, fields have fixed offsets, and dictionaries contain values instead of steps.
+// Rewriting takes one pass per chunk, and all blocks of the chunk use the result. Values are
+// clamped to their limits nevertheless, so that no content leads outside of an array.
 #pragma once
 
 #include "bytes.h"
@@ -15,7 +17,7 @@ struct BinTables {
 
   Bytes bytes;
 
-  // 0 to 15 are the transform.
+  // Bytes 0 to 15 are the transform.
   DEVICE uint32_t low_bytes() const { return min_of(bytes.u8(16), 6); }
   DEVICE uint32_t class_count() const { return min_of(bytes.u8(17), MAX_CLASSES); }
   DEVICE uint32_t mapping() const { return bytes.u8(18) & 15; }
@@ -38,16 +40,16 @@ struct BinTables {
   DEVICE uint32_t bits(uint32_t bin) const { return bytes.u8(56 + bin) & 15; }
   DEVICE uint32_t frequency(uint32_t c, uint32_t bin) const { return bytes.u8(120 + c * MAX_BINS + bin); }
 
-  // Filter by filter.
+  // Returns a coefficient. Coefficients are stored filter by filter.
   DEVICE int32_t coefficient(uint32_t filter, uint32_t tap) const {
     return static_cast<int16_t>(bytes.u16(376 + 2 * (filter * MAX_TAPS + tap)));
   }
-  // Where the values of each dictionary end.
+  // Returns the index after the last value of dictionary `i`.
   DEVICE uint32_t dictionary_end(uint32_t i) const { return bytes.u32(888 + 4 * i); }
   DEVICE uint32_t values_at() const { return align_up(888 + 4 * dictionary_count(), 8); }
 };
 
-// Codes of a few bits for each of some items: class codes and filter codes.
+// Codes of 0, 1, 2 or 4 bits, as few as the number of choices needs: class codes and filter codes.
 struct Codes {
   Bytes block;
   uint32_t at, choices;
@@ -59,6 +61,7 @@ struct Codes {
   }
   DEVICE uint32_t end(uint32_t count) const { return at + ceil_div(count * width(), 8); }
 
+  // Returns whether all codes are less than `choices`, and the padding bits are zero.
   DEVICE bool are_valid(uint32_t count) const {
     const Codes codes = *this;
     const uint32_t w = width();

@@ -1,7 +1,16 @@
-// Bins (5.13 of the specification): 64 states of an rANS coder, two in each lane.
+// Bins (5.13 of the specification): an rANS decoder with 64 states, two in each lane.
 //
-// A refill is the one step in which lanes depend on each other: a lane takes the byte whose number
-// is the rank of its state among those that need one, which is a ballot and a count of bits.
+// State `i` codes element `i` of every group of 64, so a warp decodes a group at once. The lowest 8
+// bits of a state are a slot, whose bin is looked up. The state advances, and the raw bits of the
+// offset in the bin are taken from it. After each of these two steps, a state that fell below
+// `MIN_STATE` takes a byte of the stream: a refill. Bins of 256 values or more take another byte
+// for the lowest 8 bits of the offset. In the last group, these bits come from the states
+// themselves.
+//
+// All states share one stream, in the order of the elements, so the position of a byte depends on
+// the states before it. This is the only dependency between lanes, and it takes a ballot and a
+// count: the rank of a state among the states that need a byte is the offset of its byte. Groups
+// are serial, because each continues with the states that the group before it has left.
 #pragma once
 
 #include "bin_tables.h"
@@ -10,7 +19,7 @@
 
 constexpr uint32_t MIN_STATE = 256;
 
-// What a block of bins looks up, in the memory of its warp.
+// The lookup tables of a warp: the bin of each slot, and the fields of each bin.
 struct BinWorkspace {
   uint8_t bin_of[MAX_CLASSES][256];
   uint8_t frequency[MAX_CLASSES][MAX_BINS];
@@ -55,13 +64,13 @@ struct BinWorkspace {
   }
 };
 
-// The bytes of a stream, which lanes take in order.
+// A stream of bytes, from which the elements of a group take in order.
 struct Stream {
   Bytes block;
   uint32_t at;
 
-  // Takes a byte for each element of a group in `mask`; `use` gets lane, half and byte. Returns
-  // whether there are as many.
+  // Takes a byte for each element in `mask`, and passes lane, half and byte to `use`. Returns
+  // whether the stream has enough bytes.
   template <class Use> DEVICE bool take(uint64_t mask, Use use) {
     const uint32_t first = at, count = count_ones(mask);
     const Bytes bytes = block;
@@ -74,8 +83,8 @@ struct Stream {
   }
 };
 
-// Decodes the coded integers of a block, without their bits above the window: class codes and what
-// follows, from byte `at` on.
+// Decodes the coded integers of a block, without their bits above the window. Byte `at` is the
+// start of the class codes.
 template <class N>
 STEP Fault decode_windows(Bytes block, uint32_t at, BinTables tables, BinWorkspace* work, N* out, uint32_t count) {
   if (count == 0) return at == block.size ? NO_FAULT : 19;

@@ -1,25 +1,29 @@
-// Bits of the elements of a group, bit plane by bit plane (5.9 and 5.14 of the specification).
+// Bits of a group of 64 elements, stored bit plane by bit plane (5.9 and 5.14 of the
+// specification).
+//
+// Extra bits and details have a different length for each element. Plane `b` therefore has a bit
+// only for the elements that are longer than `b`. A ballot finds them. The rank of an element in
+// the ballot is the position of its bit in the plane. The number of ones is the length of the
+// plane.
 #pragma once
 
 #include "bytes.h"
 
-// The elements of a group of 64: lane `i` has elements `i` and `i + 32`.
+// A value for each element of a group of 64: lane `i` has elements `i` and `i + 32`.
 template <class T> struct Pair {
   lanes<T> low, high;
 };
 
-// The mask of the elements of a group for which `predicate` of lane and half holds.
+// Returns the mask of the elements of a group whose lane and half satisfy `predicate`.
 template <class Predicate> DEVICE uint64_t ballot_of_group(Predicate predicate) {
   const uint32_t low = ballot([=](uint32_t lane) { return predicate(lane, 0); });
   const uint32_t high = ballot([=](uint32_t lane) { return predicate(lane, 1); });
   return low | static_cast<uint64_t>(high) << 32;
 }
 
-// Adds to `values` the bits of a group that begin at bit `position` of the block: of each element,
-// as many as `counts` says. Returns the position after them.
-//
-// A plane of a group is at most 64 bits in a row, so that one word has all of it: the rank of an
-// element among those that have the bit is its place in the word.
+// Adds the bits of a group to `values`, from bit `position` of the block on. An element has as many
+// bits as `counts` says. Returns the position after them. A plane has at most 64 consecutive bits,
+// so one word contains it.
 template <class T>
 DEVICE uint32_t add_bit_planes(Bytes block, uint32_t position, const Pair<uint32_t>& counts, Pair<T>& values) {
   for (uint32_t bit = 0; bit < 8 * sizeof(T); bit++) {

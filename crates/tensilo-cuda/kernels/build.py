@@ -1,10 +1,12 @@
-"""Compiles the kernels: ``python3 build.py``; with ``--check``, compares and changes nothing.
+"""Compiles the kernels to compiled/, and prints registers, spills and memory.
 
-The crate carries machine code for the architectures below and PTX for later ones, so that users need
-no compiler. The compiler comes from PyPI, in the versions below: nothing else decides the bytes. Writes
-``compiled/``, and prints a table of registers, spills and memory for each architecture.
+The crate contains machine code for the architectures below, and PTX for later
+ones, so users need no compiler. The compiler comes from PyPI in pinned
+versions. Sources and versions determine every byte of the output, so a digest
+of them tells whether compiled/ is up to date. --check compiles, compares and
+changes nothing.
 
-PTX and machine code of CUDA 13.0 need a driver of release 580 or later.
+Machine code and PTX of CUDA 13.0 need a driver of release 580 or later.
 """
 
 import argparse
@@ -31,7 +33,7 @@ PACKAGES = [
 
 
 def compiler(folder):
-    """Installs the compiler, and returns its folder and a Python that has zstandard."""
+    """Installs the compiler. Returns its folder, and a Python that has zstandard."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES]
@@ -40,7 +42,7 @@ def compiler(folder):
 
 
 def compiled(toolkit, *options):
-    """Compiles decode.cu. Returns the bytes, and what the assembler says of the kernel."""
+    """Compiles decode.cu. Returns the output, and the report of the assembler."""
     with tempfile.NamedTemporaryFile() as output:
         command = [toolkit / "bin/nvcc", "-std=c++17", f"-I{toolkit / 'include'}", *options]
         command += ["-Xptxas", "-v", "-o", output.name, "decode.cu"]
@@ -49,7 +51,7 @@ def compiled(toolkit, *options):
 
 
 def row(name, report, size):
-    """Returns a row of the table: the kernel, and the spills of all of its functions."""
+    """Returns a row of the table: the resources of the kernel, and the spills of all functions."""
     used = re.search(r"Used (\d+) registers.*?(\d+) bytes cumulative stack size, (\d+) bytes smem", report)
     spills = sum(int(number) for number in re.findall(r"(\d+) bytes spill", report))
     registers, stack, shared = used.groups() if used else ("-", "-", "-")
@@ -57,7 +59,7 @@ def row(name, report, size):
 
 
 def sources():
-    """Returns a digest of all that decides the bytes: a test compares it, too."""
+    """Returns a digest of the sources and this script. tests/compiled.rs computes the same."""
     digest = hashlib.sha256()
     for path in sorted([*HERE.glob("*.h"), HERE / "build.py", HERE / "decode.cu"]):
         digest.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -65,7 +67,7 @@ def sources():
 
 
 def zstd(python, method, data):
-    """Runs a method of zstandard in the Python that has it."""
+    """Applies a method of zstandard to data, in the Python that has it."""
     code = f"import sys, zstandard; sys.stdout.buffer.write(zstandard.{method}(sys.stdin.buffer.read()))"
     return subprocess.run([python, "-c", code], input=data, check=True, capture_output=True).stdout
 
@@ -73,7 +75,7 @@ def zstd(python, method, data):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="compare with compiled/")
-    parser.add_argument("--venv", type=Path, help="where the compiler is, or is installed")
+    parser.add_argument("--venv", type=Path, help="where the compiler is or will be installed")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         toolkit, python = compiler(chosen.venv or Path(temporary))
@@ -88,10 +90,10 @@ def main():
         print(row(f"compute_{PTX}", report, len(code)))
         if chosen.check:
             expand = "ZstdDecompressor().decompress"
-            kept = {name: zstd(python, expand, (COMPILED / name).read_bytes()) for name in outputs}
-            stale = [name for name, code in outputs.items() if kept[name] != code]
+            committed = {name: zstd(python, expand, (COMPILED / name).read_bytes()) for name in outputs}
+            stale = [name for name, code in outputs.items() if committed[name] != code]
             stale += [] if (COMPILED / "sources").read_text().strip() == sources() else ["sources"]
-            sys.exit(f"not what the sources compile to: {', '.join(stale)}; run build.py" if stale else 0)
+            sys.exit(f"compiled/ is out of date: {', '.join(stale)}; run build.py" if stale else 0)
         COMPILED.mkdir(exist_ok=True)
         for name, code in outputs.items():
             (COMPILED / name).write_bytes(zstd(python, "ZstdCompressor(level=19).compress", code))

@@ -1,79 +1,92 @@
-// A warp decodes a block and copies the samples in it to their places in a batch.
+// Decodes a block with one warp, and copies its samples to their positions in a batch. Read
+// `warp.h` first: it explains how the kernels are written.
 //
-// A launch has a list of blocks, and for each block a list of copies, so that one launch decodes a
-// batch of many columns, and a block with several wanted samples is decoded once. A block
-// that one copy wants whole is decoded where it belongs; others are decoded to memory of the warp
-// and copied from there.
+// A launch has a list of blocks, and a list of copies for each block. One launch therefore decodes
+// a batch of many columns, and a block that contains several requested samples is decoded once. For
+// each block, a warp
+//
+// 1. chooses the decoder of the encoding: `tiers.h` or `mapped_bins.h`. *Raw* and *constant* blocks
+//    are copied from their stored bytes.
+// 2. decodes the elements. If a single copy requests the whole block, without conversion, they are
+//    decoded at its destination. Otherwise they are decoded to the *stage*, memory of the warp. All
+//    steps of a decoder work in the memory of the elements; only marks need more.
+// 3. copies the elements from the stage to the destinations, and converts them on the way.
+//
+// Invariant: whatever a block contains, a warp reads only its stored bytes and tables, and writes
+// only to its own memory and to the destinations. A decoder checks the rules of its encoding, and
+// returns the number of a broken one.
 #pragma once
 
 #include "mapped_bins.h"
 
-// How elements are delivered.
+// The conversion of elements on delivery.
 enum Conversion : uint32_t { AS_STORED, BF16_TO_F32, F16_TO_F32 };
 
-// Ids of encodings (chapter 5 of the specification).
+// The ids of encodings (chapter 5 of the specification).
 enum Encoding : uint32_t { RAW = 0, CONSTANT = 1, EXPONENT_TIERS = 4, RESIDUAL_TIERS = 5, BINS = 6 };
 
-// Elements of a block, and where they go. `launch.rs` has the same.
+// Elements of a block, and where they go. Must match the struct in `block_list.rs`.
 struct Copy {
   uint8_t* to;
   uint32_t first, count;
 };
 
-// A block. `launch.rs` has the same.
+// A block. Must match the struct in `block_list.rs`.
 struct Block {
-  const uint8_t* stored;  // at a multiple of 16
-  const uint8_t* tables;  // at a multiple of 16
+  const uint8_t* stored;  // a multiple of 16
+  const uint8_t* tables;  // a multiple of 16
   uint32_t stored_bytes, table_bytes;
   uint32_t elements;
   uint8_t encoding, element_bytes, conversion;
-  uint8_t zero_bits;  // bits that no element of one byte may have
+  uint8_t zero_bits;  // bits that must be zero; only for elements of one byte
   uint32_t first_copy, copy_count;
 };
 
-// What a warp decodes with.
+// The memory in which a warp decodes.
 struct WarpMemory {
   BinWorkspace* work;
-  uint8_t* stage;  // at a multiple of 16
+  uint8_t* stage;  // a multiple of 16
   uint32_t stage_bytes;
 };
 
 constexpr uint32_t MAX_CODED_ELEMENTS = 65535;
-constexpr uint32_t MAX_CODED_BYTES = 1 << 24;  // no valid block of so few elements is longer
+constexpr uint32_t MAX_CODED_BYTES = 1 << 24;  // no valid block of `MAX_CODED_ELEMENTS` is longer
 
-// The bytes of the stage that a block needs: its elements, and marks.
+// Returns the bytes of the stage that a block needs: for its elements, and for two bitmaps of
+// marks.
 DEVICE uint32_t stage_bytes(uint32_t elements, uint32_t element_bytes) {
   return align_up(elements * element_bytes, 16) + 2 * mark_bytes(elements);
 }
 
-// Copies bytes in the widest pieces that both addresses allow.
-template <class Piece> DEVICE void copy_pieces(const uint8_t* from, uint8_t* to, uint64_t bytes) {
-  const Piece* const source = reinterpret_cast<const Piece*>(from);
-  Piece* const destination = reinterpret_cast<Piece*>(to);
-  const uint64_t count = bytes / sizeof(Piece);
+// Copies bytes in segments of the size of the type. Addresses and length are multiples of it.
+template <class Segment> DEVICE void copy_segments(const uint8_t* from, uint8_t* to, uint64_t bytes) {
+  const Segment* const source = reinterpret_cast<const Segment*>(from);
+  Segment* const destination = reinterpret_cast<Segment*>(to);
+  const uint64_t count = bytes / sizeof(Segment);
   each_lane([=](uint32_t lane) {
     for (uint64_t i = lane; i < count; i += LANES) destination[i] = source[i];
   });
 }
 
-struct alignas(16) Piece16 {
+struct alignas(16) Segment16 {
   uint64_t low, high;
 };
 
+// Copies bytes in the widest segments that addresses and length allow.
 DEVICE void copy_bytes(const uint8_t* from, uint8_t* to, uint64_t bytes) {
   const uint64_t all = reinterpret_cast<uintptr_t>(from) | reinterpret_cast<uintptr_t>(to) | bytes;
   if (all % 16 == 0) {
-    copy_pieces<Piece16>(from, to, bytes);
+    copy_segments<Segment16>(from, to, bytes);
   } else if (all % 4 == 0) {
-    copy_pieces<uint32_t>(from, to, bytes);
+    copy_segments<uint32_t>(from, to, bytes);
   } else if (all % 2 == 0) {
-    copy_pieces<uint16_t>(from, to, bytes);
+    copy_segments<uint16_t>(from, to, bytes);
   } else {
-    copy_pieces<uint8_t>(from, to, bytes);
+    copy_segments<uint8_t>(from, to, bytes);
   }
 }
 
-// Whether elements of one byte have only bits that they may have.
+// Returns whether `zero_bits` are zero in all elements, which have one byte each.
 DEVICE bool has_valid_bits(const uint8_t* elements, uint64_t count, uint32_t zero_bits) {
   return ballot([=](uint32_t lane) {
            uint32_t all = 0;
@@ -82,15 +95,16 @@ DEVICE bool has_valid_bits(const uint8_t* elements, uint64_t count, uint32_t zer
          }) == 0;
 }
 
-// Copies decoded elements to where they are wanted. Elements of a constant block are all the same:
-// `step` is 0 then, else 1.
+// Copies decoded elements to their destinations. `step` is the distance of elements: 0 for a
+// constant block, which has one element, else 1.
 STEP Fault deliver(const Block& block, const Copy* copies, const uint8_t* elements, uint32_t step) {
   const uint32_t width = block.element_bytes;
   for (uint32_t c = 0; c < block.copy_count; c++) {
     const Copy copy = copies[block.first_copy + c];
     if (copy.first > block.elements || copy.count > block.elements - copy.first) return 14;
     const uint8_t* const from = elements + static_cast<uint64_t>(copy.first) * width * step;
-    if (block.zero_bits != 0 && !has_valid_bits(from, step == 0 ? min_of(copy.count, 1) : copy.count, block.zero_bits)) {
+    if (block.zero_bits != 0 &&
+        !has_valid_bits(from, step == 0 ? min_of(copy.count, 1) : copy.count, block.zero_bits)) {
       return 3;
     }
     if (block.conversion != AS_STORED) {
@@ -117,7 +131,7 @@ STEP Fault deliver(const Block& block, const Copy* copies, const uint8_t* elemen
   return NO_FAULT;
 }
 
-// Decodes a block of tiers or bins to `out`.
+// Decodes a block of tiers or bins to `out`. Marks are always in the stage.
 template <class E>
 DEVICE Fault decode_coded(const Block& block, WarpMemory memory, E* out) {
   const Bytes stored{block.stored, block.stored_bytes}, tables{block.tables, block.table_bytes};
@@ -128,7 +142,7 @@ DEVICE Fault decode_coded(const Block& block, WarpMemory memory, E* out) {
   return decode_bins(stored, BinTables{tables}, memory.work, marks, out, count);
 }
 
-// Decodes a block and delivers its samples. Returns the rule that it breaks.
+// Decodes a block and delivers its samples. Returns the rule that the block breaks.
 DEVICE Fault decode_block(const Block& block, const Copy* copies, WarpMemory memory) {
   const uint32_t width = block.element_bytes;
   if (width != 1 && width != 2 && width != 4 && width != 8) return 1;
@@ -164,19 +178,22 @@ DEVICE Fault decode_block(const Block& block, const Copy* copies, WarpMemory mem
   return fault != NO_FAULT || is_in_place ? fault : deliver(block, copies, out, 1);
 }
 
-// Samples that stay in the memory of a device, compressed. `resident.rs` has the same.
+// Samples that stay in the memory of a device in their stored form. Must match the struct in
+// `driver.rs`.
 struct Samples {
-  const Block* blocks;  // of each part, one after the other
+  const Block* blocks;  // the blocks of a part are consecutive
   uint64_t block_count;
-  const uint32_t* places;   // for each sample: the block that it begins in, and its first element there
-  const uint32_t* lengths;  // for each sample: its elements; null if all have `elements`
+  const uint32_t* places;   // for each sample: its first block, and its first element in that block
+  const uint32_t* lengths;  // for each sample: its number of elements; null if all have `elements`
   uint64_t sample_count;
   uint32_t elements;
-  uint8_t conversion, zero_bits, delivered_bytes;  // bytes of an element as it is delivered
+  uint8_t conversion, zero_bits, delivered_bytes;  // bytes of a delivered element
 };
 
-// Decodes a sample to a row. Returns the rule that one of its blocks breaks.
-DEVICE Fault gather_sample(const Samples& samples, uint64_t sample, uint8_t* to, uint64_t row_bytes, WarpMemory memory) {
+// Decodes a sample, which may span several blocks, to a row. Returns the rule that a block breaks,
+// or 14 if the sample does not exist or is longer than a row.
+DEVICE Fault gather_sample(const Samples& samples, uint64_t sample, uint8_t* to, uint64_t row_bytes,
+                           WarpMemory memory) {
   if (sample >= samples.sample_count) return 14;
   uint64_t block_number = samples.places[2 * sample];
   uint32_t first = samples.places[2 * sample + 1];
@@ -200,6 +217,7 @@ DEVICE Fault gather_sample(const Samples& samples, uint64_t sample, uint8_t* to,
   return NO_FAULT;
 }
 
-// What a launch reports: the first block that breaks a rule in the upper half, and the rule in the
-// lower one; all ones if none does.
+// Returns the report of a launch: the number of a block that breaks a rule in the upper half, and
+// the rule in the lower. The minimum is the first such block. All ones means that no block breaks a
+// rule.
 DEVICE uint64_t report_of(uint32_t block, Fault fault) { return static_cast<uint64_t>(block) << 32 | fault; }

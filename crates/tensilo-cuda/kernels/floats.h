@@ -1,7 +1,10 @@
-// Floats: integers that were divided by a constant (*float multiple*, 5.14 of the specification),
-// and elements as f32.
+// Floats: integers divided by a constant (*float multiple*, 5.14 of the specification), and
+// conversions between f32, bf16 and f16.
 //
-// Each operation is rounded on its own, so that no compiler may contract two into one.
+// A decoded float must have the same bits on every device. The specification rounds after each
+// operation, so the compiler must neither fuse two operations nor approximate one. On a GPU,
+// intrinsics ensure this; on a CPU, `build.rs` turns contraction off. Narrow types are rounded with
+// integer arithmetic.
 #pragma once
 
 #include "bytes.h"
@@ -31,14 +34,14 @@ inline float float_from(uint32_t bits) { float x; memcpy(&x, &bits, 4); return x
 inline double double_from(uint64_t bits) { double x; memcpy(&x, &bits, 8); return x; }
 #endif
 
-// A finite or infinite f32 as bf16, rounded to the nearest, ties to even.
+// Returns an f32, which is not a NaN, as bf16: rounded to the nearest, ties to even.
 DEVICE uint32_t bf16_of(uint32_t bits) { return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16; }
 
-// The same as f16.
+// As `bf16_of`, for f16.
 DEVICE uint32_t f16_of(uint32_t bits) {
   const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7FFFFFFF;
-  if (magnitude >= 0x47800000) return sign | 0x7C00;  // 2^16 and more
-  if (magnitude >= 0x38800000) {                      // 2^-14 and more: normal; may round up to infinity
+  if (magnitude >= 0x47800000) return sign | 0x7C00;  // at least 2^16
+  if (magnitude >= 0x38800000) {                      // at least 2^-14: normal; may round up to infinity
     return sign | ((magnitude - 0x38000000 + 0xFFF + (magnitude >> 13 & 1)) >> 13);
   }
   if (magnitude < 0x33000000) return sign;  // below 2^-25
@@ -47,7 +50,7 @@ DEVICE uint32_t f16_of(uint32_t bits) {
   return sign | (result + (rest > half || (rest == half && (result & 1)) ? 1 : 0));
 }
 
-// An f16 as the bits of an f32. A NaN keeps its payload.
+// Returns an f16 as the bits of an f32. A NaN keeps its payload.
 DEVICE uint32_t f32_of_f16(uint32_t bits) {
   const uint32_t sign = (bits & 0x8000) << 16, magnitude = bits & 0x7FFF;
   if (magnitude >= 0x7C00) return sign | 0x7F800000 | (magnitude & 0x3FF) << 13;
@@ -63,20 +66,23 @@ struct FloatMultiple {
   int32_t exponent;
 
   DEVICE bool is_wide() const { return float_type == F64; }
-  DEVICE uint32_t precision() const { return float_type == BF16 ? 8 : float_type == F16 ? 11 : float_type == F32 ? 24 : 53; }
+  DEVICE uint32_t precision() const {
+    return float_type == BF16 ? 8 : float_type == F16 ? 11 : float_type == F32 ? 24 : 53;
+  }
 
-  // `s` of the specification.
+  // Returns `s` of the specification: base plus number, sign-extended.
   DEVICE int64_t sum(int64_t base, uint64_t number) const {
     const uint32_t unused = (is_wide() ? 0 : 32) + detail_bits;
     return static_cast<int64_t>((static_cast<uint64_t>(base) + number) << unused) >> unused;
   }
 
-  // `f` of the specification: the bits of an element in the details.
+  // Returns `f` of the specification: the number of bits that an element has in the details.
   DEVICE uint32_t detail_length(int64_t s) const {
     const uint32_t length = 64 - leading_zeros(static_cast<uint64_t>(s ^ (s >> 63)));
     return min_of(detail_bits, length < precision() ? precision() - length : 0);
   }
 
+  // Returns the bits of an element.
   DEVICE uint64_t element(int64_t s, uint32_t detail) const {
     const uint32_t shift = detail_bits - detail_length(s);
     const uint64_t n = (static_cast<uint64_t>(s) << detail_bits) + (static_cast<uint64_t>(detail) << shift);
@@ -85,8 +91,8 @@ struct FloatMultiple {
       return bits_of(multiplied(divided(double_of(static_cast<int64_t>(n)), static_cast<double>(divisor)), scale));
     }
     const float scale = float_from(static_cast<uint32_t>(127 - exponent) << 23);
-    const float quotient = divided(float_of(static_cast<int32_t>(n)), static_cast<float>(divisor));
-    const uint32_t bits = bits_of(multiplied(quotient, scale));
+    const float value = divided(float_of(static_cast<int32_t>(n)), static_cast<float>(divisor));
+    const uint32_t bits = bits_of(multiplied(value, scale));
     return float_type == BF16 ? bf16_of(bits) : float_type == F16 ? f16_of(bits) : bits;
   }
 };

@@ -1,17 +1,22 @@
 // A block of bins with its mapping and options (5.14 and 5.15 of the specification).
 //
-// From the outside in, a block has gap marks, patches, details, outlier marks, filter codes, and
-// bins; they are undone from the inside out. Coded numbers stand at the end of the memory of the
-// elements, from whose start elements are written: a number has at most the bytes of an element, so
-// that no element reaches a number that is still needed. The same holds for the elements between
-// gaps. Only marks need memory of their own.
+// A block stores its layers from the outside in: gap marks, patches and details of the mapping,
+// outlier marks, filter codes, bins. Decoding finds the sections in this order and undoes the
+// layers in reverse: bins give integers, outliers add their upper bits, filters or a transform turn
+// residuals into numbers, the mapping turns numbers into elements, and gaps are filled in.
+//
+// Layers share the memory of the elements. Numbers are decoded to its end, and elements are written
+// from its start. A number has at most as many bytes as an element, so an element never overwrites
+// a number that is still needed. The elements between gaps are expanded in the same way. Only marks
+// need memory of their own.
 #pragma once
 
 #include "bins.h"
 #include "floats.h"
 #include "marks.h"
 
-// Undoes *filters*: a lane takes the numbers between two restarts.
+// Undoes *filters*. Rounding makes prediction serial, so each lane takes the numbers between two
+// restarts.
 STEP void undo_filters(BinTables tables, Codes codes, uint16_t* k, uint32_t count) {
   constexpr uint32_t SEGMENT = 128;
   const uint32_t restart = tables.restart_segments() * SEGMENT, taps = tables.taps(), zero = tables.filter_zero();
@@ -20,7 +25,7 @@ STEP void undo_filters(BinTables tables, Codes codes, uint16_t* k, uint32_t coun
       const uint32_t end = min_of(start + restart, count);
       for (uint32_t i = start; i < end; i++) {
         const uint32_t filter = codes.get(i / SEGMENT);
-        uint32_t sum = 2048;  // modulo 2^32
+        uint32_t sum = 2048;  // rounds; only bits 12 to 27 of the sum matter, so it may wrap
         for (uint32_t tap = 0; tap < min_of(taps, i - start); tap++) {
           const int32_t before = static_cast<int16_t>(k[i - 1 - tap] - zero);
           sum += static_cast<uint32_t>(tables.coefficient(filter, tap) * before);
@@ -31,7 +36,7 @@ STEP void undo_filters(BinTables tables, Codes codes, uint16_t* k, uint32_t coun
   });
 }
 
-// Adds the bits above the window to the outliers.
+// Adds their bits above the window to the outliers.
 template <class N>
 STEP void add_uppers(Bytes block, Marks marks, uint32_t upper_bits, uint32_t low_bytes, N* y, uint32_t count) {
   uint32_t position = 8 * marks.end;
@@ -48,20 +53,21 @@ STEP void add_uppers(Bytes block, Marks marks, uint32_t upper_bits, uint32_t low
   }
 }
 
-// The sections of a block before its bins that a mapping has.
-struct MappedHead {
+// The sections that a mapping adds to a block, from `patch_count` to the details. `positions`,
+// `patches` and `details` are offsets of sections; `numbers` is the offset after them.
+struct MappedHeader {
   uint32_t patch_count, positions, patches, details, numbers;
   int64_t base;
   bool is_valid;
 
-  DEVICE static MappedHead read(Bytes block, uint32_t at, BinTables tables, uint32_t element_bytes, uint32_t count) {
-    MappedHead head{0, at, at, at, at, 0, true};
+  DEVICE static MappedHeader read(Bytes block, uint32_t at, BinTables tables, uint32_t element_bytes, uint32_t count) {
+    MappedHeader header{0, at, at, at, at, 0, true};
     const uint32_t mapping = tables.mapping();
-    if (mapping == BinTables::NONE) return head;
-    head.patch_count = block.u16(at);
+    if (mapping == BinTables::NONE) return header;
+    header.patch_count = block.u16(at);
     at += 2;
     if (mapping != BinTables::DICTIONARY) {
-      head.base = static_cast<int64_t>(block.integer(at, 8));
+      header.base = static_cast<int64_t>(block.integer(at, 8));
       at += 8;
     }
     uint32_t detail_bytes = 0;
@@ -69,12 +75,12 @@ struct MappedHead {
       detail_bytes = block.u32(at);
       at += 4;
     }
-    head.positions = at;
-    head.patches = at + 2 * head.patch_count;
-    head.details = head.patches + element_bytes * head.patch_count;
-    head.is_valid = head.details <= block.size && detail_bytes <= block.size - head.details;
-    head.numbers = head.details + (head.is_valid ? detail_bytes : 0);
-    const MappedHead copy = head;
+    header.positions = at;
+    header.patches = at + 2 * header.patch_count;
+    header.details = header.patches + element_bytes * header.patch_count;
+    header.is_valid = header.details <= block.size && detail_bytes <= block.size - header.details;
+    header.numbers = header.details + (header.is_valid ? detail_bytes : 0);
+    const MappedHeader copy = header;
     const uint32_t wrong = ballot([=](uint32_t lane) {
       bool is_wrong = false;
       for (uint32_t i = lane; i < copy.patch_count; i += LANES) {
@@ -83,12 +89,12 @@ struct MappedHead {
       }
       return is_wrong;
     });
-    head.is_valid = head.is_valid && wrong == 0;
-    return head;
+    header.is_valid = header.is_valid && wrong == 0;
+    return header;
   }
 };
 
-// Numbers of any width.
+// Numbers of 1, 2, 4 or 8 bytes.
 struct Numbers {
   const uint8_t* at;
   uint32_t bytes;
@@ -101,13 +107,14 @@ struct Numbers {
   }
 };
 
-// Replaces numbers, which stand at the end of the memory of the elements, by elements.
+// Writes the elements of numbers, which are at the end of the memory of the elements.
 template <class E>
-STEP Fault map_numbers(Bytes block, BinTables tables, const MappedHead& head, Numbers numbers, E* out, uint32_t count) {
+STEP Fault map_numbers(Bytes block, BinTables tables, const MappedHeader& header, Numbers numbers, E* out,
+                       uint32_t count) {
   const uint32_t mapping = tables.mapping();
   const FloatMultiple multiple{tables.float_type(), tables.detail_bits(), tables.divisor(), tables.exponent()};
-  const E base = static_cast<E>(head.base), factor = static_cast<E>(tables.factor());
-  uint32_t position = 8 * head.details;
+  const E base = static_cast<E>(header.base), factor = static_cast<E>(tables.factor());
+  uint32_t position = 8 * header.details;
   bool is_right = true;
   for (uint32_t first = 0; first < count; first += GROUP) {
     Pair<uint64_t> k;
@@ -120,7 +127,7 @@ STEP Fault map_numbers(Bytes block, BinTables tables, const MappedHead& head, Nu
       Pair<uint32_t> lengths;
       each_lane([=, &k, &lengths, &details](uint32_t lane) {
         const auto set = [=](uint32_t i, uint64_t& number, uint32_t& length, uint32_t& detail) {
-          number = static_cast<uint64_t>(multiple.sum(head.base, number));
+          number = static_cast<uint64_t>(multiple.sum(header.base, number));
           length = i < count ? multiple.detail_length(static_cast<int64_t>(number)) : 0;
           detail = 0;
         };
@@ -157,24 +164,25 @@ STEP Fault map_numbers(Bytes block, BinTables tables, const MappedHead& head, Nu
     });
   }
   if (mapping == BinTables::FLOAT_MULTIPLE && multiple.detail_bits > 0) {
-    is_right = is_right && ceil_div(position, 8) == head.numbers && block.rest_is_zero(position);
+    is_right = is_right && ceil_div(position, 8) == header.numbers && block.rest_is_zero(position);
   }
   each_lane([=](uint32_t lane) {
-    for (uint32_t i = lane; i < head.patch_count; i += LANES) {
-      const uint32_t at = block.u16(head.positions + 2 * i);
-      if (at < count) out[at] = static_cast<E>(block.integer(head.patches + i * sizeof(E), sizeof(E)));
+    for (uint32_t i = lane; i < header.patch_count; i += LANES) {
+      const uint32_t at = block.u16(header.positions + 2 * i);
+      if (at < count) out[at] = static_cast<E>(block.integer(header.patches + i * sizeof(E), sizeof(E)));
     }
   });
   return is_right ? NO_FAULT : 21;
 }
 
-// The bytes of marks of `count` elements.
+// Returns the bytes of a bitmap of `count` elements.
 DEVICE uint32_t mark_bytes(uint32_t count) { return 4 * ceil_div(count, 32); }
 
-// Decodes the numbers of a block, from its outlier marks at byte `at` on.
+// Decodes the numbers of a block. Byte `at` is the start of the outlier marks, or of the section
+// that follows them.
 template <class N>
-STEP Fault decode_numbers(Bytes block, uint32_t at, BinTables tables, BinWorkspace* work, uint32_t* marks_memory, N* out,
-                          uint32_t count) {
+STEP Fault decode_numbers(Bytes block, uint32_t at, BinTables tables, BinWorkspace* work, uint32_t* marks_memory,
+                          N* out, uint32_t count) {
   bool is_valid;
   const Transform transform = Transform::read(tables.bytes, is_valid);
   if (!is_valid || transform.kind == Transform::ROTATE) return 7;
@@ -202,18 +210,18 @@ STEP Fault decode_numbers(Bytes block, uint32_t at, BinTables tables, BinWorkspa
   return NO_FAULT;
 }
 
-// Decodes the elements of a block that are no gaps, from byte `at` on.
+// Decodes the elements of a block between the gaps. Byte `at` is the end of the gap marks.
 template <class E>
-STEP Fault decode_present(Bytes block, uint32_t at, BinTables tables, BinWorkspace* work, uint32_t* marks_memory, E* out,
-                          uint32_t count) {
+STEP Fault decode_present(Bytes block, uint32_t at, BinTables tables, BinWorkspace* work, uint32_t* marks_memory,
+                          E* out, uint32_t count) {
   if (tables.mapping() == BinTables::NONE) return decode_numbers(block, at, tables, work, marks_memory, out, count);
-  const MappedHead head = MappedHead::read(block, at, tables, sizeof(E), count);
-  if (!head.is_valid) return 21;
+  const MappedHeader header = MappedHeader::read(block, at, tables, sizeof(E), count);
+  if (!header.is_valid) return 21;
   const uint32_t number_bytes = tables.number_bytes();
   if (number_bytes == 0 || number_bytes > sizeof(E) || (number_bytes & (number_bytes - 1)) != 0) return 20;
   uint8_t* const numbers = reinterpret_cast<uint8_t*>(out + count) - number_bytes * count;
   const auto decode = [=](auto* typed) {
-    return decode_numbers(block, head.numbers, tables, work, marks_memory, typed, count);
+    return decode_numbers(block, header.numbers, tables, work, marks_memory, typed, count);
   };
   Fault fault;
   if (number_bytes == 1) {
@@ -225,12 +233,14 @@ STEP Fault decode_present(Bytes block, uint32_t at, BinTables tables, BinWorkspa
   } else {
     fault = decode(reinterpret_cast<uint64_t*>(numbers));
   }
-  return fault != NO_FAULT ? fault : map_numbers(block, tables, head, Numbers{numbers, number_bytes}, out, count);
+  return fault != NO_FAULT ? fault : map_numbers(block, tables, header, Numbers{numbers, number_bytes}, out, count);
 }
 
-// Decodes a block of *bins*. `marks_memory` has twice the bits of marks for `count` elements.
+// Decodes a block of *bins*. `marks_memory` has two bitmaps of `count` elements: one for gaps, one
+// for outliers.
 template <class E>
-STEP Fault decode_bins(Bytes block, BinTables tables, BinWorkspace* work, uint32_t* marks_memory, E* out, uint32_t count) {
+STEP Fault decode_bins(Bytes block, BinTables tables, BinWorkspace* work, uint32_t* marks_memory, E* out,
+                       uint32_t count) {
   if (!tables.has(BinTables::GAPS)) {
     return decode_present(block, 0, tables, work, marks_memory, out, count);
   }

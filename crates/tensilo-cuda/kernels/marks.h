@@ -1,29 +1,31 @@
 // Marks (5.15 of the specification): which elements of a block are gaps or outliers.
 //
-// The lengths of stretches are Golomb-Rice codes. Each begins where the one before ends, so one lane
-// reads them all. It sets bits of a bitmap, from which all lanes count.
+// Stretches of unmarked and marked elements alternate, and their lengths are Golomb-Rice codes. A
+// code starts where the code before it ends, so a single lane reads them all. It sets a bit for
+// each marked element. All lanes then use this bitmap, where ranks are counts of bits.
 #pragma once
 
 #include "bytes.h"
 
-constexpr uint32_t MAX_ONES = 16;
+constexpr uint32_t MAX_ONES = 16;  // of a code; after this many, its value is in 16 raw bits
 
 struct Marks {
   const uint32_t* bitmap;
-  uint32_t marked;  // how many elements are marked
+  uint32_t marked;  // the number of marked elements
   uint32_t end;     // the byte after the marks
   bool is_valid;
 
   DEVICE uint32_t word(uint32_t i) const { return bitmap[i]; }
 
-  // The marks of `count` elements, from byte `start` of a block. `memory` has a bit for each.
+  // Reads the marks of `count` elements from byte `start` of a block. `memory` has a bit for each
+  // element.
   STEP static Marks read(Bytes block, uint32_t start, uint32_t count, uint32_t rice_unmarked, uint32_t rice_marked,
                            uint32_t* memory) {
     const uint32_t words = ceil_div(count, 32);
     each_lane([=](uint32_t lane) {
       for (uint32_t i = lane; i < words; i += LANES) memory[i] = 0;
     });
-    lanes<uint32_t> position;  // where the marks end; 0 if they are not valid
+    lanes<uint32_t> position;  // the end of the marks in bits; 0 if they are not valid
     each_lane([=, &position](uint32_t lane) {
       if (lane == 0) position[lane] = read_serially(block, 8 * start, count, rice_unmarked, rice_marked, memory);
     });
@@ -39,6 +41,8 @@ struct Marks {
   }
 
  private:
+  // Sets the bits of marked elements. Returns the position after the marks, or 0 if they are not
+  // valid.
   DEVICE static uint32_t read_serially(Bytes block, uint32_t position, uint32_t count, uint32_t rice_unmarked,
                                        uint32_t rice_marked, uint32_t* memory) {
     bool is_marked = false, is_first = true;

@@ -1,13 +1,16 @@
 // Tiers (5.7 to 5.9 of the specification): *exponent-tiers* and *residual-tiers*.
 //
-// Problem: where a code finds the symbol it escapes to depends on all escapes before it. Approach:
-// the escapes of a group are the AND of its words, so 32 groups are counted at a time and a scan of
-// the warp gives each its place in the next tier; no group waits for the one before. Tiers are
-// expanded from the last to the first.
+// An escape code takes the next symbol of the next tier, so the position of that symbol depends on
+// the number of escapes before it. Decoding one code after the other would use a single lane.
+// Instead, escapes are counted without decoding: an escape code is all ones, so the AND of the
+// words of a group of 64 codes is the mask of its escapes. Each lane counts one of 32 groups, a
+// scan of the warp sums the counts, and every group knows its position in the next tier before it
+// is expanded. Within a group, the rank of an escape is the number of ones below it in the mask.
+// Tiers are expanded from the last, which escapes to literals, to the first.
 //
-// Symbols that a tier escapes to stand at the end of the memory of the elements, which are written
-// from its start: an element needs at least as many bytes as the symbols after it, so it never
-// reaches one that is still needed. No other memory is used.
+// No memory is needed besides the elements. The symbols that a tier escapes to are at the end of
+// the elements, and the tier is expanded to memory that starts before them. Each remaining symbol
+// belongs to a code that still expands to at least one byte, so writes never overtake reads.
 #pragma once
 
 #include "bit_planes.h"
@@ -17,14 +20,14 @@ constexpr uint32_t GROUP = 64;
 constexpr uint32_t MAX_WIDTH = 4;
 constexpr uint32_t TIER_TABLE_BYTES = 48;
 constexpr uint32_t WIDTHS_AT = 16, RANKS_AT = 19, RANKS = 29;
-constexpr uint32_t BLOCK_HEAD_BYTES = 8;
+constexpr uint32_t BLOCK_HEADER_BYTES = 8;
 
 struct Tier {
   uint32_t start, width, count;
 
   DEVICE uint32_t groups() const { return ceil_div(count, GROUP); }
   DEVICE uint32_t escape() const { return (1u << width) - 1; }
-  // The bytes of a word of the last group, if that has fewer than 64 codes.
+  // Returns the bytes of a word of the last group, which is cut if it has fewer than 64 codes.
   DEVICE uint32_t cut_word() const { return ceil_div(count % GROUP, 8); }
   DEVICE uint32_t end() const { return start + count / GROUP * width * 8 + cut_word() * width; }
 
@@ -34,7 +37,7 @@ struct Tier {
     return block.integer(first + plane * cut_word(), cut_word());
   }
 
-  // The mask of the codes of a group that are there.
+  // Returns the mask of the codes of a group, without padding codes.
   DEVICE uint64_t present(uint32_t group) const { return lowest_bits(count - group * GROUP); }
 
   DEVICE uint64_t escapes(Bytes block, uint32_t group) const {
@@ -43,6 +46,7 @@ struct Tier {
     return mask;
   }
 
+  // Returns whether the padding codes of the last group are zero.
   DEVICE bool is_filled_up(Bytes block) const {
     uint64_t filling = 0;
     if (count % GROUP != 0) {
@@ -59,8 +63,8 @@ struct Symbols {
   uint32_t count;
 };
 
-// Calls `deliver` with the number of each group of a tier, in order, and its symbols. Returns
-// whether as many codes escape as there are symbols to escape to.
+// Calls `deliver` with the number and the symbols of each group of a tier, in order. Returns
+// whether the number of escapes equals the number of symbols to escape to.
 template <class Deliver>
 DEVICE bool expand(Bytes block, Bytes tables, Tier tier, uint32_t first_rank, Symbols escaped, Deliver deliver) {
   const uint32_t groups = tier.groups();
@@ -89,7 +93,7 @@ DEVICE bool expand(Bytes block, Bytes tables, Tier tier, uint32_t first_rank, Sy
             code |= static_cast<uint32_t>(words[plane] >> i & 1) << plane;
           }
           if ((mask >> i & 1) == 0) {
-            const uint32_t rank = first_rank + code;  // codes that fill up are of no element
+            const uint32_t rank = first_rank + code;  // a padding code has no element
             return rank < RANKS ? tables.u8(RANKS_AT + rank) : 0u;
           }
           const uint32_t at = base + count_ones(mask & lowest_bits(i));
@@ -122,12 +126,12 @@ struct TierBlock {
   uint32_t first_ranks[3];
   uint32_t literal_count, literals, end;
 
-  // Splits a block of `count` symbols whose tiers begin after `low_bytes`, and checks what does not
-  // depend on the symbols.
+  // Finds the sections of a block of `count` symbols whose tiers begin after `low_bytes`, and
+  // checks everything that does not depend on symbols.
   STEP Fault split(Bytes block, Bytes tables, uint32_t count, uint32_t low_bytes) {
     const uint32_t counts[3] = {count, block.u16(0), block.u16(2)};
     literal_count = block.u16(4);
-    uint32_t at = BLOCK_HEAD_BYTES + low_bytes, rank = 0;
+    uint32_t at = BLOCK_HEADER_BYTES + low_bytes, rank = 0;
     bool is_filled_up = block.u16(6) == 0;
     for (uint32_t i = 0; i < 3; i++) {
       const uint32_t width = tables.u8(WIDTHS_AT + i);
@@ -147,8 +151,8 @@ struct TierBlock {
   }
 };
 
-// Calls `deliver` as `expand` does with the symbols of tier 1. The memory of the elements ends at
-// `end`, and has at least a byte for each.
+// Calls `deliver` with the groups of tier 1, as `expand` does. The memory of the elements ends at
+// `end`, and has at least one byte for each element.
 template <class Deliver>
 DEVICE Fault expand_all(Bytes block, Bytes tables, const TierBlock& sections, uint8_t* end, Deliver deliver) {
   const Symbols literals{block.at + sections.literals, sections.literal_count};
@@ -183,7 +187,7 @@ template <class E> STEP Fault exponent_tiers(Bytes block, Bytes tables, E* out, 
         if (i >= count) continue;
         Wide<E> y = static_cast<Wide<E>>(half == 0 ? symbols.low[lane] : symbols.high[lane]) << (8 * LOW);
         for (uint32_t byte = 0; byte + 1 < sizeof(E); byte++) {
-          y |= static_cast<Wide<E>>(block.u8(BLOCK_HEAD_BYTES + byte * count + i)) << (8 * byte);
+          y |= static_cast<Wide<E>>(block.u8(BLOCK_HEADER_BYTES + byte * count + i)) << (8 * byte);
         }
         out[i] = static_cast<E>(rotates ? (y >> 1) | (y << (8 * sizeof(E) - 1)) : y);
       }

@@ -1,8 +1,15 @@
 // Transforms (5.6 of the specification), undone in place.
 //
-// A sum along a row is a scan of the warp, 32 elements at a time; a sum down the columns is a loop
-// of one lane for each column. Rows of fewer than 32 elements are scanned several at a time. Only
-// *separable* has a serial step along a row, because its products are rounded: a lane takes a row.
+// An element is predicted from elements before it. Addition modulo 2^b is associative, so prefix
+// sums replace the serial loop. *Delta* is a sum along the first row, then down all columns.
+// *Lorenzo* is a sum along all rows, then down all columns. A sum along a row is a scan of the
+// warp, 32 elements at a time. A sum down the columns is a loop with a lane for each column. Rows
+// of at most 16 elements would leave at least half of the lanes idle, so a warp takes several of
+// them at once.
+//
+// *Separable* rounds its products, so its sums cannot be reordered. Each lane first takes rows, to
+// undo the prediction along them, and then columns. With any predictor, a short segment between
+// restarts is left to one lane.
 #pragma once
 
 #include "bytes.h"
@@ -11,7 +18,8 @@ struct Transform {
   enum Kind : uint32_t { NONE, ROTATE, DELTA, LORENZO, SEPARABLE };
   uint32_t kind, weight_left, weight_above, restart, stride;
 
-  // The transform at the start of tables, and whether it obeys.
+  // Reads the transform at the start of tables. Sets whether it obeys, as far as that does
+  // not depend on the encoding.
   DEVICE static Transform read(Bytes tables, bool& is_valid) {
     Transform t{tables.u8(0), tables.u8(2), tables.u8(3), tables.u32(4), tables.u32(8)};
     const bool predicts = t.kind == DELTA || t.kind == LORENZO || t.kind == SEPARABLE;
@@ -23,10 +31,10 @@ struct Transform {
   }
 };
 
-// Segments shorter than this are left to one lane each.
+// Segments with fewer elements are undone by one lane each.
 constexpr uint32_t SHORT_SEGMENT = 64;
 
-// `v * weight / 8`, rounded to the nearest, ties up, of a `v` with a sign.
+// Returns `v * weight / 8`, with `v` as a signed integer, rounded to the nearest, ties up.
 template <class E> DEVICE E part(E v, uint32_t weight) {
   const Wide<E> eighths = static_cast<Wide<E>>(static_cast<Signed<E>>(v) >> 3);
   const Wide<E> rest = (weight * (static_cast<Wide<E>>(v) & 7) + 4) >> 3;
@@ -37,7 +45,7 @@ template <class E> DEVICE E from_zigzag(E y) {
   return static_cast<E>((y >> 1) ^ (0 - (static_cast<Wide<E>>(y) & 1)));
 }
 
-// Undoes the prediction of a segment from its residuals, element by element, in one lane.
+// Replaces the residuals of a segment by its elements, one by one, in one lane.
 template <class E> DEVICE void undo_serially(Transform t, E* x, uint32_t count) {
   for (uint32_t j = 1; j < count; j++) {
     if (j < t.stride) {
@@ -62,7 +70,8 @@ template <class E> DEVICE void undo_serially(Transform t, E* x, uint32_t count) 
   }
 }
 
-// Adds to each element those before it in its row. Rows of `stride` elements follow each other.
+// Adds to each element all elements before it in its row. Rows have `stride` elements and are
+// adjacent.
 template <class E> DEVICE void sum_rows(E* x, uint32_t count, uint32_t stride) {
   if (stride <= LANES / 2) {  // several rows at a time
     const uint32_t span = LANES / stride * stride;
@@ -93,7 +102,7 @@ template <class E> DEVICE void sum_rows(E* x, uint32_t count, uint32_t stride) {
   }
 }
 
-// Adds to each element those above it. Rows of `stride` elements follow each other.
+// Adds to each element all elements above it. Rows have `stride` elements and are adjacent.
 template <class E> DEVICE void sum_columns(E* x, uint32_t count, uint32_t stride) {
   if (stride > LANES / 2) {
     each_lane([=](uint32_t lane) {
@@ -126,7 +135,7 @@ template <class E> DEVICE void sum_columns(E* x, uint32_t count, uint32_t stride
   }
 }
 
-// Undoes *separable* after the first row, which has been summed.
+// Undoes *separable* for all rows but the first, which is already summed.
 template <class E> DEVICE void undo_separable(Transform t, E* x, uint32_t count) {
   each_lane([=](uint32_t lane) {
     for (uint32_t row = t.stride * (lane + 1); row < count; row += t.stride * LANES) {
@@ -148,7 +157,7 @@ template <class E> DEVICE void undo_separable(Transform t, E* x, uint32_t count)
   });
 }
 
-// Replaces coded integers by the elements of a block.
+// Replaces the coded integers of a block by its elements.
 template <class E> STEP void undo_transform(Transform t, E* x, uint32_t count) {
   if (t.kind == Transform::NONE) return;
   const bool rotates = t.kind == Transform::ROTATE;

@@ -1,26 +1,27 @@
 // A warp of 32 lanes, on a GPU and on a CPU.
 //
-// Problem: the kernels have to be proven where there is no GPU. Approach: a kernel is a sequence of
-// phases. In a phase, each lane runs the same function of its number, with any branches and loops,
-// and meets no other lane; between phases, lanes exchange values by `ballot`, `exclusive_sum` and
-// `value_of`. On a GPU a lane is a thread, and a phase ends with a barrier of the warp. On a CPU a
-// phase is a loop over the 32 lanes, in an order that tests change.
+// The kernels must be testable without a GPU, from the same source. A kernel is therefore a
+// sequence of *phases*. Within a phase, every lane calls the same function with its number. The
+// function may branch and loop, but it does not communicate with other lanes. Between phases, lanes
+// exchange values through `ballot`, `value_of`, `moved_up` and `gathered`, and the sums built on
+// them. On a GPU, a lane is a thread, and a phase ends with a barrier of the warp. On a CPU, a
+// phase is a loop over the 32 lanes, in an order that tests vary.
 //
 // Invariants:
-// * What a phase writes, other lanes read in later phases only. A kernel that breaks this gives
-//   other results if the order of the lanes changes.
-// * Variables outside of `lanes` have the same value in all lanes. Phases capture them by value, so
-//   the compiler refuses a phase that changes one.
+// * A lane reads what another lane has written only in a later phase. If a kernel breaks this, its
+//   result depends on the order of the lanes, which tests detect.
+// * A variable that is not of type `lanes` has the same value in all lanes. Phases capture such
+//   variables by value, so the compiler rejects a phase that assigns to one.
 //
-// Overloaded operators on vectors of 32 lanes were tried on paper and rejected: each branch on the
-// value of a lane would have become a selection, and code for one lane could not be shared.
+// Overloaded operators on vectors of 32 lanes were tried on paper and rejected: every branch on
+// the value of a lane would have become a select, and code for a single lane could not be shared.
 #pragma once
 
 #include <stdint.h>
 
-// `STEP` is a function that is called once or twice for a block: it stays one, or the compiler
-// would inline the same steps for each type into one function of a megabyte. `RARE_LOOP` is before a loop
-// that is not worth unrolling.
+// `STEP` marks functions that run once or twice per block. They are not inlined: otherwise, the
+// compiler inlines the same steps for each type into one function of a megabyte. `RARE_LOOP` marks
+// loops that are not worth unrolling.
 #if defined(__CUDACC__)
 #define DEVICE __device__ __forceinline__
 #define STEP __device__ __noinline__
@@ -37,7 +38,7 @@ constexpr uint32_t LANES = 32;
 
 constexpr uint32_t ALL = 0xFFFFFFFF;
 
-// A value of each lane.
+// One value per lane.
 template <class T> struct lanes {
   T value;
   DEVICE T& operator[](uint32_t) { return value; }
@@ -46,24 +47,26 @@ template <class T> struct lanes {
 
 DEVICE uint32_t own_lane() { return threadIdx.x % LANES; }
 
-// A phase: runs `phase` with the number of each lane.
+// Runs a phase: calls `phase` with the number of each lane.
 template <class Phase> DEVICE void each_lane(Phase phase) {
   phase(own_lane());
   __syncwarp();
 }
 
-// Bit `i` is the result of `predicate` in lane `i`.
-template <class Predicate> DEVICE uint32_t ballot(Predicate predicate) { return __ballot_sync(ALL, predicate(own_lane())); }
+// Returns a mask whose bit `i` is the result of `predicate` in lane `i`.
+template <class Predicate> DEVICE uint32_t ballot(Predicate predicate) {
+  return __ballot_sync(ALL, predicate(own_lane()));
+}
 
-// The value of a lane, in all lanes.
+// Returns the value of one lane, to all lanes.
 template <class T> DEVICE T value_of(const lanes<T>& all, uint32_t lane) { return __shfl_sync(ALL, all.value, lane); }
 
-// Each lane gets the value of the lane `distance` below it; the lowest lanes keep their own.
+// Gives each lane the value of the lane `distance` below it. The lowest lanes keep their own value.
 template <class T> DEVICE lanes<T> moved_up(const lanes<T>& all, uint32_t distance) {
   return {__shfl_up_sync(ALL, all.value, distance)};
 }
 
-// Each lane gets the value of the lane that it names.
+// Gives lane `i` the value of lane `from[i]`.
 template <class T> DEVICE lanes<T> gathered(const lanes<T>& all, const lanes<uint32_t>& from) {
   return {__shfl_sync(ALL, all.value, from.value % LANES)};
 }
@@ -80,9 +83,10 @@ template <class T> struct lanes {
   const T& operator[](uint32_t lane) const { return values[lane]; }
 };
 
-// The order in which lanes run: lane `i` of a phase is lane `i * factor + offset` of the warp.
+// The order in which lanes run: turn `i` of a phase belongs to lane `i * factor + offset`, modulo
+// 32.
 struct LaneOrder {
-  uint32_t factor = 1, offset = 0;  // the factor is odd
+  uint32_t factor = 1, offset = 0;  // an odd factor reaches every lane
 };
 inline thread_local LaneOrder lane_order;
 
@@ -116,7 +120,7 @@ inline uint32_t leading_zeros(uint64_t x) { return x == 0 ? 64 : static_cast<uin
 
 #endif
 
-// The lowest `count` bits, at most 64.
+// Returns a mask of the lowest `count` bits, at most 64.
 DEVICE uint64_t lowest_bits(uint32_t count) { return count < 64 ? (uint64_t{1} << count) - 1 : ~uint64_t{0}; }
 
 DEVICE uint32_t min_of(uint32_t a, uint32_t b) { return a < b ? a : b; }
@@ -124,8 +128,8 @@ DEVICE uint32_t max_of(uint32_t a, uint32_t b) { return a < b ? b : a; }
 DEVICE uint32_t ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 DEVICE uint32_t align_up(uint32_t x, uint32_t to) { return (x + to - 1) / to * to; }
 
-// Adds to the value of each lane the values of the lanes at multiples of `step` below it, down to
-// lane `lane - lane % row`.
+// Returns prefix sums: for each lane, its value plus the values of the lanes at multiples of `step`
+// below it, within its row of `row` lanes.
 template <class T> DEVICE lanes<T> inclusive_sum(lanes<T> x, uint32_t step = 1, uint32_t row = LANES) {
   for (uint32_t distance = step; distance < row; distance *= 2) {
     const lanes<T> below = moved_up(x, distance);
@@ -136,7 +140,7 @@ template <class T> DEVICE lanes<T> inclusive_sum(lanes<T> x, uint32_t step = 1, 
   return x;
 }
 
-// Replaces the value of each lane by the sum of the lanes below it. Returns the sum of all.
+// Replaces the value of each lane by the sum of the lanes below it. Returns the sum of all lanes.
 DEVICE uint32_t exclusive_sum(lanes<uint32_t>& x) {
   const lanes<uint32_t> sums = inclusive_sum(x);
   each_lane([=, &x](uint32_t lane) { x[lane] = sums[lane] - x[lane]; });

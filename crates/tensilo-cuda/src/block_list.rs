@@ -1,11 +1,14 @@
-//! The blocks of a batch, and where their elements go: what one launch decodes.
+//! The blocks of a batch and where their elements go: the input of one launch.
 //!
-//! A list has the stored bytes of the blocks one after the other, each at a multiple of 16, so that
-//! one copy takes them to a device; and the tables of their parts, once for all blocks that follow
-//! each other with the same ones. Samples of one block become several copies of one decoded block.
+//! A device wants few large copies, and samples come as many small blocks. A list therefore
+//! concatenates the stored bytes of its blocks, each at a multiple of 16, so that one copy takes
+//! them to the device. The tables of a part are stored once for all consecutive blocks that share
+//! them. Samples of one block become several copies of one decoded block. Fetched bytes that
+//! already lie in memory of the device's driver are not copied to the list: they become *segments*,
+//! and are sent from there.
 //!
-//! Offsets are relative to the list and to the memory of the batch. They become addresses when a
-//! list is launched, and are checked before: a kernel then writes nowhere else.
+//! Offsets are relative to the list and to the memory of the batch. They become addresses when the
+//! list is launched, and are checked before, so a kernel writes nowhere else.
 
 use bytemuck::{Pod, Zeroable};
 use std::fmt;
@@ -14,11 +17,11 @@ use tensilo::source::ReadMemory;
 use tensilo::stages::{BlockSamples, FetchedBytes};
 use tensilo::{ColumnBuffer, DType, Error, Result};
 
-/// How elements are delivered.
+/// The conversion of elements on delivery.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Conversion {
-    /// As they are stored.
+    /// The type stays the same.
     #[default]
     None,
     /// bf16 as f32.
@@ -36,7 +39,7 @@ impl Conversion {
         }
     }
 
-    /// Returns the bytes of a delivered element, from the bytes of a stored one.
+    /// Returns the bytes of a delivered element, given the bytes of a stored one.
     pub const fn element_bytes(self, stored: usize) -> usize {
         match self {
             Self::None => stored,
@@ -50,22 +53,22 @@ impl Conversion {
 pub struct Destination {
     /// The type of the elements in the file.
     pub dtype: DType,
-    /// How elements are delivered.
+    /// The conversion of elements on delivery.
     pub conversion: Conversion,
-    /// The byte of the batch's memory at which the column begins: a multiple of the bytes of an
-    /// element that is delivered.
+    /// The byte of the batch's memory at which the column begins: a multiple of the bytes of a
+    /// delivered element.
     pub offset: usize,
-    /// Samples begin at multiples of so many bytes, counted from there. The rest of such a row is
-    /// left as it is: see [`BlockList::fill`]. `None`: samples adjoin each other.
+    /// The bytes of a row: samples begin at multiples of this, counted from `offset`. The rest of a
+    /// row is not written, see [`BlockList::fill`]. `None`: samples adjoin each other.
     pub row_bytes: Option<usize>,
 }
 
-/// Samples of a column that were read together: of one file.
+/// Samples of a column that were read together, from one file.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRows<'a> {
     /// Their shapes, as [`visit_blocks`](tensilo::stages::Decoder::visit_blocks) returns them.
     pub shapes: &'a ColumnBuffer,
-    /// The row of each; `None`: in order, from row 0 on. Only for destinations that have rows.
+    /// The row of each sample. `None`: in order, from row 0. Only for destinations with rows.
     pub rows: Option<&'a [usize]>,
 }
 
@@ -77,21 +80,27 @@ impl Destination {
             Conversion::F16ToF32 => DType::F16,
         };
         if converted != self.dtype {
-            return Err(Error::bad_argument(format!("{:?} of elements of {}", self.conversion, self.dtype.name())));
+            return Err(Error::bad_argument(format!(
+                "conversion {:?} does not apply to elements of type {}",
+                self.conversion,
+                self.dtype.name()
+            )));
         }
         let delivered = self.conversion.element_bytes(self.dtype.coded_bytes());
         match self.offset.is_multiple_of(delivered) && self.row_bytes.unwrap_or(0).is_multiple_of(delivered) {
             true => Ok(()),
             false => {
-                let message =
-                    format!("elements of {delivered} bytes at {} and every {:?}", self.offset, self.row_bytes);
+                let message = format!(
+                    "offset {} or row bytes {:?} is not a multiple of the element size, {delivered} bytes",
+                    self.offset, self.row_bytes
+                );
                 Err(Error::bad_argument(message))
             }
         }
     }
 }
 
-/// A block, as kernels take it: `kernels/decode.h` has the same.
+/// A block, as kernels take it. Must match the struct in `kernels/decode.h`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Block {
@@ -115,7 +124,7 @@ impl Block {
     }
 }
 
-/// Elements of a block, and where they go: `kernels/decode.h` has the same.
+/// Elements of a block, and where they go. Must match the struct in `kernels/decode.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Copy {
@@ -127,7 +136,7 @@ pub(crate) struct Copy {
 /// The alignment of stored bytes, tables and records.
 pub(crate) const ALIGNMENT: usize = size_of::<u128>();
 
-/// Memory of the heap.
+/// Heap memory.
 #[derive(Debug, Default)]
 struct Heap(Vec<u128>);
 
@@ -148,31 +157,31 @@ impl ReadMemory for Heap {
     }
 }
 
-/// What a launch begins with: the report of the kernel, which is all ones, and zeros up to the
-/// first block.
+/// The start of a list: the report of the kernel, initially all ones, and zeros up to the first
+/// block.
 const HEADER_BYTES: usize = ALIGNMENT;
 
-/// Where the records of a list are in its memory.
+/// The offsets of the records of a list in its memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordLayout {
     pub blocks: usize,
     pub copies: usize,
-    /// The bytes of all.
+    /// The total bytes.
     pub end: usize,
 }
 
 /// A block that a launch refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The number of the block in the list.
+    /// The number of the block in the list, or of the row in a gather.
     pub block: usize,
-    /// The number of the rule that it breaks, after `R-5.`; where a kernel cannot tell, the rule is
-    /// any. [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names it.
+    /// The number of the rule that it breaks, after `R-5.`. Unspecified if the kernel cannot tell;
+    /// [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names the rule.
     pub rule: u32,
 }
 
 impl Refusal {
-    /// Returns what a launch reports: the block in the upper half, the rule in the lower one.
+    /// Parses the report of a launch: the block in the upper half, the rule in the lower.
     pub(crate) fn from_report(report: u64) -> Option<Self> {
         let block = usize::try_from(report >> 32).unwrap_or(usize::MAX);
         (report != u64::MAX).then_some(Self { block, rule: report as u32 }) // the lower half
@@ -181,30 +190,30 @@ impl Refusal {
 
 /// The blocks of a batch, in memory that is reused.
 pub struct BlockList {
-    /// The report, then stored bytes and tables, then the records of a list that is launched.
+    /// The report, then stored bytes and tables, then the records once the list is launched.
     memory: Box<dyn ReadMemory>,
-    /// The bytes of `memory` that are used, without records.
+    /// The used bytes of `memory`, without records.
     used: usize,
     blocks: Vec<Block>,
-    /// Blocks of columns whose samples have places.
+    /// The number of blocks whose elements have destinations.
     assigned: usize,
-    /// Elements of the blocks after those.
+    /// Elements of the blocks after these.
     pending: Vec<PendingElements>,
     copies: Vec<Copy>,
     /// The part of the last block.
     part: Option<Part>,
-    /// The bytes of a batch that copies write to: up to this one.
+    /// The end of the bytes of the batch that copies write to.
     end: usize,
     segments: Vec<Segment>,
-    /// Memory of segments of earlier batches, to be reused.
+    /// Memory of segments of earlier batches, for reuse.
     unused: Vec<Box<dyn ReadMemory>>,
 }
 
-/// Fetched bytes in memory that a device copies from. Their blocks are not copied to the list.
+/// Fetched bytes in memory that a device can copy from. Their blocks are not copied to the list.
 struct Segment {
     /// Their addresses on the host.
     range: Range<usize>,
-    /// [`FetchedBytes::fetches`] when they were announced.
+    /// [`FetchedBytes::fetches`] when the segment was added.
     fetches: u64,
     /// The offsets that blocks of the list cover. The start is a multiple of [`ALIGNMENT`].
     used: Range<usize>,
@@ -218,12 +227,12 @@ impl fmt::Debug for BlockList {
     }
 }
 
-/// [`Block::stored`] has an offset in its low bits, and above them the number of the segment that
-/// the offset is in, from 1; 0 is the memory of the list.
+/// [`Block::stored`] has an offset in its low bits. The bits above are the number of the segment,
+/// from 1, or 0 for the memory of the list.
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
-/// Elements of a block that have no place yet.
+/// Elements of a block that do not have a destination yet.
 #[derive(Clone, Copy, Debug)]
 struct PendingElements {
     block: usize,
@@ -234,13 +243,13 @@ struct PendingElements {
     offset: usize,
 }
 
-/// What the blocks of a part have in common.
+/// The common facts of the blocks of a part.
 #[derive(Debug)]
 struct Part {
     encoding: u16,
     element_bytes: usize,
     tables: Vec<u8>,
-    /// Where its tables are in the list, in the layout for devices.
+    /// The offset of its tables in the list, in the layout for devices.
     at: usize,
     device_bytes: usize,
 }
@@ -252,12 +261,12 @@ impl Default for BlockList {
 }
 
 impl BlockList {
-    /// Returns an empty list in memory of the heap.
+    /// Returns an empty list in heap memory.
     pub fn new() -> Self {
         Self::in_memory(Box::new(Heap::default()))
     }
 
-    /// Returns an empty list in some memory.
+    /// Returns an empty list in the given memory.
     pub(crate) fn in_memory(memory: Box<dyn ReadMemory>) -> Self {
         Self {
             memory,
@@ -295,9 +304,9 @@ impl BlockList {
         self.segment_offsets().last().map_or(0, |end| *end)
     }
 
-    /// Adds fetched bytes as a segment, if they are in memory of the caller
-    /// ([`FetchedBytes::set_memory`]). Blocks in a segment are sent from there and not copied to
-    /// the list. Call [`BlockList::adopt`] before the launch.
+    /// Adds fetched bytes as a segment if they are in memory of the caller
+    /// ([`FetchedBytes::set_memory`]). Blocks in a segment are sent from there instead of being
+    /// copied to the list. Call [`BlockList::adopt`] before the launch.
     pub fn add_segment(&mut self, bytes: &FetchedBytes) {
         let start = bytes.memory().map_or(1, |memory| memory.as_ptr().addr());
         if let Some(memory) = bytes.memory().filter(|_| start.is_multiple_of(ALIGNMENT)) {
@@ -306,7 +315,7 @@ impl BlockList {
         }
     }
 
-    /// Takes the memory of a segment if it has blocks of the list, until the list is cleared.
+    /// Takes the memory of a segment that has blocks of the list, until the list is cleared.
     pub fn adopt(&mut self, bytes: &mut FetchedBytes) {
         let Some(start) = bytes.memory().map(|memory| memory.as_ptr().addr()) else { return };
         let matches = |segment: &&mut Segment| segment.range.start == start && segment.fetches == bytes.fetches();
@@ -321,8 +330,8 @@ impl BlockList {
         self.unused.pop()
     }
 
-    /// Returns the offsets of segments on the device, from the start of the list, and the end of
-    /// the last one.
+    /// Returns the offsets of the segments on the device, from the start of the list, and then the
+    /// end of the last.
     fn segment_offsets(&self) -> Vec<usize> {
         let mut end = self.layout().end.next_multiple_of(ALIGNMENT);
         let mut offsets = vec![end];
@@ -333,7 +342,7 @@ impl BlockList {
         offsets
     }
 
-    /// Returns the used bytes of each segment, and their offset on the device, from the start of
+    /// Returns the used bytes of each segment, with their offset on the device from the start of
     /// the list.
     pub(crate) fn segments(&self) -> Result<Vec<(usize, &[u8])>> {
         let mut ranges = Vec::new();
@@ -347,8 +356,8 @@ impl BlockList {
         Ok(ranges)
     }
 
-    /// Returns the segment that has these bytes, and their offset there. `None` if no segment has
-    /// them at a multiple of [`ALIGNMENT`].
+    /// Returns the segment that contains these bytes, and their offset in it. Returns `None` if no
+    /// segment contains them at a multiple of [`ALIGNMENT`].
     fn find_in_segments(&self, bytes: &[u8]) -> Option<(usize, usize)> {
         let start = bytes.as_ptr().addr();
         let end = start.checked_add(bytes.len())?;
@@ -358,7 +367,7 @@ impl BlockList {
         (offset.is_multiple_of(ALIGNMENT) && !bytes.is_empty()).then_some((number, offset))
     }
 
-    /// Extends the used range of a segment by a block. Returns [`Block::stored`].
+    /// Extends the used range of a segment by a block. Returns its [`Block::stored`].
     fn extend_segment(&mut self, number: usize, offset: usize, byte_count: usize) -> u64 {
         if let Some(Segment { used, .. }) = self.segments.get_mut(number) {
             let end = offset + byte_count; // in memory
@@ -370,17 +379,17 @@ impl BlockList {
         stored_in_segment(number, offset)
     }
 
-    /// Returns the bytes that the memory of the batch has at least.
+    /// Returns the minimum bytes of the memory of the batch.
     pub fn batch_bytes(&self) -> usize {
         self.end
     }
 
-    /// Adds elements of a block of a column, of the samples that are number `part` of those that
-    /// [`BlockList::place`] then gives places. Copies the stored bytes of the block, unless those
-    /// of the last one are the same.
+    /// Adds elements of a block. `part` is the index of their samples in the `parts` that are then
+    /// passed to [`BlockList::place`]. Copies the stored bytes of the block, unless it is the last
+    /// block that was added.
     ///
-    /// Fails if the tables of the block break a rule of the specification, or if the list gets too
-    /// long for a launch: 4 GiB of stored bytes.
+    /// Fails if the tables of the block break a rule of the specification, or if the list becomes
+    /// too long for a launch (4 GiB of stored bytes).
     pub fn push(&mut self, part: usize, samples: &BlockSamples<'_>) -> Result<()> {
         if !self.is_last(samples) {
             self.push_block(samples)?;
@@ -392,17 +401,18 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds a block as one of its own, even if it is equal to the one before. Its elements get no
-    /// places. Returns its number.
+    /// Adds a block as a separate one, even if it equals the block before. Its elements get no
+    /// destination. Returns its number.
     pub(crate) fn push_distinct(&mut self, samples: &BlockSamples<'_>) -> Result<usize> {
         self.push_block(samples)?;
         Ok(self.blocks.len().saturating_sub(1)) // there is one
     }
 
-    /// Gives the elements of the blocks that were added since this was called last their places.
-    /// They are of one column, whose samples are in `parts`.
+    /// Sets the destination of all elements that were added since the last call. They belong to one
+    /// column, whose samples are in `parts`.
     ///
-    /// Fails if the conversion is of another type, or if a sample is longer than a row.
+    /// Fails if the conversion or the blocks have another type, or if a sample is longer than a
+    /// row.
     pub fn place(&mut self, destination: &Destination, parts: &[SampleRows<'_>]) -> Result<()> {
         destination.check()?;
         let zero_bits = zero_bits(destination.dtype);
@@ -410,7 +420,9 @@ impl BlockList {
         let unassigned = self.blocks.get(self.assigned..).unwrap_or(&[]);
         if let Some(block) = unassigned.iter().find(|block| usize::from(block.element_bytes) != width) {
             let (name, found) = (destination.dtype.name(), block.element_bytes);
-            return Err(Error::bad_argument(format!("a block of elements of {found} bytes as {name}")));
+            return Err(Error::bad_argument(format!(
+                "a block has elements of {found} bytes, but the destination has type {name}"
+            )));
         }
         for block in self.blocks.iter_mut().skip(self.assigned) {
             block.conversion = destination.conversion.code();
@@ -426,7 +438,7 @@ impl BlockList {
         assigned
     }
 
-    /// Adds bytes that are already decoded: they go to the batch from byte `offset` on.
+    /// Adds bytes that are already decoded. They go to the batch from byte `offset` on.
     pub fn push_bytes(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check_assigned()?;
         if bytes.is_empty() {
@@ -437,10 +449,14 @@ impl BlockList {
         self.push_whole(offset, bytes.len(), Block { stored_bytes: elements, elements, ..Block::raw(stored) })
     }
 
-    /// Fills `count` elements of the batch from byte `offset` on with one, of 1, 2, 4 or 8 bytes.
+    /// Fills `count` elements of the batch, from byte `offset` on, with an element of 1, 2, 4 or 8
+    /// bytes.
     pub fn fill(&mut self, offset: usize, element: &[u8], count: usize) -> Result<()> {
         if !matches!(element.len(), 1 | 2 | 4 | 8) {
-            return Err(Error::bad_argument(format!("an element of {} bytes", element.len())));
+            return Err(Error::bad_argument(format!(
+                "cannot fill with an element of {} bytes: expected 1, 2, 4 or 8",
+                element.len()
+            )));
         }
         self.check_assigned()?;
         if count == 0 {
@@ -453,15 +469,17 @@ impl BlockList {
         self.push_whole(offset, bytes, Block { elements: to_u32(count)?, ..block })
     }
 
-    /// Refuses to go on while blocks have no places.
+    /// Fails while blocks have no destination.
     fn check_assigned(&self) -> Result<()> {
         match self.assigned == self.blocks.len() {
             true => Ok(()),
-            false => Err(Error::bad_argument("blocks were added that have no places yet: call BlockList::place")),
+            false => {
+                Err(Error::bad_argument("added blocks do not have a destination yet: call BlockList::place first"))
+            }
         }
     }
 
-    /// Adds a block that goes to the batch as a whole.
+    /// Adds a block that goes to one range of the batch.
     fn push_whole(&mut self, offset: usize, bytes: usize, block: Block) -> Result<()> {
         let end = offset.checked_add(bytes).ok_or_else(too_long)?;
         let first_copy = to_u32(self.copies.len())?;
@@ -471,7 +489,7 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds the copies of elements: one for each row that they are in, unless rows adjoin.
+    /// Adds the copies of elements: one for each row that they lie in, or one if samples adjoin.
     fn push_copies(
         &mut self,
         destination: &Destination,
@@ -517,7 +535,7 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds a copy to a block, or to the copy before it, if it goes on there.
+    /// Adds a copy to a block, or extends the copy before if the two adjoin.
     fn push_copy(&mut self, block: usize, copy: Copy, delivered: usize) -> Result<()> {
         let copies = to_u32(self.copies.len())?;
         let block = self.blocks.get_mut(block).ok_or_else(sample_mismatch)?;
@@ -530,12 +548,12 @@ impl BlockList {
                 return Ok(());
             }
         }
-        block.copy_count += 1; // blocks ascend
+        block.copy_count += 1; // calls come in the order of blocks
         self.copies.push(copy);
         Ok(())
     }
 
-    /// Returns whether the last block is the one of these samples, which can be added to it.
+    /// Returns whether the last block is the block of these samples.
     fn is_last(&self, samples: &BlockSamples<'_>) -> bool {
         let block = &samples.block;
         let (Some(last), Some(part)) = (self.blocks.get(self.assigned..).and_then(<[_]>::last), &self.part) else {
@@ -579,14 +597,14 @@ impl BlockList {
             stored_bytes: to_u32(block.bytes().len())?,
             table_bytes,
             elements: to_u32(block.element_count())?,
-            encoding: u8::try_from(block.encoding()).unwrap_or(u8::MAX), // unknown to kernels
+            encoding: u8::try_from(block.encoding()).unwrap_or(u8::MAX), // kernels do not know it
             element_bytes: block.element_bytes() as u8,                  // at most 8
             ..Block::default()
         });
         Ok(())
     }
 
-    /// Appends bytes at the next multiple of [`ALIGNMENT`]. Returns where.
+    /// Appends bytes at the next multiple of [`ALIGNMENT`]. Returns their offset.
     fn append(&mut self, bytes: &[u8]) -> Result<usize> {
         let start = self.used.next_multiple_of(ALIGNMENT);
         let end = start.checked_add(bytes.len()).ok_or_else(too_long)?;
@@ -608,7 +626,7 @@ impl BlockList {
         RecordLayout { blocks, copies, end: copies + size_of_val(self.copies.as_slice()) }
     }
 
-    /// Makes room for the records, and returns the memory of the list: it does not move any more.
+    /// Reserves room for the records. Returns the memory of the list, which no longer moves.
     pub(crate) fn reserve_records(&mut self) -> Result<&mut [u8]> {
         let RecordLayout { end, .. } = self.layout();
         to_u32(end)?;
@@ -616,8 +634,8 @@ impl BlockList {
         Ok(self.memory.bytes_mut())
     }
 
-    /// Writes the report and the records, for a launch that finds the memory of the list at address
-    /// `list`, the used bytes of segments at `segments`, and the memory of the batch at `batch`.
+    /// Writes the report and the records for a launch with the list at address `list`, the used
+    /// bytes of the segments at `segments`, and the batch at `batch`.
     pub(crate) fn write_records(&mut self, list: u64, segments: &[u64], batch: u64) -> Result<RecordLayout> {
         self.reserve_records()?;
         let layout = self.layout();
@@ -645,13 +663,13 @@ impl BlockList {
         Ok(layout)
     }
 
-    /// Returns the blocks, and the memory that has their stored bytes and tables: up to the length
-    /// that is returned last.
+    /// Returns the blocks, the memory of the list, and the length of the stored bytes and tables at
+    /// its start.
     pub(crate) fn stored(&mut self) -> (&[Block], &mut [u8], usize) {
         (&self.blocks, self.memory.bytes_mut(), self.used)
     }
 
-    /// Returns what a launch reported, if that was copied back to the list.
+    /// Returns the report of a launch, once it was copied back to the list.
     pub(crate) fn report(&self) -> Option<Refusal> {
         let report = self.memory.bytes().first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
         Refusal::from_report(report)
@@ -661,25 +679,28 @@ impl BlockList {
     pub(crate) fn stage_bytes(&self) -> u32 {
         let coded = self.blocks.iter().filter(|block| block.encoding > 1);
         let bytes = coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max();
-        // a block of tiers or bins has at most 2^16 elements, or kernels refuse it
+        // kernels refuse a block of tiers or bins of more than 2^16 elements
         let bytes = bytes.unwrap_or(0).next_multiple_of(ALIGNMENT);
         u32::try_from(bytes).unwrap_or(u32::MAX).min(MAX_STAGE_BYTES)
     }
 
-    /// Refuses the memory of a batch that is too short.
+    /// Fails if the memory of a batch is too short.
     pub(crate) fn check_batch(&self, bytes: usize) -> Result<()> {
         match bytes >= self.end {
             true => Ok(()),
-            false => Err(Error::bad_argument(format!("{bytes} bytes for a batch of {}", self.end))),
+            false => Err(Error::bad_argument(format!(
+                "the memory of the batch has {bytes} bytes, but the list needs {}",
+                self.end
+            ))),
         }
     }
 }
 
-/// The bytes that a warp needs to decode the longest block.
+/// The bytes that a warp needs to decode the longest possible block.
 const MAX_STAGE_BYTES: u32 = 8 * 65_536 + 8 * 2_048;
 
-/// Returns the bytes that a warp needs to decode a block: its elements, and the marks of two sets.
-/// `kernels/decode.h` has the same.
+/// Returns the bytes that a warp needs to decode a block: its elements, and two sets of marks. Must
+/// match `kernels/decode.h`.
 fn stage_bytes(elements: usize, element_bytes: usize) -> usize {
     (elements * element_bytes).next_multiple_of(ALIGNMENT) + 8 * elements.div_ceil(32)
 }
@@ -694,7 +715,7 @@ impl Part {
 
 impl Destination {
     /// Returns the code of the conversion, the bits that are zero in all elements, and the bytes of
-    /// an element as it is delivered.
+    /// a delivered element.
     pub(crate) fn kernel_fields(&self) -> Result<(u8, u8, usize)> {
         self.check()?;
         let delivered = self.conversion.element_bytes(self.dtype.coded_bytes());
@@ -720,15 +741,15 @@ fn stored_in_segment(number: usize, offset: usize) -> u64 {
 
 #[cold]
 fn not_adopted() -> Error {
-    Error::bad_argument("blocks are in memory that the list does not have: call BlockList::adopt")
+    Error::bad_argument("blocks are in a segment that the list does not own: call BlockList::adopt first")
 }
 
 #[cold]
 fn sample_mismatch() -> Error {
-    Error::bad_argument("the samples of a destination are not the samples that the added blocks have")
+    Error::bad_argument("the samples passed to BlockList::place do not match the added blocks")
 }
 
 #[cold]
 fn too_long() -> Error {
-    Error::bad_argument("a batch has more than 4 GiB of stored bytes or elements of a block: ask for fewer samples")
+    Error::bad_argument("a batch exceeds 4 GiB of stored bytes, or a block 2^32 elements; request fewer samples")
 }

@@ -2,21 +2,19 @@
 
 use thiserror::Error;
 
-/// What can fail.
+/// An error of a GPU, of its driver, or of a file.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum CudaError {
-    /// The machine has no driver.
-    #[error(
-        "there is no CUDA driver: libcuda was not found; decode on the CPU, or install a driver of release 580 or later"
-    )]
+    /// The machine has no CUDA driver.
+    #[error("no CUDA driver: libcuda was not found; install driver release 580 or later, or decode on the CPU")]
     NoDriver,
-    /// The driver has no such GPU.
-    #[error("there is no GPU {ordinal}: the driver has {count}")]
+    /// The requested GPU does not exist.
+    #[error("no GPU {ordinal}: the driver reports {count}")]
     NoDevice {
-        /// The number that was asked for, from 0.
+        /// The requested number, from 0.
         ordinal: usize,
-        /// How many there are.
+        /// The number of GPUs.
         count: usize,
     },
     /// An operation of the driver failed.
@@ -24,13 +22,13 @@ pub enum CudaError {
     Driver {
         /// The operation, such as "copying a batch to the GPU".
         operation: &'static str,
-        /// What the driver says.
+        /// The error that the driver returned.
         message: String,
     },
-    /// A file, or an argument.
+    /// A file could not be read, or an argument is invalid.
     #[error(transparent)]
     Read(#[from] tensilo::Error),
 }
 
-/// A result of GPUs.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, CudaError>;

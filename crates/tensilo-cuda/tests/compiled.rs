@@ -1,4 +1,4 @@
-//! The machine code in `kernels/compiled` is that of the kernels.
+//! The machine code in `kernels/compiled` was built from the current kernels.
 
 use sha2::{Digest, Sha256};
 use std::fs;

@@ -1,7 +1,7 @@
-//! The price of a loader for the loop that it feeds: taking a batch that is ready, and going on
-//! from a state.
+//! The cost of a loader for the training loop: taking a batch that is ready, and resuming from a
+//! state.
 //!
-//! How fast loaders deliver is measured beside other stores in `benches/compare`, and of your own
+//! How fast loaders deliver is measured next to other stores in `benches/compare`, and on your own
 //! data by `tensilo bench DIR --loader`.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
@@ -16,12 +16,12 @@ use tensilo_data::{Dataset, Loader, LoaderOptions, Order, State, View};
 const BATCH: u32 = 256;
 const ELEMENTS: u32 = 384;
 const SAMPLES: u32 = 20_000;
-/// The times that the file of a large dataset is listed.
+/// How often the file of a large dataset is listed.
 const FILES: u32 = 10_000;
 /// Longer than any batch takes.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Writes embeddings whose values have the exponents of normal ones.
+/// Writes embeddings whose exponents are distributed like normal values.
 fn write(path: &Path) {
     let schema = ColumnSchema::tensor("embedding", DType::Bf16, Shape::new([Extent::Fixed(ELEMENTS)]));
     let options = WriterOptions::new().profile(Profile::Fast);
@@ -40,7 +40,7 @@ fn write(path: &Path) {
     writer.finish().expect("disk space");
 }
 
-/// Makes a dataset of `files` times the same file.
+/// Creates a dataset that lists the same file `files` times.
 fn dataset(files: u32) -> (TempDir, Dataset) {
     let folder = tempdir().expect("a folder");
     let mut changes = Dataset::create(folder.path()).expect("an empty folder");
@@ -60,7 +60,7 @@ fn consumer(criterion: &mut Criterion) {
     let (_folder, dataset) = dataset(1);
     let loader = loader(&dataset);
     let mut group = criterion.benchmark_group("a batch of 256 embeddings");
-    group.bench_function("taken when it is ready", |bencher| {
+    group.bench_function("taken when ready", |bencher| {
         bencher.iter_custom(|iterations| {
             let mut batches = loader.epochs(0..u64::MAX);
             let mut spent = Duration::ZERO;
@@ -85,7 +85,7 @@ fn consumer(criterion: &mut Criterion) {
 fn going_on(criterion: &mut Criterion) {
     let (_folder, dataset) = dataset(FILES);
     let loader = loader(&dataset);
-    let mut group = criterion.benchmark_group("going on from a state of 2 x 10^8 samples");
+    let mut group = criterion.benchmark_group("resuming from a state of 2 x 10^8 samples");
     let step = loader.batches_per_epoch();
     for (name, at) in [("at the start", 0), ("in the middle", step / 2), ("near the end", step - 1)] {
         let mut state: State = loader.epoch(0).state();

@@ -1,4 +1,4 @@
-//! The cost of finding the sample at a position, beside a list of all samples in memory.
+//! The cost of finding the sample at a position, compared with a list of all samples in memory.
 //!
 //! Positions are read in order, as a job reads them. A list of a billion samples takes 8 GB, and
 //! must be shuffled again in each epoch.

@@ -1,4 +1,7 @@
 //! The error type of the crate.
+//!
+//! Errors of single files come from the core and pass through unchanged. The other variants are
+//! about datasets and loaders, which the core does not know.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,16 +10,16 @@ use tensilo::error::display_path;
 
 /// An error of the crate.
 ///
-/// [`DataError::File`] holds the errors of single files, which the core reports. The other variants
+/// [`DataError::File`] holds errors of single files, which the core reports. The other variants
 /// concern datasets and loaders, which the core does not know. [`DataError::kind`] sorts all of
-/// them by the kinds of the core.
+/// them into the kinds of the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
-    /// An argument does not fit.
+    /// An argument is invalid.
     #[error("{0}")]
     BadArgument(String),
-    /// A state is damaged, or of a job that this one cannot continue.
+    /// A state is damaged, or belongs to a job that this one cannot continue.
     #[error("{0}")]
     BadState(String),
     /// A manifest is damaged, or a file is not the one that the manifest lists.
@@ -24,15 +27,15 @@ pub enum DataError {
     Corrupt {
         /// The file.
         path: PathBuf,
-        /// The rule of `MANIFEST.md` that is broken, such as `M-2.1`.
+        /// The broken rule of `MANIFEST.md`, such as `M-2.1`.
         rule: &'static str,
-        /// The finding.
+        /// What was found.
         message: String,
     },
-    /// Another writer has published the version first. Nothing of this writer is left: open the
-    /// dataset again, and repeat what failed.
+    /// Another writer published the version first. Nothing of this writer remains: open the dataset
+    /// again, and repeat the change.
     #[error(
-        "{}: another writer has published version {version} meanwhile; open the dataset again and repeat",
+        "{}: another writer has published version {version}; open the dataset again and repeat",
         display_path(path)
     )]
     Conflict {
@@ -41,18 +44,18 @@ pub enum DataError {
         /// The version.
         version: u64,
     },
-    /// The operating system refused.
+    /// The operating system reported an error.
     #[error("{}: {operation}: {error}", display_path(path))]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// The operation.
         operation: &'static str,
-        /// The error of the system.
+        /// The error of the operating system.
         #[source]
         error: io::Error,
     },
-    /// A GPU has failed.
+    /// A GPU failed.
     #[cfg(feature = "cuda")]
     #[error(transparent)]
     Gpu(#[from] tensilo_cuda::CudaError),
@@ -60,10 +63,10 @@ pub enum DataError {
     #[cfg(feature = "cuda")]
     #[error("no memory for a batch on the GPU: {0}")]
     Memory(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) has failed.
+    /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) failed.
     #[error("the function that maps batches failed: {0}")]
     Map(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A fault of this crate; please report it.
+    /// A bug in this crate; please report it.
     #[error("internal error: {0}; please report it")]
     Internal(String),
     /// A tensilo file could not be read or written.
@@ -72,8 +75,8 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Returns who can do something about the error. A conflict is [`ErrorKind::Busy`]: open the
-    /// dataset again, and repeat.
+    /// Returns the kind of the error, which says who can fix it. A conflict is [`ErrorKind::Busy`]:
+    /// open the dataset again, and repeat.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadArgument(_) | Self::BadState(_) => ErrorKind::BadArgument,
@@ -92,9 +95,9 @@ impl DataError {
         }
     }
 
-    /// Returns whether the error is about what a dataset has: a file is missing, damaged, or not
-    /// the one that the manifest lists. Others, such as a missing permission or a store that does
-    /// not answer, may be gone the next time.
+    /// Returns whether the error is about the contents of a dataset: a file is missing, damaged, or
+    /// not the one that the manifest lists. Other errors, such as a missing permission or a store
+    /// that does not answer, may not occur again.
     pub fn is_permanent(&self) -> bool {
         let source = std::error::Error::source(self).and_then(|source| source.downcast_ref::<io::Error>());
         let is_missing = source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound);

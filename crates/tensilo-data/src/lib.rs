@@ -1,8 +1,8 @@
 //! Datasets of many tensilo files, and a loader of their samples for training jobs.
 //!
-//! A [`Loader`] delivers the batches of a [`View`] before they are asked for: [`LoaderOptions`]
-//! makes one, and a [`BatchIterator`] is its threads at work. A [`State`] has what a job needs to
-//! go on, on any number of machines.
+//! A [`Loader`] reads the batches of a [`View`] ahead of the training loop. [`LoaderOptions`]
+//! creates one, and each epoch is a [`BatchIterator`] with threads of its own. A [`State`] is what
+//! a job needs to continue, on any number of machines.
 //!
 //! ```
 //! use half::bf16;
@@ -19,17 +19,17 @@
 //! # writer.finish()?;
 //! # changes.append(&path)?;
 //! # changes.publish("create")?;
-//! // a folder that `tensilo convert` has written, of 100 samples
+//! // a folder of 100 samples, as `tensilo convert` writes it
 //! let view = View::all(&Dataset::open(&folder)?);
 //! let options = || LoaderOptions::new(32).columns(["embedding"]).last_batch(LastBatch::Exact);
 //! let loader = options().seed(1).loader(&view)?;
-//! let mut batches = loader.epoch(0); // starts threads, which read ahead
+//! let mut batches = loader.epoch(0); // starts threads that read ahead
 //! let batch = batches.next().ok_or("no batch")??;
 //! let values: &[bf16] = batch.column("embedding")?.values()?;
 //! assert_eq!(values.len(), 32 * 4);
 //! let checkpoint = batches.state().to_bytes(); // 96 bytes
 //!
-//! // another process, as rank 0 of 2: the seed is that of the state
+//! // another process, as rank 0 of 2: the state has the seed
 //! let state = State::from_bytes(&checkpoint)?;
 //! let mut samples = 0;
 //! for batch in options().rank(0, 2).loader(&view)?.resume(&state)? {
@@ -39,21 +39,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A [`Dataset`] reads files as one sequence of samples: those that the manifest of a folder lists,
-//! or any. [`Changes`] append samples, add, rename and drop columns, repack files, and publish the
-//! result as a new version: whole, or not at all. The files of a [`WriteJob`] are written by many
-//! processes, and published together. [`Garbage`] removes old versions.
+//! A [`Dataset`] reads files as one sequence of samples: the files that the manifest of a folder
+//! lists, or any list of files. [`Changes`] append samples, add, rename and drop columns, repack
+//! files, and publish the result as a new version, which appears as a whole or not at all. A
+//! [`WriteJob`] publishes files that many processes have written. [`Garbage`] removes old versions.
 //!
-//! `format-spec/ORDER.md` defines the order, and `format-spec/MANIFEST.md` the manifest; this crate
-//! implements both.
+//! This crate implements `format-spec/ORDER.md`, which defines the order, and
+//! `format-spec/MANIFEST.md`, which defines the manifest.
 //!
-//! # The order alone
+//! # The order on its own
 //!
-//! The order is arithmetic. An [`EpochOrder`] finds the sample at any position of an epoch, and the
-//! position of any sample, in nanoseconds and without memory. A [`Division`] says which positions
+//! The order is arithmetic: nothing is stored. An [`EpochOrder`] finds the sample at any position
+//! of an epoch, and the position of any sample, in nanoseconds. A [`Division`] says which positions
 //! each rank takes in each step. A [`Receipt`] proves that two jobs took the same samples. A
 //! [`Split`], a [`SampleList`] or a [`Mixture`] is a view that orders apply to. Loaders use all of
-//! these; a program that reads samples by itself uses them as follows:
+//! these. A program that reads samples itself uses them as follows:
 //!
 //! ```
 //! use tensilo_data::{Division, EpochOrder, Order, LastBatch};
@@ -110,7 +110,6 @@ pub use view::{Component, Mixture, SampleList, Split, View};
 /// The examples of the guide, compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/src/loading.md")]
-#[doc = include_str!("../../../docs/src/starving.md")]
 struct GuideExamples;
 
 /// The examples of the README, compiled.

@@ -1,17 +1,17 @@
-//! Proves that iterators of batches end whenever they are dropped, whatever goes wrong meanwhile,
-//! also in processes that were forked: no hang, no thread, no descriptor and no memory is left.
+//! Batch iterators end cleanly whenever they are dropped, whatever goes wrong meanwhile, also in
+//! forked processes: no hang, and no thread, descriptor or memory is leaked.
 //!
 //! The threads of the usual test harness would make `fork` unsound, and would be counted, so this
-//! program has no harness. Nor has it Rust's own `main`, as a Python interpreter has none: that
-//! watches for overflows of stacks, with a lock that each thread takes when it starts and ends. A
-//! child that is forked at such a moment could start no thread.
+//! program has no harness. Like a Python interpreter, it does not use Rust's own `main` either: its
+//! guard against stack overflows has a lock that each thread takes when it starts and ends, and a
+//! child that is forked at such a moment could not start a thread.
 
 #![cfg_attr(target_os = "linux", no_main)]
 
 #[cfg(not(target_os = "linux"))]
 fn main() {}
 
-/// The program, as the C library calls it.
+/// The entry point that the C library calls.
 #[cfg(target_os = "linux")]
 #[unsafe(no_mangle)]
 extern "C" fn main() -> std::ffi::c_int {
@@ -38,7 +38,7 @@ mod linux {
     const SAMPLES: u64 = 600;
     const FILES: u64 = 6;
     const CYCLES: u64 = 1000;
-    /// A cycle that takes longer hangs.
+    /// A cycle that takes longer counts as a hang.
     const CYCLE_TIMEOUT: Duration = Duration::from_secs(60);
 
     fn write(path: &Path, samples: Range<u64>) {
@@ -65,7 +65,7 @@ mod linux {
         paths
     }
 
-    /// A file whose reads take some time.
+    /// A file whose reads are slow.
     struct Slow(PositionedFile);
 
     impl Source for Slow {
@@ -79,12 +79,12 @@ mod linux {
         }
     }
 
-    /// An allocator that has nothing left.
+    /// An allocator without memory.
     struct Empty;
 
     impl BatchAllocator for Empty {
         fn allocate(&self, _: usize) -> Result<Box<dyn BatchMemory>, DataError> {
-            Err(DataError::BadArgument("no memory is left".to_owned()))
+            Err(DataError::BadArgument("out of memory".to_owned()))
         }
     }
 
@@ -124,7 +124,7 @@ mod linux {
         Fault::PanickingThread,
     ];
 
-    /// Breaks a file of the dataset, and returns what it was.
+    /// Breaks a file of the dataset, and returns its previous contents.
     fn break_file(fault: Fault, paths: &[PathBuf]) -> Vec<u8> {
         let bytes = fs::read(&paths[2]).expect("a file");
         match fault {
@@ -157,7 +157,7 @@ mod linux {
         options.open(folder).expect("a dataset")
     }
 
-    /// Takes some batches, and checks their samples. Returns how many were errors.
+    /// Takes some batches, and checks their samples. Returns the number of errors.
     fn take(batches: &mut BatchIterator, count: u64) -> u64 {
         let mut errors = 0;
         for _ in 0..count {
@@ -207,7 +207,7 @@ mod linux {
         }
         let errors = match number / 9 % 4 {
             0 => take(&mut batches, count),
-            // all of them, in this process or in a child that goes on
+            // all of them, in this process or in a child that continues
             1 => take(&mut batches, u64::MAX),
             2 => {
                 let errors = take(&mut batches, count);
@@ -234,7 +234,7 @@ mod linux {
         fs::write(&paths[2], before).expect("disk space");
     }
 
-    /// Runs some work in a child, which must end well in time.
+    /// Runs some work in a child, which must end successfully in time.
     fn forked(work: impl FnOnce()) {
         let work = || {
             work();
@@ -248,13 +248,13 @@ mod linux {
         fs::read_dir(folder).expect("/proc").count()
     }
 
-    /// Waits until threads that have ended are gone: the kernel removes them after the join.
+    /// Waits until ended threads are gone: the kernel removes them after the join.
     fn assert_threads(expected: usize) {
         let begun = Instant::now();
         while count("/proc/self/task") > expected && begun.elapsed() < Duration::from_secs(5) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        assert_eq!(count("/proc/self/task"), expected, "threads are left");
+        assert_eq!(count("/proc/self/task"), expected, "threads remain");
     }
 
     pub fn succeeds() -> bool {
@@ -270,7 +270,7 @@ mod linux {
         true
     }
 
-    /// Returns the bytes of memory that the process has more after 1,000 epochs than after 100.
+    /// Returns how many more bytes of memory the process uses after 1,000 epochs than after 100.
     fn memory_of_epochs(folder: &Path) -> u64 {
         let resident = || {
             let text = fs::read_to_string("/proc/self/statm").expect("/proc");
@@ -306,10 +306,10 @@ mod linux {
             fs::write(&paths[2], before).expect("disk space");
             assert!(begun.elapsed() < CYCLE_TIMEOUT, "cycle {number} took {:?}", begun.elapsed());
             assert_threads(threads);
-            assert_eq!(count("/proc/self/fd"), descriptors, "cycle {number}: descriptors are left");
+            assert_eq!(count("/proc/self/fd"), descriptors, "cycle {number}: descriptors remain");
         }
         let grown = memory_of_epochs(&data);
         assert!(grown < 1 << 20, "{grown} bytes more after 1,000 epochs");
-        println!("{CYCLES} cycles: no hang, no thread and no descriptor left");
+        println!("{CYCLES} cycles: no hang, no leaked thread or descriptor");
     }
 }

@@ -1,8 +1,9 @@
-//! What a gather costs C beside Rust: `cargo bench -p tensilo-ffi`.
+//! The cost of a gather through C compared with Rust: `cargo bench -p tensilo-ffi`.
 //!
-//! Both gather the same samples of one file in memory, in turn, so that the machine is the same for
-//! both. C's functions are called by pointers that the compiler does not know, as a C program calls
-//! them. Times are medians of rounds, for one call; the ratio is the median of those of the rounds.
+//! Both gather the same samples of one mapped file, in turn, so that changes of the machine affect
+//! both. The C function is called through a pointer that the compiler cannot see through, as a C
+//! program calls it. Times are medians over rounds, per call; the ratio is the median of the ratios
+//! of the rounds.
 
 use std::hint::black_box;
 use std::ptr;
@@ -15,13 +16,13 @@ const SAMPLES: u64 = 20_000;
 const ELEMENTS: usize = 384;
 const SAMPLE_BYTES: usize = ELEMENTS * 2;
 
-/// Embeddings of 768 bytes.
+/// Writes a file of embeddings of 768 bytes.
 fn file(folder: &Folder, profile: Profile) -> std::path::PathBuf {
     let mut random = Random(1);
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U16, Shape::fixed(&[ELEMENTS as u32]))]);
     let path = folder.path("x.tsl");
     let mut writer = Writer::create(&path, schema, &WriterOptions::new().profile(profile)).expect("a writer");
-    // the upper halves of floats of some magnitudes
+    // the upper halves of floats of a few magnitudes
     let values: Vec<u16> = (0..SAMPLES as usize * ELEMENTS).map(|_| 0x3C00 + random.below(0x200) as u16).collect();
     writer.push_batch(&[ColumnBatch::fixed(SAMPLES as usize, &values)]).expect("samples");
     writer.finish().expect("a file");
@@ -47,7 +48,7 @@ fn c_cursor(path: &std::path::Path) -> (*mut tensilo_reader, *mut tensilo_cursor
         verification: TENSILO_VERIFY_FIRST_TOUCH,
         max_chunk_bytes: 0,
     };
-    // SAFETY: arguments as the header asks for; nobody changes the file.
+    // SAFETY: arguments as the header requires; nothing changes the file.
     unsafe {
         let status = tensilo_reader_open(path.as_ptr(), &raw const options, &raw mut reader, ptr::null_mut());
         assert_eq!(status, TENSILO_OK);
@@ -85,7 +86,7 @@ fn compare(name: &str, cursor: &mut Cursor, c_cursor: *mut tensilo_cursor, count
             time(calls, |i| {
                 let indices = &requests[i % 64];
                 let (mut nulls, mut error) = (0, ptr::null_mut());
-                // SAFETY: arguments as the header asks for.
+                // SAFETY: arguments as the header requires.
                 let status = unsafe {
                     let out = black_box(&mut c_out);
                     let (from, to) = (indices.as_ptr(), out.as_mut_ptr());
@@ -94,7 +95,7 @@ fn compare(name: &str, cursor: &mut Cursor, c_cursor: *mut tensilo_cursor, count
                 assert_eq!(status, TENSILO_OK);
             })
         };
-        // each is first in every second round; the first warms up
+        // the two alternate in going first; round 0 is the warm-up
         let (rust_ns, c_ns) = if round % 2 == 0 { (of_rust(), of_c()) } else { swap((of_c(), of_rust())) };
         if round > 0 || rounds == 0 {
             rust.push(rust_ns);
@@ -117,14 +118,14 @@ fn main() {
     for (name, profile) in [("raw", Profile::Raw), ("balanced", Profile::Balanced)] {
         let folder = Folder::new();
         let path = file(&folder, profile);
-        // SAFETY: nobody changes the file.
+        // SAFETY: nothing changes the file.
         let reader = unsafe { Reader::map(&path) }.expect("the file");
         let mut cursor = reader.column("x").expect("the column").cursor();
         let (mut c_reader, mut c_cursor) = c_cursor(&path);
         for count in [1, 4, 16, 256] {
             compare(name, &mut cursor, c_cursor, count, rounds);
         }
-        // SAFETY: made above, and not used any more.
+        // SAFETY: created above and no longer used.
         unsafe {
             tensilo_cursor_close(&raw mut c_cursor);
             tensilo_reader_close(&raw mut c_reader);

@@ -1,4 +1,4 @@
-// Takes a file through the Arrow C stream interface, as any library with Arrow would: arrow FILE
+// Reads a file through the Arrow C stream interface, as any Arrow library would: arrow FILE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

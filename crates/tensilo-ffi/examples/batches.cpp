@@ -1,4 +1,4 @@
-// Prints how many bytes each column of the batches of an epoch has: batches PATH BATCH
+// Prints the size of each column in each batch of an epoch: batches PATH BATCH
 #include <cstdlib>
 #include <iostream>
 

@@ -1,4 +1,4 @@
-// Gathers samples of a column of a fixed shape into memory of its own: gather FILE COLUMN INDEX...
+// Gathers samples of a column of a fixed shape into its own memory: gather FILE COLUMN INDEX...
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@ static int gather(const tensilo_reader *reader, const char *name, const uint64_t
   if (status != TENSILO_OK) {
     return status;
   }
-  // one cursor for each thread and column, and memory that is used again, are all that a loop needs
+  // a loop needs only one cursor for each thread and column, and can reuse its memory
   size_t out_bytes = count * column.sample_bytes, nulls = 0;
   uint8_t *out = malloc(out_bytes > 0 ? out_bytes : 1);
   if (out == NULL) {
-    fprintf(stderr, "no memory\n");
+    fprintf(stderr, "out of memory\n");
     abort();
   }
   status = tensilo_cursor_gather(cursor, indices, count, out, out_bytes, &nulls, error);

@@ -1,11 +1,11 @@
-// A training loop that stops in the middle of an epoch, and goes on in another loader: loader PATH BATCH
+// A training loop that stops in the middle of an epoch and resumes in another loader: loader PATH BATCH
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tensilo.h"
 
-// Takes at most `max_batches` batches, and adds up the numbers of their samples.
+// Takes at most `max_batches` batches, and adds up the indices of their samples.
 static tensilo_status take(tensilo_batches *batches, uint64_t max_batches, uint64_t *count, uint64_t *sum,
                            tensilo_error **error) {
   for (uint64_t taken = 0; taken < max_batches; taken++) {
@@ -59,7 +59,7 @@ int main(int argc, char **argv) {
   tensilo_loader_close(&loader);
   printf("stopped after %" PRIu64 " samples\n", count);
 
-  // another process would read the state from its checkpoint
+  // a real job would save the state with its checkpoint, and another process would read it
   if (status == TENSILO_OK) status = tensilo_loader_new(dataset, &options, &loader, &error);
   if (status == TENSILO_OK) {
     status = tensilo_loader_resume(loader, state, sizeof state, &batches, &error);

@@ -1,4 +1,4 @@
-// Checks each byte of a file, and lists what is damaged: verify FILE
+// Checks every byte of a file and lists the damage: verify FILE
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ static int32_t show(void *user, uint64_t checked_bytes, uint64_t file_bytes) {
     printf("%" PRIu64 " bytes checked\n", checked_bytes);
   }
   *shown = checked_bytes;
-  return 0; // go on
+  return 0; // continue
 }
 
 int main(int argc, char **argv) {

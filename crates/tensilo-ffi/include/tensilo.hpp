@@ -1,4 +1,7 @@
-// Handles of tensilo.h that close themselves, and errors as exceptions. C++17.
+// C++17 wrappers for tensilo.h: handles that close themselves, and errors as exceptions.
+//
+// Each handle is a std::unique_ptr whose deleter is the close function, so it costs no more than
+// the C pointer. `make` and `call` append the `error` argument and throw tensilo::Error.
 #ifndef TENSILO_HPP
 #define TENSILO_HPP
 
@@ -27,7 +30,7 @@ using Batch = std::unique_ptr<tensilo_batch, Deleter<tensilo_batch_close>>;
 using SampleReader = std::unique_ptr<tensilo_sample_reader, Deleter<tensilo_sample_reader_close>>;
 using Report = std::unique_ptr<tensilo_report, Deleter<tensilo_report_close>>;
 
-// An error of tensilo. `what` is its whole text; `handle` has its fields.
+// An error of tensilo. `what()` returns its full text; `handle()` gives access to its fields.
 class Error : public std::runtime_error {
  public:
   explicit Error(tensilo_error *error)
@@ -41,14 +44,15 @@ class Error : public std::runtime_error {
   std::shared_ptr<tensilo_error> error_;
 };
 
-// Calls a function of tensilo.h with all of its arguments but `error`, and throws its error.
+// Calls a function of tensilo.h with all arguments except `error`. Throws its error.
 template <class Function, class... Arguments>
 void call(Function function, Arguments... arguments) {
   tensilo_error *error = nullptr;
   if (function(arguments..., &error) != TENSILO_OK) throw Error(error);
 }
 
-// Calls a function that makes a handle, with all of its arguments but that and `error`.
+// Calls a function that creates a handle, with all arguments except the handle and `error`, and
+// returns the handle. Throws its error.
 template <class Handle, class Function, class... Arguments>
 Handle make(Function function, Arguments... arguments) {
   typename Handle::pointer handle = nullptr;
@@ -56,7 +60,7 @@ Handle make(Function function, Arguments... arguments) {
   return Handle(handle);
 }
 
-// Returns a struct of tensilo.h whose size is set, and whose other members are zero.
+// Returns a struct of tensilo.h with its size set and all other members zero.
 template <class Struct>
 Struct sized() {
   Struct made{};

@@ -1,9 +1,9 @@
 //! Samples through the Arrow C data interface.
 //!
-//! The structs are those of Arrow's specification, and the header declares them as Arrow does. The
-//! functions of C check their arguments and leave the rest to `export`: with the feature `arrow`,
-//! it makes arrays that share the values of a buffer or a batch and keep their owner; without it,
-//! it refuses.
+//! The structs follow Arrow's specification, and the header declares them as Arrow does. The C
+//! functions check their arguments and leave the rest to `export`. With the feature `arrow`, that
+//! module makes arrays that share the values of a buffer or a batch and keep their owner alive.
+//! Without it, every export fails with `TENSILO_NOT_BUILT`.
 
 use crate::batch::tensilo_batch;
 use crate::boundary::call::{call, check_slot, shared, texts};
@@ -12,7 +12,7 @@ use crate::reader::tensilo_reader;
 use crate::samples::tensilo_buffer;
 use std::ffi::{c_char, c_int, c_void};
 
-/// The type of an array, as Arrow's specification defines it: the header has its C declaration.
+/// The type of an array, as Arrow's specification defines it. The header has its C declaration.
 #[repr(C)]
 pub struct ArrowSchema {
     format: *const c_char,
@@ -51,13 +51,13 @@ pub struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// Exports the samples of a buffer as an array with its type. The values are shared, not copied,
-/// unless Arrow has another layout (bool, bf16): the array keeps them, also if the buffer is filled
-/// again or closed. Call `release` of both, once.
+/// Exports the samples of a buffer as an array with its type. Call `release` of both exactly once.
 ///
-/// Numbers are primitive arrays, tensors lists in lists, of a fixed size where an extent is. Text
-/// and bytes are large strings and binaries. bf16 becomes float, because Arrow has no bf16. Dates
-/// and times that were imported from Arrow have their type again.
+/// The values are shared, not copied, unless Arrow has another layout (bool, bf16). The array stays
+/// valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors become
+/// nested lists, with lists of a fixed size for fixed extents. Text and bytes become large strings
+/// and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that were
+/// imported from Arrow get their Arrow type back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     buffer: *const tensilo_buffer,
@@ -75,8 +75,8 @@ pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     }
 }
 
-/// Exports a batch as an array of structs with its type, one field for each column. It shares
-/// values as `tensilo_buffer_export_arrow` does, and keeps them also if the batch is closed.
+/// Exports a batch as an array of structs with its type, one field for each column. The array
+/// shares values like `tensilo_buffer_export_arrow`, and stays valid if the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_export_arrow(
     batch: *const tensilo_batch,
@@ -94,10 +94,10 @@ pub unsafe extern "C" fn tensilo_batch_export_arrow(
     }
 }
 
-/// Exports a whole file as a stream of arrays of structs, with the types of what it was imported
-/// from. `columns` are the names of `column_count` columns, or NULL for all. A batch has at most
-/// `batch_samples` samples; 0 for the default. The stream keeps the file open. Call `release` of
-/// it, once.
+/// Exports a whole file as a stream of arrays of structs, with the Arrow types of its source.
+/// `columns` has the names of `column_count` columns, or is NULL for all. An array has at most
+/// `batch_samples` samples; 0 selects the default. The stream keeps the file open. Call its
+/// `release` exactly once.
 ///
 /// Cost: each chunk is decoded once and copied once.
 #[unsafe(no_mangle)]
@@ -143,14 +143,14 @@ mod export {
     use tensilo::{ColumnBuffer, ColumnSchema};
     use tensilo_data::Batch;
 
-    /// The owner of the memory of samples.
+    /// The owner of the values that an array shares.
     #[derive(Clone)]
     enum SampleOwner {
         Buffer(#[expect(dead_code, reason = "it is only kept")] Arc<ColumnBuffer>),
         Batch(#[expect(dead_code, reason = "it is only kept")] Arc<Batch>),
     }
 
-    /// Returns samples as Arrow has them, see [`ArrowSamples`]. The owner has lent the values.
+    /// Returns samples as Arrow data, see [`ArrowSamples`]. `owner` owns the values of `slices`.
     fn arrow_data(
         schema: &ColumnSchema,
         slices: &SampleSlices<'_>,
@@ -158,8 +158,8 @@ mod export {
     ) -> Result<(FieldRef, ArrayData)> {
         let owner = Arc::new(AssertUnwindSafe(owner));
         let values = NonNull::from(slices.values).cast();
-        // SAFETY: the values are valid as long as the owner that the buffer keeps: it has lent
-        // them, and nobody changes what is shared.
+        // SAFETY: the values belong to the owner, which the buffer keeps alive, and shared values
+        // are never changed.
         let values = unsafe { Buffer::from_custom_allocation(values, slices.values.len(), owner) };
         let samples = ArrowSamples {
             schema,
@@ -183,16 +183,15 @@ mod export {
         tensilo_error::bad_argument(format!("Arrow cannot hold the samples: {error}"))
     }
 
-    /// Writes an array and its type to their places.
+    /// Writes an array and its type to the caller's structs.
     ///
     /// # Safety
     ///
-    /// Both are places of the caller, aligned, whose content is not needed.
+    /// Both pointers are aligned and valid for writes. Their old content is not dropped.
     unsafe fn export(field: &Field, data: &ArrayData, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
         let exported = FFI_ArrowSchema::try_from(field).map_err(|error| refused(&error))?;
         let data = FFI_ArrowArray::new(data);
-        // SAFETY: the caller's promise. The structs of both sides are those of Arrow's
-        // specification.
+        // SAFETY: the caller's promise. Both sides define the structs by Arrow's specification.
         unsafe {
             schema.cast::<FFI_ArrowSchema>().write(exported);
             array.cast::<FFI_ArrowArray>().write(data);
@@ -225,7 +224,7 @@ mod export {
         let batch = batch.batch();
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for column in batch.columns() {
-            let of = column.schema().ok_or_else(|| tensilo_error::internal("a column of no batch"))?;
+            let of = column.schema().ok_or_else(|| tensilo_error::internal("a batch column without a schema"))?;
             let owner = SampleOwner::Batch(batch.clone());
             let (field, data) = arrow_data(of, &slices(column), owner)?;
             fields.push(field);
@@ -244,7 +243,7 @@ mod export {
     ///
     /// # Safety
     ///
-    /// The stream is a place of the caller, aligned, whose content is not needed.
+    /// `stream` is aligned and valid for writes. Its old content is not dropped.
     pub(super) unsafe fn stream(
         reader: &tensilo_reader,
         columns: Option<&[String]>,
@@ -256,13 +255,13 @@ mod export {
             batches = batches.with_batch_samples(batch_samples);
         }
         let made = FFI_ArrowArrayStream::new(Box::new(batches));
-        // SAFETY: the caller's promise. The struct of both sides is that of Arrow's specification.
+        // SAFETY: the caller's promise. Both sides define the struct by Arrow's specification.
         unsafe { stream.cast::<FFI_ArrowArrayStream>().write(made) };
         Ok(())
     }
 }
 
-/// The functions of a build without Arrow.
+/// The functions in a build without Arrow.
 #[cfg(not(feature = "arrow"))]
 mod export {
     use super::{ArrowArray, ArrowArrayStream, ArrowSchema};

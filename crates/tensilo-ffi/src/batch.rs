@@ -1,8 +1,8 @@
 //! Batches: the samples of one step, column by column, and the iterator that delivers them.
 //!
-//! A [`tensilo_batch`] needs no other handle: exported arrays share its memory, and batches of one
-//! loader share their schema. A [`tensilo_batches`] is one epoch in order, which threads read
-//! ahead. Its state after any batch is where a loader resumes.
+//! A [`tensilo_batch`] is independent of all other handles: exported arrays share its memory, and
+//! batches of one loader share their schema. A [`tensilo_batches`] iterates over one epoch in
+//! order, while threads read ahead. From its state after any batch, a loader can resume.
 
 use crate::boundary::call::{HandleSlot, call, close, exclusive, fill, memory, shared, text, write};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -16,13 +16,14 @@ use std::time::Duration;
 use tensilo::{ColumnSchema, DType, Error, Schema};
 use tensilo_data::{Batch, BatchColumn, BatchIterator, State};
 
-/// The samples of one step of one rank, column by column. It needs no other handle.
+/// The samples of one step of one rank, column by column. A batch stays valid if all other handles
+/// are closed.
 ///
-/// Threads: any number may look at a batch at the same time, but not while one closes it.
+/// Threads: any number may read a batch at the same time, but not while one closes it.
 pub struct tensilo_batch {
-    /// Arrays that were exported share it.
+    /// Shared with exported arrays.
     batch: Arc<Batch>,
-    /// The columns as they are delivered, which batches of one loader share.
+    /// The delivered columns, shared by all batches of a loader.
     schema: Arc<tensilo_schema>,
 }
 
@@ -34,29 +35,29 @@ pub struct tensilo_batch_info {
     pub struct_size: usize,
     /// The epoch, counted from 0.
     pub epoch: u64,
-    /// The position in the epoch at which the step begins.
+    /// The position in the epoch at which the step starts.
     pub position: u64,
     /// The number of samples.
     pub sample_count: usize,
     /// The number of columns.
     pub column_count: usize,
-    /// The samples, by their numbers in the dataset, in the order of the batch.
+    /// The indices of the samples in the dataset, in the order of the batch.
     pub samples: *const u64,
-    /// The positions in the batch of samples that take the place of damaged ones.
+    /// The positions in the batch of samples that replace damaged ones.
     pub substituted: *const usize,
-    /// The number of samples that take the place of damaged ones.
+    /// The number of samples that replace damaged ones.
     pub substituted_count: usize,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_batch_info {}
 
-/// The columns as a loader delivers them, once they are known.
+/// The columns that a loader delivers, known from its first batch on.
 #[derive(Default)]
 pub(crate) struct BatchSchema(Option<Arc<tensilo_schema>>);
 
 impl BatchSchema {
-    /// Returns a batch of the loader.
+    /// Returns the handle of a batch.
     pub fn batch(&mut self, batch: Batch) -> tensilo_batch {
         let schema = self.0.get_or_insert_with(|| {
             let columns = batch.columns().iter().filter_map(|column| column.schema().cloned());
@@ -78,7 +79,7 @@ impl tensilo_batch {
     }
 }
 
-/// Returns the parts of a column of a batch.
+/// Returns the slices of a column of a batch.
 pub(crate) fn slices(column: &BatchColumn) -> SampleSlices<'_> {
     let is_nested = |schema: &ColumnSchema| !schema.levels.is_empty();
     let item_count = match column.offsets() {
@@ -103,7 +104,7 @@ pub(crate) fn slices(column: &BatchColumn) -> SampleSlices<'_> {
     }
 }
 
-/// Closes a batch, and sets the pointer to NULL: the loader uses its memory again. Does nothing if
+/// Closes a batch and sets the pointer to NULL. The loader then reuses its memory. Does nothing if
 /// `batch` or `*batch` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_close(batch: *mut *mut tensilo_batch) {
@@ -111,7 +112,7 @@ pub unsafe extern "C" fn tensilo_batch_close(batch: *mut *mut tensilo_batch) {
     unsafe { close(batch) }
 }
 
-/// Gives facts about a batch.
+/// Fills `info` with facts about a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_get_info(
     batch: *const tensilo_batch,
@@ -137,14 +138,15 @@ pub unsafe extern "C" fn tensilo_batch_get_info(
     }
 }
 
-/// Returns the columns as they are delivered, which live as long as the batch; NULL of NULL.
+/// Returns the delivered columns, after casts and paddings. They live as long as the batch. Returns
+/// NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_schema(batch: *const tensilo_batch) -> *const tensilo_schema {
     // SAFETY: NULL or a batch, by the rules of the header.
     unsafe { batch.as_ref() }.map_or(ptr::null(), |batch| Arc::as_ptr(&batch.schema))
 }
 
-/// Finds the column of this name in a batch.
+/// Sets `*index` to the number of the column with this name in a batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_find_column(
     batch: *const tensilo_batch,
@@ -164,9 +166,9 @@ pub unsafe extern "C" fn tensilo_batch_find_column(
     }
 }
 
-/// Gives the samples of column number `column` of a batch, counted from 0. Their pointers live as
-/// long as the batch. Of a column that is padded, `offsets` and `varying_extents` are those before
-/// that.
+/// Fills `samples` with the samples of column number `column` of a batch, counted from 0. Their
+/// pointers live as long as the batch. For a padded column, `offsets` and `varying_extents`
+/// describe the samples before padding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_get_samples(
     batch: *const tensilo_batch,
@@ -178,8 +180,8 @@ pub unsafe extern "C" fn tensilo_batch_get_samples(
     unsafe { call(error, || slices(shared(batch, "batch")?.column(column)?).fill(samples)) }
 }
 
-/// Gives the lists of a level of a nested column of a batch, both counted from 0. Their pointers
-/// live as long as the batch.
+/// Fills `lists` with the lists of one level of a nested column of a batch; columns and levels are
+/// counted from 0. Their pointers live as long as the batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_get_lists(
     batch: *const tensilo_batch,
@@ -192,56 +194,56 @@ pub unsafe extern "C" fn tensilo_batch_get_lists(
     unsafe { call(error, || slices(shared(batch, "batch")?.column(column)?).fill_lists(level, lists)) }
 }
 
-/// The batches of an epoch, which threads read ahead. These begin with the iterator, and end when
-/// it is closed.
+/// An iterator over the batches of an epoch. Threads read ahead from its creation until it is
+/// closed.
 ///
-/// Threads: one at a time. A process that was forked can go on with an iterator of its parent.
+/// Threads: one at a time. A forked process can continue an iterator of its parent.
 pub struct tensilo_batches {
     batches: BatchIterator,
     schema: BatchSchema,
-    /// The sentence that was asked for last.
+    /// Owns the text that the latest metrics point to.
     verdict: Text,
 }
 
-/// The bytes of the state of a loader.
+/// The length of a loader's state in bytes.
 pub const TENSILO_STATE_BYTES: usize = 96;
 
 const _: () = assert!(TENSILO_STATE_BYTES == State::BYTES, "the header states the length of a state");
 
-/// The work of an iterator until now, and where its time went. Times are in nanoseconds.
+/// What an iterator has done so far, and where its time went. Times are in nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_metrics {
     /// `sizeof(tensilo_metrics)`, set by the caller.
     pub struct_size: usize,
-    /// The batches that were taken.
+    /// The number of batches taken.
     pub batches: u64,
-    /// Their samples.
+    /// The number of samples in them.
     pub samples: u64,
     /// The bytes of their values.
     pub value_bytes: u64,
-    /// The bytes that were read from files; 0 if they are mapped.
+    /// The bytes read from files; 0 if the files are mapped.
     pub read_bytes: u64,
-    /// The samples that were damaged, and others delivered instead.
+    /// The number of damaged samples that other samples replaced.
     pub substitutes: u64,
-    /// The time since the iterator was made.
+    /// The time since the iterator was created.
     pub elapsed_ns: u64,
-    /// The time that the caller waited for batches, without the first one.
+    /// The time that the caller waited for batches, except the first one.
     pub waited_ns: u64,
     /// The time from the first request to the first batch.
     pub first_batch_ns: u64,
-    /// The time that all threads together have planned reads.
+    /// The time spent planning reads, summed over all threads.
     pub planning_ns: u64,
-    /// The time that all threads together have fetched bytes.
+    /// The time spent fetching bytes, summed over all threads.
     pub fetching_ns: u64,
-    /// The time that all threads together have decoded.
+    /// The time spent decoding, summed over all threads.
     pub decoding_ns: u64,
     /// Advice in one sentence: whether the loop waits for data, and what to do. It lives until the
     /// next call with this iterator.
     pub verdict: *const c_char,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_metrics {}
 
 impl tensilo_batches {
@@ -250,20 +252,20 @@ impl tensilo_batches {
     }
 }
 
-/// Copies a state to the memory of a caller.
+/// Copies a state to memory of the caller.
 pub(crate) fn copy_state(state: &State, out: &mut [u8]) -> Result<()> {
     let bytes = state.to_bytes();
     if out.len() != bytes.len() {
-        let message = format!("a state has {} bytes; there is room for {}", bytes.len(), out.len());
+        let message = format!("expected state_bytes {} (TENSILO_STATE_BYTES), found {}", bytes.len(), out.len());
         return Err(tensilo_error::bad_argument(message));
     }
     out.copy_from_slice(&bytes); // equal lengths
     Ok(())
 }
 
-/// Takes the next batch, and waits for it; `*batch` is NULL at the end. Close the batch with
-/// `tensilo_batch_close`. A batch that cannot be read is an error in its place; the next call goes
-/// on with the next one.
+/// Waits for the next batch and takes it. At the end, `*batch` is NULL. Close the batch with
+/// `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the next call
+/// continues with the batch after it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_next(
     batches: *mut tensilo_batches,
@@ -283,8 +285,8 @@ pub unsafe extern "C" fn tensilo_batches_next(
     }
 }
 
-/// Waits until the next batch is ready, at most for `timeout_ms` milliseconds. `*is_ready` becomes
-/// whether it is, so that taking it does not wait; at the end, too.
+/// Waits until the next batch is ready, for at most `timeout_ms` milliseconds. Sets `*is_ready` to
+/// whether `tensilo_batches_next` would return at once, which is also true at the end.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_wait(
     batches: *const tensilo_batches,
@@ -301,8 +303,8 @@ pub unsafe extern "C" fn tensilo_batches_wait(
     }
 }
 
-/// Writes the state after the batches that were taken to `state`, which has `TENSILO_STATE_BYTES`
-/// bytes: `tensilo_loader_resume` goes on there. Cost: some nanoseconds.
+/// Writes the state after the batches taken so far to `state`, which has `TENSILO_STATE_BYTES`
+/// bytes. `tensilo_loader_resume` continues from it. Cost: some nanoseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_get_state(
     batches: *const tensilo_batches,
@@ -319,7 +321,7 @@ pub unsafe extern "C" fn tensilo_batches_get_state(
     }
 }
 
-/// Gives what the iterator did until now.
+/// Fills `metrics` with what the iterator has done so far.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_get_metrics(
     batches: *mut tensilo_batches,
@@ -353,8 +355,8 @@ pub unsafe extern "C" fn tensilo_batches_get_metrics(
     }
 }
 
-/// Closes an iterator, ends its threads, and sets the pointer to NULL. Batches that were taken
-/// stay. Does nothing if `batches` or `*batches` is NULL.
+/// Closes an iterator, ends its threads, and sets the pointer to NULL. Taken batches stay valid.
+/// Does nothing if `batches` or `*batches` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_close(batches: *mut *mut tensilo_batches) {
     // SAFETY: the caller keeps the rules of the header.

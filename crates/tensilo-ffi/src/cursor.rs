@@ -1,8 +1,8 @@
 //! Samples of one column of a file: one at a time, any, or a range.
 //!
-//! A [`tensilo_cursor`] owns the memory that decoding needs and the chunk that was decoded last.
-//! Samples of a fixed shape go to memory of the caller, whose length is checked before a byte is
-//! read. Others are read one by one, or fill a [`tensilo_buffer`].
+//! A [`tensilo_cursor`] owns the memory for decoding, and caches the last decoded chunk. Samples of
+//! a fixed shape go to memory of the caller, whose length is checked before a byte is read. Other
+//! samples are read one by one, or fill a [`tensilo_buffer`].
 
 use crate::boundary::call::{HandleSlot, array, call, close, exclusive, fill, memory, shared, text, write_if};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -14,19 +14,19 @@ use std::ffi::c_char;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, Cursor, limits};
 
-/// Reads samples of one column of a file. It owns the memory that decoding needs, and the chunk
-/// that was decoded last: reading samples of one chunk one after the other costs one decoding.
+/// A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
+/// last decoded chunk, so reading all samples of a chunk one after the other decodes it once.
 ///
-/// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50, a count
-/// for a timestamp. The metadata `arrow.type` of a column tell the type and the unit.
+/// Samples have the stored elements, whatever they represent: 150 for the decimal 1.50, a count for
+/// a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
 ///
-/// Threads: one at a time; give each thread a cursor of its own. It keeps the file open.
+/// Threads: one at a time; give each thread a cursor of its own. A cursor keeps the file open.
 pub struct tensilo_cursor {
     cursor: Cursor,
     schema: Arc<ColumnSchema>,
-    /// The extents of the sample that was read last.
+    /// The extents of the last sample read.
     extents: [u32; limits::RANK],
-    /// The samples of a range, in memory that is used again.
+    /// The indices of a range, in memory that is reused.
     indices: Vec<u64>,
 }
 
@@ -36,7 +36,7 @@ pub struct tensilo_cursor {
 pub struct tensilo_sample {
     /// `sizeof(tensilo_sample)`, set by the caller.
     pub struct_size: usize,
-    /// The elements, row-major, in the byte order of the machine. Text has no NUL at its end.
+    /// The elements, row-major, in the byte order of the machine. Text does not end with a NUL.
     pub values: *const u8,
     /// The bytes of all elements.
     pub value_bytes: usize,
@@ -44,30 +44,31 @@ pub struct tensilo_sample {
     pub extents: *const u32,
     /// The number of dimensions.
     pub rank: usize,
-    /// Whether the sample is null. Its values are zeros of a fixed shape, and none otherwise.
+    /// Whether the sample is null. A null has zeros for values if the shape is fixed, otherwise
+    /// none.
     pub is_null: bool,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_sample {}
 
 impl tensilo_cursor {
-    /// Sets `indices` to a range of samples, of which `out_bytes` have to be the bytes.
+    /// Sets `indices` to a range of samples. Fails if they do not take exactly `out_bytes` bytes.
     fn set_range(&mut self, start: u64, end: u64, out_bytes: usize) -> Result<()> {
         let all = self.cursor.column().sample_count();
         if start > end || end > all {
-            let message = format!("samples {start}..{end} of a column with {all} samples, counted from 0");
+            let message = format!("samples {start}..{end} do not exist: the column has {all} samples, counted from 0");
             return Err(tensilo_error::bad_argument(message));
         }
         let sample_bytes = sample_bytes(&self.schema).ok_or_else(ragged_error)?;
         let count = usize::try_from(end.saturating_sub(start)).ok();
         let count = count.filter(|count| count.checked_mul(sample_bytes) == Some(out_bytes)).ok_or_else(|| {
             let message =
-                format!("samples {start}..{end} take {sample_bytes} bytes each; there is room for {out_bytes}");
+                format!("samples {start}..{end} take {sample_bytes} bytes each, but out_bytes is {out_bytes}");
             tensilo_error::bad_argument(message)
         })?;
         self.indices.clear();
-        self.indices.try_reserve(count).map_err(|_| tensilo_error::out_of_memory("the numbers of the samples"))?;
+        self.indices.try_reserve(count).map_err(|_| tensilo_error::out_of_memory("the indices of the samples"))?;
         self.indices.extend(start..end);
         Ok(())
     }
@@ -75,15 +76,15 @@ impl tensilo_cursor {
 
 #[cold]
 fn ragged_error() -> Box<tensilo_error> {
-    tensilo_error::bad_argument("the samples of the column have different sizes: use a tensilo_buffer")
+    tensilo_error::bad_argument("the samples of the column have different sizes; use a tensilo_buffer")
 }
 
 #[cold]
 fn nested_error() -> Box<tensilo_error> {
-    tensilo_error::bad_argument("the samples of the column are lists: use a tensilo_buffer, or the Arrow functions")
+    tensilo_error::bad_argument("the samples of the column are lists; use a tensilo_buffer or the Arrow functions")
 }
 
-/// Opens a cursor for the column of this name. Close it with `tensilo_cursor_close`.
+/// Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 ///
 /// Cost: linear in the number of columns; keep the cursor.
 #[unsafe(no_mangle)]
@@ -105,7 +106,7 @@ pub unsafe extern "C" fn tensilo_cursor_open(
     }
 }
 
-/// Closes a cursor, and sets the pointer to NULL. Does nothing if `cursor` or `*cursor` is NULL.
+/// Closes a cursor and sets the pointer to NULL. Does nothing if `cursor` or `*cursor` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_close(cursor: *mut *mut tensilo_cursor) {
     // SAFETY: the caller keeps the rules of the header.
@@ -115,9 +116,9 @@ pub unsafe extern "C" fn tensilo_cursor_close(cursor: *mut *mut tensilo_cursor) 
 /// Reads sample number `index`, counted from 0, of a column without lists. The pointers of `sample`
 /// live until the next call with this cursor.
 ///
-/// Cost: if the sample is in the chunk that was decoded last, a bounds check. Else its chunk is
-/// read, and checked on first touch; the sample is decoded alone, if its encoding can do that. A
-/// sample that is stored as it is, in a file that is mapped, is not copied.
+/// Cost: if the sample is in the cached chunk, a bounds check. Otherwise its chunk is read, and
+/// verified on first touch; if the encoding allows it, only the sample is decoded. A raw sample of
+/// a mapped file is not copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_read(
     cursor: *mut tensilo_cursor,
@@ -148,13 +149,13 @@ pub unsafe extern "C" fn tensilo_cursor_read(
     }
 }
 
-/// Reads sample number `index` of a column without lists into `out`, which has room for `out_bytes`
-/// bytes. `*value_bytes` becomes the number of bytes, and `*is_null` whether the sample is null:
-/// its values are zeros of a fixed shape, and none otherwise. Both may be NULL. Fails if `out` is
-/// too short.
+/// Reads sample number `index` of a column without lists into `out`, which has `out_bytes` bytes.
+/// Fails if that is too short. Sets `*value_bytes` to the number of bytes and `*is_null` to whether
+/// the sample is null; both pointers may be NULL. A null has zeros for values if the shape is
+/// fixed, otherwise none.
 ///
-/// Cost: as `tensilo_cursor_read`. A sample that is decoded alone goes straight to `out`, any other
-/// is copied.
+/// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, that is directly into `out`;
+/// otherwise it is copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_read_into(
     cursor: *mut tensilo_cursor,
@@ -180,13 +181,13 @@ pub unsafe extern "C" fn tensilo_cursor_read_into(
     }
 }
 
-/// Copies `count` samples of a fixed shape to `out`, in the order of `indices`, and repeated ones
-/// each time. `out_bytes` is exactly `count` times the `sample_bytes` of the column. Nulls become
-/// zeros, and `*null_count`, which may be NULL, their number; a `tensilo_buffer` tells which they
-/// are.
+/// Copies `count` samples of a fixed shape to `out`, in the order of `indices`, which may repeat.
+/// `out_bytes` must be exactly `count` times the `sample_bytes` of the column. Nulls become zeros.
+/// Sets `*null_count` to their number; the pointer may be NULL. To find out which samples are null,
+/// use a `tensilo_buffer`.
 ///
-/// Cost: each chunk is read and decoded at most once; samples that are stored as they are go
-/// straight to `out`. Nothing is allocated once the cursor has warmed up.
+/// Cost: each chunk is read and decoded at most once; raw samples are copied directly to `out`.
+/// Once the cursor is warm, nothing is allocated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_gather(
     cursor: *mut tensilo_cursor,
@@ -210,7 +211,7 @@ pub unsafe extern "C" fn tensilo_cursor_gather(
     }
 }
 
-/// Copies the samples from `start` to `end`, without the last, as `tensilo_cursor_gather` does.
+/// Copies the samples from `start` to `end` (excluded) like `tensilo_cursor_gather`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_gather_range(
     cursor: *mut tensilo_cursor,
@@ -232,10 +233,11 @@ pub unsafe extern "C" fn tensilo_cursor_gather_range(
     }
 }
 
-/// Fills a buffer with `count` samples of any column, in the order of `indices`, and repeated ones
-/// each time. If that fails, the buffer is empty.
+/// Fills a buffer with `count` samples of any column, in the order of `indices`, which may repeat.
+/// On failure, the buffer is empty.
 ///
-/// Cost: as `tensilo_cursor_gather`; encoded values that are ragged or nested are copied once more.
+/// Cost: as for `tensilo_cursor_gather`; encoded values that are ragged or nested are copied once
+/// more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
     cursor: *mut tensilo_cursor,
@@ -254,10 +256,10 @@ pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
     }
 }
 
-/// Fills a buffer with the samples from `start` to `end`, without the last. If that fails, the
-/// buffer is empty.
+/// Fills a buffer with the samples from `start` to `end` (excluded). On failure, the buffer is
+/// empty.
 ///
-/// Cost: each chunk is decoded once, straight to the buffer, if it is wanted whole.
+/// Cost: each chunk is decoded once, directly into the buffer if the range covers it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_fill_buffer_range(
     cursor: *mut tensilo_cursor,

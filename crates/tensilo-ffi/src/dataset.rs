@@ -1,7 +1,8 @@
 //! Datasets of one or many files, which are read as one sequence of samples.
 //!
-//! A dataset is opened once and makes loaders and sample readers, which keep what they need of it.
-//! An I/O method that this build lacks is an error that names the cargo feature.
+//! A dataset is opened once, and then used to create loaders and sample readers, which may outlive
+//! it. Requesting an I/O method that this build lacks fails with an error that names the cargo
+//! feature.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, flag, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -16,33 +17,33 @@ use tensilo_data::{Dataset, DatasetOptions, Io, View};
 
 /// An open dataset: files that are read as one sequence of samples.
 ///
-/// Threads: any number may use a dataset at the same time, but not while one closes it. Loaders
-/// keep what they need of it, so it may be closed before them.
+/// Threads: any number may use a dataset at the same time, but not while one closes it. A dataset
+/// may be closed before its loaders.
 pub struct tensilo_dataset {
     dataset: Dataset,
     view: View,
     schema: tensilo_schema,
 }
 
-/// The options for opening a dataset. Zero in each member is the default.
+/// The options for opening a dataset. Zero in each member selects the default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_dataset_options {
     /// `sizeof(tensilo_dataset_options)`, set by the caller.
     pub struct_size: usize,
-    /// The version to open, if `has_version` is 1; otherwise the newest.
+    /// The version to open, if `has_version` is 1; otherwise the newest one.
     pub version: u64,
     /// Whether `version` is set: 0 or 1.
     pub has_version: u32,
-    /// How files are read.
+    /// The I/O method.
     pub io: tensilo_io,
-    /// The maximum number of files that the dataset keeps open. 0 for half of the process's limit,
-    /// but at most 256, and 4,096 for objects of a store. Raise it for datasets of many files in a
+    /// The maximum number of open files; 0 means half of the process's limit, but at most 256, and
+    /// 4,096 for objects of a store. Raise it for datasets of many files that are read in a
     /// shuffled order.
     pub max_open_files: usize,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_dataset_options {}
 // SAFETY: integers only.
 unsafe impl Options for tensilo_dataset_options {}
@@ -57,13 +58,14 @@ pub struct tensilo_dataset_info {
     pub sample_count: u64,
     /// The version; 0 without a manifest.
     pub version: u64,
-    /// The id, which a dataset keeps for its life; without a manifest, that of its files.
+    /// The id, which all versions of a dataset share; without a manifest, it is derived from the
+    /// files.
     pub dataset_id: [u8; 16],
-    /// How files are read.
+    /// The I/O method.
     pub io: tensilo_io,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_dataset_info {}
 
 impl tensilo_dataset {
@@ -125,12 +127,12 @@ fn io(dataset: &Dataset) -> tensilo_io {
     }
 }
 
-/// Opens a dataset: a folder with a manifest, whose newest version is opened; a folder of `*.tsl`
-/// files, in the order of their names; or one file. `path` may be an address, such as
-/// `s3://bucket/train`, if the library has the feature `object`. `options` may be NULL. Close it
-/// with `tensilo_dataset_close`.
+/// Opens a dataset: the newest version of a folder with a manifest; a folder of `*.tsl` files, in
+/// the order of their names; or one file. `path` may be an address, such as `s3://bucket/train`, if
+/// the library has the feature `object`. `options` may be NULL. Close it with
+/// `tensilo_dataset_close`.
 ///
-/// Cost: with a manifest, the reading of one text; without, the opening of all files.
+/// Cost: reads one manifest file; without a manifest, opens all files.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_open(
     path: *const c_char,
@@ -151,14 +153,14 @@ pub unsafe extern "C" fn tensilo_dataset_open(
     }
 }
 
-/// Closes a dataset, and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
+/// Closes a dataset and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_close(dataset: *mut *mut tensilo_dataset) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { close(dataset) }
 }
 
-/// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL of
+/// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL for
 /// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_schema(dataset: *const tensilo_dataset) -> *const tensilo_schema {
@@ -166,7 +168,7 @@ pub unsafe extern "C" fn tensilo_dataset_schema(dataset: *const tensilo_dataset)
     unsafe { dataset.as_ref() }.map_or(ptr::null(), |dataset| &raw const dataset.schema)
 }
 
-/// Gives facts about a dataset.
+/// Fills `info` with facts about a dataset.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_get_info(
     dataset: *const tensilo_dataset,

@@ -1,8 +1,8 @@
-//! Memory of the caller for the values of batches, such as pinned memory for a device.
+//! The caller's memory for the values of batches, such as pinned memory for a device.
 //!
-//! Threads of a loader call the two functions of a [`tensilo_allocator`]. What one of them has lent
-//! is a value that gives it back when it is dropped: after the batch and all arrays exported from
-//! it. Memory that is null or misaligned is refused, and goes back at once.
+//! Threads of a loader call the two functions of a [`tensilo_allocator`]. Allocated memory is owned
+//! by a value that releases it when dropped, after the batch and all arrays exported from it are
+//! gone. Null pointers are refused; misaligned memory is refused and released at once.
 
 use crate::boundary::call::options as read_options;
 use crate::boundary::error::{Result, tensilo_error};
@@ -12,30 +12,29 @@ use std::ptr::NonNull;
 use std::slice;
 use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 
-/// Functions that lend memory for the values of batches, such as pinned memory that a device copies
-/// from. Threads of the loader call them, for each column of each batch; no exception may leave
-/// them.
+/// Functions that allocate memory for the values of batches, such as pinned memory that a device
+/// copies from. Threads of the loader call them for each column of each batch; no exception may
+/// leave them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_allocator {
     /// `sizeof(tensilo_allocator)`, set by the caller.
     pub struct_size: usize,
-    /// Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL if there are
-    /// none.
+    /// Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL on failure.
     pub allocate: Option<unsafe extern "C" fn(user: *mut c_void, byte_count: usize) -> *mut c_void>,
-    /// Takes back what `allocate` has returned: when the batch is closed and no array that was
-    /// exported from it is left.
+    /// Releases memory that `allocate` returned, after the batch is closed and all arrays exported
+    /// from it are released.
     pub release: Option<unsafe extern "C" fn(user: *mut c_void, memory: *mut c_void, byte_count: usize)>,
-    /// The first argument of both.
+    /// The first argument of both functions.
     pub user: *mut c_void,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_allocator {}
 // SAFETY: integers and pointers only.
 unsafe impl Options for tensilo_allocator {}
 
-/// The functions of a caller.
+/// The caller's functions, both present.
 #[derive(Clone, Copy)]
 pub(crate) struct CallerAllocator {
     allocate: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
@@ -43,17 +42,17 @@ pub(crate) struct CallerAllocator {
     user: *mut c_void,
 }
 
-// SAFETY: the header says that threads of the loader call the functions, with `user`.
+// SAFETY: the header states that threads of the loader call the functions with `user`.
 unsafe impl Send for CallerAllocator {}
 // SAFETY: as above.
 unsafe impl Sync for CallerAllocator {}
 
 impl CallerAllocator {
-    /// Returns the functions of a caller; `None` of null.
+    /// Returns the caller's functions; `None` for null.
     ///
     /// # Safety
     ///
-    /// The pointer is null or leads to functions that do what the header says.
+    /// The pointer is null, or points to functions that behave as the header requires.
     pub unsafe fn from_caller(given: *const tensilo_allocator) -> Result<Option<Self>> {
         if given.is_null() {
             return Ok(None);
@@ -72,12 +71,12 @@ impl BatchAllocator for CallerAllocator {
         if byte_count == 0 {
             return Ok(Box::new(CallerMemory { from: *self, memory: NonNull::dangling(), byte_count }));
         }
-        // SAFETY: a function of the caller, with the arguments that the header states.
+        // SAFETY: the caller's function, with the arguments that the header states.
         let memory = unsafe { (self.allocate)(self.user, byte_count) };
         let refused = |why: &str| DataError::BadArgument(format!("allocator: {why} for {byte_count} bytes"));
         let memory: NonNull<u8> = NonNull::new(memory.cast()).ok_or_else(|| refused("allocate returned NULL"))?;
         let lent = CallerMemory { from: *self, memory, byte_count };
-        // what is refused goes back
+        // dropping `lent` releases misaligned memory
         if memory.cast::<u64>().is_aligned() { Ok(Box::new(lent)) } else { Err(refused("memory not aligned to 8")) }
     }
 }
@@ -89,14 +88,14 @@ struct CallerMemory {
     byte_count: usize,
 }
 
-// SAFETY: the memory belongs to this value alone, and any thread may release it.
+// SAFETY: only this value owns the memory, and any thread may release it.
 unsafe impl Send for CallerMemory {}
 // SAFETY: through a shared reference it is only read.
 unsafe impl Sync for CallerMemory {}
 
 impl BatchMemory for CallerMemory {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: memory that the caller has lent, of this length; dangling of length 0.
+        // SAFETY: the caller allocated this many bytes; for length 0 the pointer is dangling.
         unsafe { slice::from_raw_parts(self.memory.as_ptr(), self.byte_count) }
     }
 
@@ -109,7 +108,7 @@ impl BatchMemory for CallerMemory {
 impl Drop for CallerMemory {
     fn drop(&mut self) {
         if self.byte_count > 0 {
-            // SAFETY: what `allocate` has returned goes back once.
+            // SAFETY: `allocate` returned the memory, and it is released once.
             unsafe { (self.from.release)(self.from.user, self.memory.as_ptr().cast(), self.byte_count) }
         }
     }

@@ -1,22 +1,23 @@
 //! The C library of **tensilo**, an embeddable columnar tensor store.
 //!
-//! `include/tensilo.h` declares everything, with its documentation; it is generated from this
-//! crate. Rust programs use the crates `tensilo` and `tensilo-data` instead.
+//! `include/tensilo.h` declares and documents everything; cbindgen generates it from this crate.
+//! Rust programs use the crates `tensilo` and `tensilo-data` instead.
 //!
 //! | handle | what it is |
 //! |---|---|
 //! | [`tensilo_reader`] | one open file |
 //! | [`tensilo_cursor`] | samples of one column of a file: one, a range, or any |
-//! | [`tensilo_buffer`] | memory of the library for samples that are ragged, nested or null |
+//! | [`tensilo_buffer`] | library memory for samples that are ragged, nested or null |
 //! | [`tensilo_dataset`] | one or many files, read as one sequence of samples |
 //! | [`tensilo_loader`], [`tensilo_batches`], [`tensilo_batch`] | batches that threads read ahead |
 //! | [`tensilo_sample_reader`] | batches of any samples of a dataset |
 //! | [`tensilo_report`] | the result of a verification |
 //! | [`tensilo_error`] | what is wrong, where, and what to do next |
 //!
-//! No function panics across the boundary to C. `boundary/` has what all functions share, and each
-//! other file the handles of one idea.
-#![allow(non_camel_case_types, reason = "names are those of the header")]
+//! Every result is a status or a handle, structs carry their size so that they can grow, and no
+//! panic crosses the boundary to C. The module `boundary` enforces that for all functions; each
+//! other module has the handles of one idea.
+#![allow(non_camel_case_types, reason = "the header uses the same names")]
 #![allow(clippy::missing_safety_doc, reason = "the header states the rules for all functions once")]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
@@ -47,7 +48,7 @@ pub use verify::*;
 
 use std::ffi::c_char;
 
-/// Returns the version of the library, such as `0.1.0`. It lives forever.
+/// Returns the version of the library, such as `0.1.0`. The text is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

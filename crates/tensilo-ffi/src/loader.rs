@@ -1,9 +1,9 @@
-//! Loaders of a dataset, with their options: batches in the order of an epoch, or of any samples.
+//! Loaders of a dataset and their options: batches in the order of an epoch, or of chosen samples.
 //!
-//! A [`tensilo_loader`] begins epochs and resumes them from a state; threads read ahead only while
-//! an iterator of it lives, see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that the
-//! caller names, without threads. Both take the same [`tensilo_loader_options`], whose zeros are
-//! the defaults.
+//! A [`tensilo_loader`] starts epochs and resumes them from a state. Threads read ahead only while
+//! one of its iterators is open, see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that
+//! the caller names, without threads. Both take the same [`tensilo_loader_options`], in which zero
+//! selects the default.
 
 use crate::batch::{BatchSchema, copy_state, tensilo_batch, tensilo_batches};
 use crate::boundary::call::{
@@ -23,10 +23,10 @@ use tensilo_data::{
 /// How samples are shuffled.
 pub type tensilo_order = u32;
 
-/// As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+/// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
 pub const TENSILO_ORDER_DEFAULT: tensilo_order = 0;
-/// Runs of consecutive samples are shuffled, and then the samples inside of windows of runs, so
-/// that files are read in long pieces.
+/// Runs of consecutive samples are shuffled, then the samples within windows of runs, so that files
+/// are read in long ranges.
 pub const TENSILO_ORDER_WINDOWED: tensilo_order = 1;
 /// Any sample may follow any other.
 pub const TENSILO_ORDER_SHUFFLED: tensilo_order = 2;
@@ -36,101 +36,103 @@ pub const TENSILO_ORDER_SEQUENTIAL: tensilo_order = 3;
 /// How an epoch ends.
 pub type tensilo_last_batch = u32;
 
-/// As `TENSILO_LAST_BATCH_DROP`; if a loader resumes, as the state says.
+/// Like `TENSILO_LAST_BATCH_DROP`; when a loader resumes, as recorded in the state.
 pub const TENSILO_LAST_BATCH_DEFAULT: tensilo_last_batch = 0;
-/// Samples that do not fill a batch of each rank are left out.
+/// Samples that do not fill a batch of each rank are dropped.
 pub const TENSILO_LAST_BATCH_DROP: tensilo_last_batch = 1;
-/// Samples from the beginning are repeated.
+/// Samples from the start of the epoch are repeated.
 pub const TENSILO_LAST_BATCH_PAD: tensilo_last_batch = 2;
-/// Each sample is delivered once, in smaller batches.
+/// Each sample is delivered once, in smaller batches at the end.
 pub const TENSILO_LAST_BATCH_EXACT: tensilo_last_batch = 3;
 
-/// The way in which a loader treats samples that are damaged.
+/// How a loader treats damaged samples.
 pub type tensilo_on_damage = u32;
 
-/// The batch is an error.
+/// The batch fails.
 pub const TENSILO_ON_DAMAGE_FAIL: tensilo_on_damage = 0;
-/// Other samples take the places of damaged ones, the same ones on every rank.
+/// Other samples replace damaged ones, the same samples on every rank.
 pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
 
-/// Another type for a column.
+/// A conversion of a column to another type.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_cast {
     /// The name of the column.
     pub column: *const c_char,
-    /// The type: of floats any float, rounded to nearest even if it is narrower; of integers a
-    /// wider one.
+    /// The new type. Floats convert to any float, rounded to nearest even if it is narrower;
+    /// integers convert to a wider integer.
     pub dtype: tensilo_dtype,
 }
 
-/// A padding, with which samples of different shapes become one tensor.
+/// A padding, by which samples of different shapes become one tensor.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_padding {
     /// The name of the column.
     pub column: *const c_char,
-    /// The value of what is filled up.
+    /// The value of added elements.
     pub value: f64,
-    /// The number of which varying extents become a multiple; 0 for 1.
+    /// Varying extents are rounded up to a multiple of this number; 0 means 1.
     pub multiple: u32,
 }
 
-/// The options of a loader. Zero in each member is the default, but `batch_size` has to be set.
-/// What pointers lead to is copied by the call that takes the options.
+/// The options of a loader. Zero in each member selects the default, but `batch_size` must be set.
+/// The call that takes the options copies everything they point to.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_loader_options {
     /// `sizeof(tensilo_loader_options)`, set by the caller.
     pub struct_size: usize,
-    /// The samples of a batch of this rank.
+    /// The number of samples in a batch of this rank.
     pub batch_size: u32,
     /// The number of this rank, counted from 0.
     pub rank: u32,
-    /// The number of ranks; 0 for 1.
+    /// The number of ranks; 0 means 1.
     pub world_size: u32,
     /// How samples are shuffled.
     pub order: tensilo_order,
-    /// The samples of a run of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+    /// The samples in a run of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
+    /// records.
     pub run_samples: u32,
-    /// The runs of a window of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+    /// The runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
+    /// records.
     pub window_runs: u32,
     /// How an epoch ends.
     pub last_batch: tensilo_last_batch,
-    /// The way in which a loader treats samples that are damaged.
+    /// How damaged samples are treated.
     pub on_damage: tensilo_on_damage,
-    /// The seed of the order, if `has_seed` is 1; otherwise 0 or, if a loader resumes, that of the
-    /// state.
+    /// The seed of the order, if `has_seed` is 1. Otherwise the seed is 0 or, when a loader
+    /// resumes, the seed in the state.
     pub seed: u64,
     /// Whether `seed` is set: 0 or 1.
     pub has_seed: u32,
-    /// The maximum number of threads that decode at the same time; 0 for one less than the
-    /// processors. Raise it if `tensilo_metrics` show more decoding than fetching.
+    /// The maximum number of threads that decode at the same time; 0 means one less than the
+    /// processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
     pub decode_threads: u32,
-    /// The number of batches that are read at the same time; 0 for the decode threads, and at least
-    /// 4 for objects of a store. Raise it for storage with a high latency.
+    /// The number of batches that are fetched at the same time; 0 means the decode threads, and at
+    /// least 4 for objects of a store. Raise it for storage with a high latency.
     pub io_depth: u32,
-    /// The maximum number of batches that are ready or in work; 0 for twice the I/O depth. Raise it
-    /// if the times of steps or of the storage vary much.
+    /// The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
+    /// twice the I/O depth. Raise it if the times of steps or of the storage vary much.
     pub prefetch: u32,
-    /// The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
-    /// than 18 digits, and of intervals, are refused: their stored elements are not their values.
+    /// The names of `column_count` columns; NULL for all. Decimals with a scale or more than 18
+    /// digits, and intervals, are refused, because their stored elements are not their values.
     pub columns: *const *const c_char,
     /// The number of columns.
     pub column_count: usize,
-    /// `cast_count` columns that become another type.
+    /// The `cast_count` casts.
     pub casts: *const tensilo_cast,
     /// The number of casts.
     pub cast_count: usize,
-    /// `padding_count` columns that are padded.
+    /// The `padding_count` paddings.
     pub paddings: *const tensilo_padding,
     /// The number of paddings.
     pub padding_count: usize,
-    /// Memory of the caller for values, such as pinned memory; NULL for that of the library.
+    /// Allocates values in the caller's memory, such as pinned memory; NULL for library memory.
     pub allocator: *const tensilo_allocator,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_loader_options {}
 // SAFETY: integers and pointers only.
 unsafe impl Options for tensilo_loader_options {}
@@ -147,11 +149,11 @@ fn order(given: &tensilo_loader_options, view: &View) -> Result<Option<Order>> {
         TENSILO_ORDER_DEFAULT if !is_sized => Ok(None),
         TENSILO_ORDER_DEFAULT | TENSILO_ORDER_WINDOWED => Ok(Some(Order::Windowed(sizes()?))),
         TENSILO_ORDER_SHUFFLED | TENSILO_ORDER_SEQUENTIAL if is_sized => {
-            Err(tensilo_error::bad_argument("run_samples and window_runs are for TENSILO_ORDER_WINDOWED"))
+            Err(tensilo_error::bad_argument("run_samples and window_runs need TENSILO_ORDER_WINDOWED"))
         }
         TENSILO_ORDER_SHUFFLED => Ok(Some(Order::Shuffled)),
         TENSILO_ORDER_SEQUENTIAL => Ok(Some(Order::Sequential)),
-        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_order"))),
+        other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_order"))),
     }
 }
 
@@ -169,15 +171,15 @@ fn on_damage(number: tensilo_on_damage) -> Result<OnDamage> {
     match number {
         TENSILO_ON_DAMAGE_FAIL => Ok(OnDamage::Fail),
         TENSILO_ON_DAMAGE_SUBSTITUTE => Ok(OnDamage::Substitute),
-        other => Err(tensilo_error::bad_argument(format!("{other} is no tensilo_on_damage"))),
+        other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_on_damage"))),
     }
 }
 
-/// Returns the options of a loader of a view.
+/// Returns the options for a loader of a view.
 ///
 /// # Safety
 ///
-/// What pointers lead to is as the header says.
+/// All pointers in `given` are valid as the header requires.
 unsafe fn loader_options(given: &tensilo_loader_options, view: &View) -> Result<LoaderOptions> {
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
     let mut options = LoaderOptions::new(given.batch_size)
@@ -214,10 +216,10 @@ unsafe fn loader_options(given: &tensilo_loader_options, view: &View) -> Result<
     Ok(options)
 }
 
-/// A loader: it delivers the batches of a rank, in an order that is the same on every machine.
+/// A loader delivers the batches of a rank, in an order that is the same on every machine.
 ///
 /// Threads: any number may use a loader at the same time, but not while one closes it. It has no
-/// threads itself; `tensilo_batches` has.
+/// threads of its own; `tensilo_batches` does.
 pub struct tensilo_loader(Loader);
 
 /// Facts about a loader.
@@ -226,14 +228,14 @@ pub struct tensilo_loader(Loader);
 pub struct tensilo_loader_info {
     /// `sizeof(tensilo_loader_info)`, set by the caller.
     pub struct_size: usize,
-    /// The number of batches of an epoch.
+    /// The number of batches in an epoch.
     pub batches_per_epoch: u64,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_loader_info {}
 
-/// Makes a loader of a dataset. Starts no thread and opens no file. Close it with
+/// Creates a loader for a dataset, without starting threads or opening files. Close it with
 /// `tensilo_loader_close`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_new(
@@ -254,15 +256,15 @@ pub unsafe extern "C" fn tensilo_loader_new(
     }
 }
 
-/// Closes a loader, and sets the pointer to NULL. Its iterators and batches stay. Does nothing if
-/// `loader` or `*loader` is NULL.
+/// Closes a loader and sets the pointer to NULL. Its iterators and batches stay valid. Does nothing
+/// if `loader` or `*loader` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_close(loader: *mut *mut tensilo_loader) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { close(loader) }
 }
 
-/// Gives facts about a loader.
+/// Fills `info` with facts about a loader.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_get_info(
     loader: *const tensilo_loader,
@@ -278,7 +280,7 @@ pub unsafe extern "C" fn tensilo_loader_get_info(
     }
 }
 
-/// Begins an epoch, counted from 0: starts threads that read ahead. Close the iterator with
+/// Starts an epoch, counted from 0, and threads that read ahead. Close the iterator with
 /// `tensilo_batches_close`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_begin(
@@ -297,12 +299,12 @@ pub unsafe extern "C" fn tensilo_loader_begin(
     }
 }
 
-/// Goes on from a state to the end of its epoch: starts threads that read ahead. The batch size and
-/// the number of ranks may differ from those before. Close the iterator with
+/// Continues from a state to the end of its epoch, and starts threads that read ahead. The batch
+/// size and the number of ranks may differ from the earlier ones. Close the iterator with
 /// `tensilo_batches_close`.
 ///
-/// Fails with `TENSILO_BAD_STATE` if the state is damaged, or of another dataset, or if the loader
-/// was given another order, seed or last_batch.
+/// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to another dataset, or if the
+/// options of the loader set another order, seed or last_batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_resume(
     loader: *const tensilo_loader,
@@ -322,7 +324,7 @@ pub unsafe extern "C" fn tensilo_loader_resume(
     }
 }
 
-/// Writes the state at the begin of an epoch to `state`, which has `TENSILO_STATE_BYTES` bytes.
+/// Writes the state at the start of an epoch to `state`, which has `TENSILO_STATE_BYTES` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_get_state(
     loader: *const tensilo_loader,
@@ -340,7 +342,8 @@ pub unsafe extern "C" fn tensilo_loader_get_state(
     }
 }
 
-/// Reads batches of any samples of a dataset. It has no threads, and keeps the files open.
+/// A sample reader reads batches of any samples of a dataset. It has no threads, and keeps files
+/// open.
 ///
 /// Threads: one at a time; give each thread a reader of its own.
 pub struct tensilo_sample_reader {
@@ -348,8 +351,9 @@ pub struct tensilo_sample_reader {
     schema: BatchSchema,
 }
 
-/// Makes a reader of any samples of a dataset, with the columns, casts, paddings and memory of
-/// `options`, which has a `batch_size` of at least 1. Close it with `tensilo_sample_reader_close`.
+/// Creates a reader for any samples of a dataset. It uses the columns, casts, paddings and
+/// allocator of `options`, whose `batch_size` must be at least 1. Close it with
+/// `tensilo_sample_reader_close`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_sample_reader_new(
     dataset: *const tensilo_dataset,
@@ -369,10 +373,10 @@ pub unsafe extern "C" fn tensilo_sample_reader_new(
     }
 }
 
-/// Reads `count` samples, in the order of `indices`, and repeated ones each time. Close the batch
-/// with `tensilo_batch_close`.
+/// Reads `count` samples in the order of `indices`, which may repeat. Close the batch with
+/// `tensilo_batch_close`.
 ///
-/// Cost: that of a gather, into memory that is used again when the batch is closed.
+/// Cost: a gather, into memory that is reused after the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_sample_reader_take(
     reader: *mut tensilo_sample_reader,
@@ -392,8 +396,8 @@ pub unsafe extern "C" fn tensilo_sample_reader_take(
     }
 }
 
-/// Closes a reader, and sets the pointer to NULL. Its batches stay. Does nothing if `reader` or
-/// `*reader` is NULL.
+/// Closes a reader and sets the pointer to NULL. Its batches stay valid. Does nothing if `reader`
+/// or `*reader` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_sample_reader_close(reader: *mut *mut tensilo_sample_reader) {
     // SAFETY: the caller keeps the rules of the header.

@@ -1,7 +1,7 @@
 //! One open file: its I/O method, the options for opening it, and facts about it.
 //!
-//! Cursors keep what they need of the file, so that a [`tensilo_reader`] may be closed before them.
-//! Datasets are opened with the same [`tensilo_io`].
+//! Cursors share ownership of the file, so a [`tensilo_reader`] may be closed before them. Datasets
+//! are opened with the same [`tensilo_io`].
 
 use crate::boundary::call::{HandleSlot, call, close, fill, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -15,17 +15,16 @@ use tensilo::{OpenOptions, Reader, Verification};
 /// The I/O method that reads files.
 pub type tensilo_io = u32;
 
-/// As suits the file: `pread`; for a dataset io_uring, if the build and the system have it.
+/// The default: `pread` for a file; for a dataset io_uring, if the build and the system provide it.
 pub const TENSILO_IO_AUTO: tensilo_io = 0;
-/// `pread`: safe, and right on network file systems.
+/// `pread`: safe, and suitable for network file systems.
 pub const TENSILO_IO_PREAD: tensilo_io = 1;
-/// Memory maps: no system calls and no copies. As long as a handle that has come from the file
-/// lives, no process may change or cut off its bytes up to the last commit: they would change under
-/// their reader, which is undefined behaviour, and a page beyond a new end kills the process
-/// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
-/// commit. Do not map files on a network file system.
+/// Memory maps: no system calls and no copies. While any handle of the file is open, no process may
+/// change or truncate the bytes up to the last commit. Changed bytes are undefined behaviour, and a
+/// page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it replaces
+/// files by renaming, and appends after the last commit. Do not map files on a network file system.
 pub const TENSILO_IO_MMAP: tensilo_io = 2;
-/// io_uring with buffered I/O, all ranges of a batch at the same time (datasets, Linux).
+/// io_uring with buffered I/O: all ranges of a batch at the same time (datasets, Linux).
 pub const TENSILO_IO_IO_URING: tensilo_io = 3;
 /// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
 /// shuffled datasets larger than memory.
@@ -33,39 +32,39 @@ pub const TENSILO_IO_DIRECT: tensilo_io = 4;
 
 /// An open file.
 ///
-/// Threads: any number may use a reader at the same time, but not while one closes it. Cursors keep
-/// what they need of the file, so it may be closed before them.
+/// Threads: any number may use a reader at the same time, but not while one closes it. A reader may
+/// be closed before its cursors.
 pub struct tensilo_reader {
     reader: Reader,
     schema: tensilo_schema,
 }
 
-/// The times at which the checksum of a chunk is checked.
+/// When the checksum of a chunk is verified.
 pub type tensilo_verification = u32;
 
-/// Each chunk, when this reader first uses it.
+/// When this reader first uses the chunk.
 pub const TENSILO_VERIFY_FIRST_TOUCH: tensilo_verification = 0;
-/// Each chunk, each time it is loaded.
+/// Each time the chunk is loaded.
 pub const TENSILO_VERIFY_ALWAYS: tensilo_verification = 1;
-/// No chunk: wrong bytes may give wrong values without an error.
+/// Never: wrong bytes may give wrong values without an error.
 pub const TENSILO_VERIFY_NEVER: tensilo_verification = 2;
 
-/// The options for opening a file. Zero in each member is the default.
+/// The options for opening a file. Zero in each member selects the default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_open_options {
     /// `sizeof(tensilo_open_options)`, set by the caller.
     pub struct_size: usize,
-    /// How the file is read.
+    /// The I/O method.
     pub io: tensilo_io,
-    /// When chunks are checked.
+    /// When chunks are verified.
     pub verification: tensilo_verification,
-    /// The bytes to which a chunk may decode at most; 0 for the limit of the format, 4 GiB. A
-    /// larger chunk is refused before memory is taken for it: set this for files of strangers.
+    /// The maximum decoded bytes of a chunk; 0 means the limit of the format, 4 GiB. A larger chunk
+    /// is refused before memory is allocated for it. Set this for untrusted files.
     pub max_chunk_bytes: u64,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_open_options {}
 // SAFETY: integers only.
 unsafe impl Options for tensilo_open_options {}
@@ -80,11 +79,11 @@ pub struct tensilo_reader_info {
     pub sample_count: u64,
     /// The length of the file in bytes.
     pub file_bytes: u64,
-    /// The bytes after the last commit, which are not read: normally 0.
+    /// The length of the uncommitted tail, which is ignored; normally 0.
     pub tail_bytes: u64,
     /// The number of commits.
     pub commit_count: u32,
-    /// Whether the writer said that the file is complete.
+    /// Whether the writer finished the file.
     pub is_finished: bool,
     /// The id of the file.
     pub file_id: [u8; 12],
@@ -92,7 +91,7 @@ pub struct tensilo_reader_info {
     pub content_id: [u8; 16],
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_reader_info {}
 
 impl tensilo_reader {
@@ -106,7 +105,7 @@ fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
         TENSILO_VERIFY_FIRST_TOUCH => Verification::FirstTouch,
         TENSILO_VERIFY_ALWAYS => Verification::Always,
         TENSILO_VERIFY_NEVER => Verification::Never,
-        other => return Err(tensilo_error::bad_argument(format!("{other} is no tensilo_verification"))),
+        other => return Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_verification"))),
     };
     let mut how = OpenOptions::new().verification(verification);
     if options.max_chunk_bytes > 0 {
@@ -117,7 +116,7 @@ fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
         TENSILO_IO_AUTO | TENSILO_IO_PREAD => Ok(how.open_file(path)?),
         TENSILO_IO_MMAP => map(path, how),
         TENSILO_IO_IO_URING | TENSILO_IO_DIRECT => {
-            Err(tensilo_error::bad_argument("io: io_uring reads datasets; use tensilo_dataset_open"))
+            Err(tensilo_error::bad_argument("io: io_uring reads only datasets; use tensilo_dataset_open"))
         }
         other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_io"))),
     }
@@ -158,8 +157,8 @@ fn open_object(_: &Path, _: OpenOptions) -> Result<Reader> {
 /// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
 /// library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
 ///
-/// Cost: the same for any number of samples: some reads, and memory for the schema and the index of
-/// columns.
+/// Cost: some reads, and memory for the schema and the index of columns, however many samples the
+/// file has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_open(
     path: *const c_char,
@@ -179,21 +178,21 @@ pub unsafe extern "C" fn tensilo_reader_open(
     }
 }
 
-/// Closes a reader, and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
+/// Closes a reader and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_close(reader: *mut *mut tensilo_reader) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { close(reader) }
 }
 
-/// Returns the columns and the metadata of a file, which live as long as the reader; NULL of NULL.
+/// Returns the columns and the metadata of a file, which live as long as the reader; NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_schema(reader: *const tensilo_reader) -> *const tensilo_schema {
     // SAFETY: NULL or a reader, by the rules of the header.
     unsafe { reader.as_ref() }.map_or(ptr::null(), |reader| &raw const reader.schema)
 }
 
-/// Gives facts about a file.
+/// Fills `info` with facts about a file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_get_info(
     reader: *const tensilo_reader,

@@ -1,9 +1,9 @@
 //! Samples of one column side by side, and the buffer that holds them.
 //!
-//! [`tensilo_samples`] and [`tensilo_lists`] are how C sees the samples of a buffer and of a column
-//! of a batch: pointers to values, offsets, extents and validity. Both kinds hand over
-//! [`SampleSlices`], which fills the structs. A [`tensilo_buffer`] is memory of the library for
-//! samples whose size the caller does not know before: ragged, nested or null.
+//! [`tensilo_samples`] and [`tensilo_lists`] show C the samples of a buffer, or of a column of a
+//! batch: pointers to values, offsets, extents and validity. Both sources provide [`SampleSlices`],
+//! which fills the structs. A [`tensilo_buffer`] is library memory for samples whose size the
+//! caller does not know in advance: ragged, nested or null.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -16,8 +16,8 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
 
 /// The samples of one column side by side.
 ///
-/// The members of a column without lists are its samples, and are called items here as those of
-/// nested columns. Pointers belong to the handle that has given them.
+/// Values belong to items. In a column without lists, each sample is an item; in a nested column,
+/// items are the members of the innermost lists. Pointers belong to the handle that returned them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_samples {
@@ -29,36 +29,36 @@ pub struct tensilo_samples {
     pub level_count: u32,
     /// The number of samples.
     pub sample_count: usize,
-    /// The number of items: samples, or members of the lists of the last level.
+    /// The number of items: samples, or members of the innermost lists.
     pub item_count: usize,
     /// The elements of all items, one after the other, row-major, in the byte order of the machine.
     pub values: *const u8,
     /// The bytes of all elements.
     pub value_bytes: usize,
-    /// Of a ragged column, `item_count + 1` offsets among the values, in elements: each item, and
-    /// the end of the last. NULL of a fixed shape.
+    /// For a ragged column, `item_count + 1` offsets into the values, in elements: the start of
+    /// each item, and the end of the last. NULL for a fixed shape.
     pub offsets: *const u64,
-    /// Of a ragged column, the varying extents of each item, outermost first; as many for each item
-    /// as vary. NULL of a fixed shape.
+    /// For a ragged column, the varying extents of each item, outermost first, one item after the
+    /// other. NULL for a fixed shape.
     pub varying_extents: *const u32,
     /// The number of extents at `varying_extents`.
     pub varying_extent_count: usize,
-    /// Bit `i % 8`, 0 the least significant, of byte `i / 8` is 0 if item `i` is null. NULL if none
-    /// is. A null of a fixed shape has zeros for values.
+    /// Bit `i % 8` of byte `i / 8` (bit 0 is the least significant) is 0 if item `i` is null. NULL
+    /// if no item is null. A null of a fixed shape has zeros for values.
     pub validity: *const u8,
     /// The number of null items.
     pub null_count: usize,
-    /// The number of dimensions of the tensor that the values are: samples first. 0 if they are
-    /// none, because samples have different shapes and are not padded.
+    /// The number of dimensions if all values form one tensor, with samples first. 0 if they do
+    /// not, because samples have different shapes and are not padded.
     pub tensor_rank: usize,
-    /// The extents of the tensor. NULL if the values are none.
+    /// The extents of that tensor. NULL if the values do not form one.
     pub tensor_extents: *const u64,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_samples {}
 
-/// The lists of one level of a nested column, side by side. Those of level 0 are the samples.
+/// The lists of one level of a nested column, side by side. The lists of level 0 are the samples.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_lists {
@@ -66,8 +66,8 @@ pub struct tensilo_lists {
     pub struct_size: usize,
     /// The number of lists.
     pub list_count: usize,
-    /// `list_count + 1` offsets among the members: each list, and the end of the last. Members are
-    /// the lists of the next level, or items.
+    /// `list_count + 1` offsets into the members: the start of each list, and the end of the last.
+    /// Members are the lists of the next level, or items.
     pub offsets: *const u64,
     /// The bitmap of lists that are not null, as in `tensilo_samples`. NULL if none is null.
     pub validity: *const u8,
@@ -75,10 +75,10 @@ pub struct tensilo_lists {
     pub null_count: usize,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_lists {}
 
-/// The parts of the samples of a column.
+/// The samples of a column as slices, from a buffer or a batch.
 pub(crate) struct SampleSlices<'a> {
     pub dtype: DType,
     pub sample_count: usize,
@@ -97,7 +97,7 @@ fn pointer<T>(slice: &[T]) -> *const T {
 }
 
 impl SampleSlices<'_> {
-    /// Fills the struct of a caller.
+    /// Fills the caller's struct.
     ///
     /// # Safety
     ///
@@ -123,7 +123,7 @@ impl SampleSlices<'_> {
         unsafe { fill(samples, found, "samples") }
     }
 
-    /// Fills the struct of a caller with the lists of a level.
+    /// Fills the caller's struct with the lists of a level.
     ///
     /// # Safety
     ///
@@ -131,7 +131,9 @@ impl SampleSlices<'_> {
     pub unsafe fn fill_lists(&self, level: usize, lists: *mut tensilo_lists) -> Result<()> {
         let found = self.lists.get(level).ok_or_else(|| {
             let count = self.lists.len();
-            tensilo_error::bad_argument(format!("level {level} of {count} levels of lists, counted from 0"))
+            tensilo_error::bad_argument(format!(
+                "level {level} of {count} levels of lists does not exist; counted from 0"
+            ))
         })?;
         let found = tensilo_lists {
             struct_size: 0,
@@ -145,12 +147,12 @@ impl SampleSlices<'_> {
     }
 }
 
-/// Samples of one column of any kind: of a fixed shape, ragged or nested. Each call that fills the
-/// buffer uses its memory again.
+/// Samples of one column of any kind: fixed, ragged or nested. Each call that fills the buffer
+/// reuses its memory.
 ///
-/// Threads: one at a time; any number may look at the samples at the same time.
+/// Threads: one at a time; any number may read the samples at the same time.
 pub struct tensilo_buffer {
-    /// Arrays that were exported share it.
+    /// Shared with exported arrays.
     samples: Arc<ColumnBuffer>,
     schema: Option<Arc<ColumnSchema>>,
     tensor: Vec<u64>,
@@ -165,7 +167,7 @@ impl tensilo_buffer {
     ) -> Result<()> {
         self.schema = None;
         if Arc::get_mut(&mut self.samples).is_none() {
-            self.samples = Arc::default(); // an exported array keeps what it has
+            self.samples = Arc::default(); // an exported array keeps the old samples
         }
         let samples = Arc::get_mut(&mut self.samples).ok_or_else(|| tensilo_error::internal("a buffer is shared"))?;
         gather(samples)?;
@@ -189,10 +191,10 @@ impl tensilo_buffer {
     /// Returns the column; fails if the buffer is empty.
     pub(crate) fn schema(&self) -> Result<&Arc<ColumnSchema>> {
         let schema = self.schema.as_ref();
-        schema.ok_or_else(|| tensilo_error::bad_argument("the buffer has no samples: fill it before"))
+        schema.ok_or_else(|| tensilo_error::bad_argument("the buffer has no samples: fill it first"))
     }
 
-    /// Returns the parts of the samples; fails if the buffer is empty.
+    /// Returns the samples as slices; fails if the buffer is empty.
     pub(crate) fn slices(&self) -> Result<SampleSlices<'_>> {
         self.schema()?;
         let samples = self.samples();
@@ -211,7 +213,7 @@ impl tensilo_buffer {
     }
 }
 
-/// Makes an empty buffer, for any column. Close it with `tensilo_buffer_close`.
+/// Creates an empty buffer, for any column. Close it with `tensilo_buffer_close`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_new(
     buffer: *mut *mut tensilo_buffer,
@@ -227,14 +229,15 @@ pub unsafe extern "C" fn tensilo_buffer_new(
     }
 }
 
-/// Closes a buffer, and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
+/// Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_close(buffer: *mut *mut tensilo_buffer) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { close(buffer) }
 }
 
-/// Gives the samples of a buffer. Their pointers live until the buffer is filled again or closed.
+/// Fills `samples` with the samples of a buffer. Their pointers live until the buffer is filled
+/// again or closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_get_samples(
     buffer: *const tensilo_buffer,
@@ -245,8 +248,8 @@ pub unsafe extern "C" fn tensilo_buffer_get_samples(
     unsafe { call(error, || shared(buffer, "buffer")?.slices()?.fill(samples)) }
 }
 
-/// Gives the lists of a level of a nested column, counted from 0. Their pointers live as those of
-/// `tensilo_buffer_get_samples`.
+/// Fills `lists` with the lists of one level of a nested column, counted from 0. Their pointers
+/// live until the buffer is filled again or closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_get_lists(
     buffer: *const tensilo_buffer,

@@ -1,7 +1,7 @@
-//! What is known of columns: the types of elements, the schema, and metadata.
+//! Facts about columns: the types of elements, the schema, and metadata.
 //!
-//! A type is its number in the file format. A [`tensilo_schema`] belongs to the file, dataset or
-//! batch that has returned it. All its texts and arrays are made once, so that calls return
+//! A type has the same number as in the file format. A [`tensilo_schema`] belongs to the file,
+//! dataset or batch that returned it. All its texts and arrays are made once, so calls return
 //! pointers into it.
 
 use crate::boundary::call::{call, fill, shared, text, write};
@@ -10,10 +10,10 @@ use crate::boundary::values::{Output, Text};
 use std::ffi::c_char;
 use tensilo::{ColumnSchema, DType, Extent, Metadata, Schema};
 
-/// The type of elements: the numbers of the file format. Later releases may add values.
+/// The type of elements, with the numbers of the file format. Later releases may add values.
 pub type tensilo_dtype = u32;
 
-/// The upper half of a float of 4 bytes: 1 sign, 8 exponent and 7 mantissa bits.
+/// bfloat16, the upper half of a `float`: 1 sign, 8 exponent and 7 mantissa bits.
 pub const TENSILO_BF16: tensilo_dtype = 1;
 /// IEEE 754 binary16.
 pub const TENSILO_F16: tensilo_dtype = 2;
@@ -63,10 +63,10 @@ pub const TENSILO_F4_E2M1: tensilo_dtype = 23;
 pub const TENSILO_I4: tensilo_dtype = 24;
 /// An unsigned integer of 4 bits in a byte.
 pub const TENSILO_U4: tensilo_dtype = 25;
-/// Two `float`: the real and the imaginary part.
+/// Two `float` values: the real and the imaginary part.
 pub const TENSILO_COMPLEX64: tensilo_dtype = 26;
 
-/// Returns the number of a type, or 0 of one that is newer than this crate.
+/// Returns the number of a type; 0 for a type newer than this crate.
 pub(crate) fn dtype_number(dtype: DType) -> tensilo_dtype {
     DType::ALL.iter().zip(1..).find(|(known, _)| **known == dtype).map_or(0, |(_, number)| number)
 }
@@ -76,12 +76,13 @@ fn known(number: tensilo_dtype) -> Option<DType> {
     DType::ALL.get(index).copied()
 }
 
-/// Returns the type of a number.
+/// Returns the type with a number.
 pub(crate) fn dtype_from_number(number: tensilo_dtype) -> Result<DType> {
-    known(number).ok_or_else(|| tensilo_error::bad_argument(format!("{number} is no tensilo_dtype")))
+    known(number).ok_or_else(|| tensilo_error::bad_argument(format!("{number} is not a valid tensilo_dtype")))
 }
 
-/// Returns the name of a type, such as `bf16`; NULL if there is no such type. It lives forever.
+/// Returns the name of a type, such as `bf16`; NULL if there is no such type. The text is never
+/// freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_dtype_name(dtype: tensilo_dtype) -> *const c_char {
     let name = known(dtype).map(|dtype| match dtype {
@@ -116,7 +117,7 @@ pub extern "C" fn tensilo_dtype_name(dtype: tensilo_dtype) -> *const c_char {
     name.map_or(std::ptr::null(), |name| name.as_ptr())
 }
 
-/// Returns the bytes of one element: 1 of bytes and text, 0 if there is no such type.
+/// Returns the bytes of one element: 1 for bytes and text, 0 if there is no such type.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_dtype_bytes(dtype: tensilo_dtype) -> usize {
     known(dtype).map_or(0, DType::element_bytes)
@@ -124,34 +125,34 @@ pub extern "C" fn tensilo_dtype_bytes(dtype: tensilo_dtype) -> usize {
 
 /// The columns and metadata of a file, a dataset or a batch.
 ///
-/// Threads: any number may read a schema at the same time. It belongs to the handle that has
-/// returned it, and lives as long as that.
+/// Threads: any number may read a schema at the same time. It belongs to the handle that returned
+/// it, and lives as long as that handle.
 pub struct tensilo_schema {
     schema: Schema,
     columns: Vec<NamedColumn>,
     metadata: Vec<Entry>,
 }
 
-/// One column: the type and shape of its items, and what its samples are.
+/// One column: the type and shape of its items, and the lists around them.
 ///
-/// If `level_count` is 0, a sample is an item. Otherwise it is a list of items or of lists, one
-/// level in another. Pointers live as long as the schema.
+/// If `level_count` is 0, a sample is an item. Otherwise it is a list of items, or of nested lists.
+/// Pointers live as long as the schema.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_column_info {
     /// `sizeof(tensilo_column_info)`, set by the caller.
     pub struct_size: usize,
-    /// The name, which has no NUL.
+    /// The name, which contains no NUL.
     pub name: *const c_char,
     /// The type of the samples in words, such as `list<utf8>`.
     pub type_name: *const c_char,
     /// The type of the elements.
     pub dtype: tensilo_dtype,
-    /// The number of dimensions of an item: 0 of a number, 1 of text and bytes.
+    /// The number of dimensions of an item: 0 for a number, 1 for text and bytes.
     pub rank: u32,
-    /// The `rank` extents of an item, outermost first: -1 where items have different ones.
+    /// The `rank` extents of an item, outermost first; -1 for a varying one.
     pub extents: *const i64,
-    /// The number of extents that are -1: 0 of a fixed shape.
+    /// The number of varying extents; 0 for a fixed shape.
     pub varying_count: u32,
     /// The number of levels of lists around an item.
     pub level_count: u32,
@@ -159,18 +160,18 @@ pub struct tensilo_column_info {
     pub level_nullable: *const bool,
     /// Whether samples may be null.
     pub nullable: bool,
-    /// Whether each sample has `sample_bytes` bytes: the shape is fixed and there are no lists.
+    /// Whether all samples have `sample_bytes` bytes: the shape is fixed and there are no lists.
     pub is_fixed: bool,
     /// The bytes of one sample, if `is_fixed`; otherwise 0.
     pub sample_bytes: usize,
-    /// The number of entries of the column's own metadata.
+    /// The number of metadata entries of the column.
     pub metadata_count: usize,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_column_info {}
 
-/// An entry of metadata. Both texts end with a NUL, and may have others in them.
+/// A metadata entry. Both texts end with a NUL, and may contain others.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_metadata {
@@ -184,7 +185,7 @@ pub struct tensilo_metadata {
     pub value_bytes: usize,
 }
 
-/// The number that stands for the file or dataset itself, in the place of a column.
+/// Selects the file or dataset itself instead of a column.
 pub const TENSILO_NO_COLUMN: usize = usize::MAX;
 
 struct NamedColumn {
@@ -206,7 +207,7 @@ fn entries(metadata: &Metadata) -> Vec<Entry> {
     metadata.iter().map(entry).collect()
 }
 
-/// Returns the bytes of one sample of a column, if all have the same.
+/// Returns the bytes of one sample of a column, if all samples have the same size.
 pub(crate) fn sample_bytes(column: &ColumnSchema) -> Option<usize> {
     if column.shape.is_ragged() || !column.levels.is_empty() {
         return None;
@@ -227,7 +228,7 @@ impl tensilo_schema {
         Self { schema, columns, metadata }
     }
 
-    /// Returns what is known of a column.
+    /// Returns facts about a column.
     fn column_info(&self, index: usize) -> Result<tensilo_column_info> {
         let found = self.schema.columns.get(index).zip(self.columns.get(index));
         let (column, named) = found.ok_or_else(|| no_column(index, self.columns.len()))?;
@@ -269,17 +270,17 @@ fn extents(column: &ColumnSchema) -> Vec<i64> {
 
 #[cold]
 pub(crate) fn no_column(index: usize, count: usize) -> Box<tensilo_error> {
-    tensilo_error::bad_argument(format!("column {index} of {count} columns, counted from 0"))
+    tensilo_error::bad_argument(format!("column {index} of {count} columns does not exist; counted from 0"))
 }
 
-/// Returns the number of columns; 0 of NULL.
+/// Returns the number of columns; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_column_count(schema: *const tensilo_schema) -> usize {
     // SAFETY: NULL or a schema, by the rules of the header.
     unsafe { schema.as_ref() }.map_or(0, |schema| schema.columns.len())
 }
 
-/// Gives what is known of column number `index`, counted from 0.
+/// Fills `info` with facts about column number `index`, counted from 0.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_get_column(
     schema: *const tensilo_schema,
@@ -291,7 +292,8 @@ pub unsafe extern "C" fn tensilo_schema_get_column(
     unsafe { call(error, || fill(info, shared(schema, "schema")?.column_info(index)?, "info")) }
 }
 
-/// Finds the column of this name. If there is none, the error names the most similar column.
+/// Sets `*index` to the number of the column with this name. If there is none, the error names the
+/// most similar column.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_find_column(
     schema: *const tensilo_schema,
@@ -308,8 +310,8 @@ pub unsafe extern "C" fn tensilo_schema_find_column(
     }
 }
 
-/// Returns the number of entries of the metadata of a column, or of the file or dataset, if
-/// `column` is `TENSILO_NO_COLUMN`; 0 if there is no such column, and of NULL.
+/// Returns the number of metadata entries of a column, or of the file or dataset if `column` is
+/// `TENSILO_NO_COLUMN`. Returns 0 if there is no such column, and for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_metadata_count(schema: *const tensilo_schema, column: usize) -> usize {
     // SAFETY: NULL or a schema, by the rules of the header.
@@ -317,8 +319,9 @@ pub unsafe extern "C" fn tensilo_schema_metadata_count(schema: *const tensilo_sc
     schema.and_then(|schema| schema.entries(column).ok()).map_or(0, <[Entry]>::len)
 }
 
-/// Gives entry number `index` of the metadata of a column, or of the file or dataset, if `column`
-/// is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the schema.
+/// Fills `metadata` with metadata entry number `index` of a column, or of the file or dataset if
+/// `column` is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the
+/// schema.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_get_metadata(
     schema: *const tensilo_schema,
@@ -332,7 +335,10 @@ pub unsafe extern "C" fn tensilo_schema_get_metadata(
         call(error, || {
             let entries = shared(schema, "schema")?.entries(column)?;
             let Entry { key, value } = entries.get(index).ok_or_else(|| {
-                tensilo_error::bad_argument(format!("entry {index} of {} entries, counted from 0", entries.len()))
+                tensilo_error::bad_argument(format!(
+                    "entry {index} of {} does not exist; counted from 0",
+                    entries.len()
+                ))
             })?;
             let found = tensilo_metadata {
                 key: key.pointer(),

@@ -1,7 +1,7 @@
-//! Checks of a whole file, and the report of what is damaged.
+//! Checks of a whole file, and the report of its damage.
 //!
-//! Damage is a result and no error: a [`tensilo_report`] lists each finding with its bytes, column
-//! and samples. The report owns all its texts and errors, so that calls return pointers into it.
+//! Damage is a result, not an error: a [`tensilo_report`] lists each finding with its bytes, column
+//! and samples. The report owns all its texts and errors, so calls return pointers into it.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, flag, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -32,26 +32,26 @@ struct DamageRecord {
     kind: tensilo_damage_kind,
 }
 
-/// The options of a verification. Zero in each member is the default.
+/// The options of a verification. Zero in each member selects the default.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_verify_options {
     /// `sizeof(tensilo_verify_options)`, set by the caller.
     pub struct_size: usize,
-    /// 1 to decode each chunk, and check each value, too. A hostile file of a megabyte can take
-    /// minutes then: `progress` can end the work.
+    /// 1 to also decode each chunk and check each value. A hostile file of a megabyte can then take
+    /// minutes; `progress` can end the work.
     pub decode: u32,
-    /// The number of threads; 0 for one. The report does not depend on it.
+    /// The number of threads; 0 means 1. The report does not depend on it.
     pub thread_count: u32,
-    /// If not NULL, called from time to time with the bytes that were checked and those of the
-    /// file. It ends the work with the status `TENSILO_CANCELLED` if it returns anything but 0. The
-    /// calling thread calls it; no exception may leave it.
+    /// If not NULL, called from time to time with the number of checked bytes and the length of the
+    /// file. If it returns anything but 0, the work ends with the status `TENSILO_CANCELLED`. It
+    /// runs on the calling thread; no exception may leave it.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, checked_bytes: u64, file_bytes: u64) -> i32>,
     /// The first argument of `progress`.
     pub user: *mut c_void,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_verify_options {}
 // SAFETY: integers and pointers only.
 unsafe impl Options for tensilo_verify_options {}
@@ -68,31 +68,31 @@ pub struct tensilo_report_info {
     pub chunk_count: u64,
     /// The number of samples in the last valid commit, if `has_commit`.
     pub sample_count: u64,
-    /// The number of findings; 0: the file is intact and finished.
+    /// The number of findings; 0 means that the file is intact and finished.
     pub damage_count: usize,
     /// Whether there is a valid commit.
     pub has_commit: bool,
     /// Whether anything is damaged. If not, all samples of the last commit are intact, but a writer
-    /// may be at work, or have been stopped.
+    /// may still be running or may have been stopped.
     pub is_damaged: bool,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_report_info {}
 
-/// What a finding of a verification means.
+/// The meaning of a finding of a verification.
 pub type tensilo_damage_kind = u32;
 
-/// Bytes are wrong, or missing.
+/// Bytes are wrong or missing.
 pub const TENSILO_DAMAGE_DAMAGED: tensilo_damage_kind = 0;
-/// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of
-/// the file.
+/// An append has not committed the bytes: it is still running or was stopped. They hold no sample
+/// of the file.
 pub const TENSILO_DAMAGE_UNCOMMITTED: tensilo_damage_kind = 1;
 /// The file ends with a commit, but its writer has not finished it.
 pub const TENSILO_DAMAGE_UNFINISHED: tensilo_damage_kind = 2;
 
-/// A damaged region, or what a writer that has not finished has left. Pointers live as long as the
-/// report; what is not known is NULL.
+/// A finding: a damaged region, or bytes of a writer that has not finished. Pointers live as long
+/// as the report; unknown members are NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_damage {
@@ -104,21 +104,21 @@ pub struct tensilo_damage {
     pub file_end: u64,
     /// The kind of the region, such as `chunk`.
     pub region: *const c_char,
-    /// The column that it belongs to.
+    /// The column of the region.
     pub column: *const c_char,
     /// The first sample that is lost or in doubt, if `has_samples`.
     pub samples_start: u64,
     /// One more than the last sample that is lost or in doubt.
     pub samples_end: u64,
-    /// The error, which names the rule of the specification.
+    /// The error, which names the broken rule of the specification.
     pub error: *const tensilo_error,
     /// Whether the samples are known.
     pub has_samples: bool,
-    /// What the finding means.
+    /// The meaning of the finding.
     pub kind: tensilo_damage_kind,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_damage {}
 
 impl From<Damage> for DamageRecord {
@@ -176,10 +176,11 @@ fn check(path: &Path, given: &tensilo_verify_options) -> Result<tensilo_report> 
     Ok(tensilo_report { info, damages: damages.collect() })
 }
 
-/// Checks each byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not an
-/// error: `*report` lists it. `options` may be NULL. Close the report with `tensilo_report_close`.
+/// Checks every byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not
+/// an error; `*report` lists it. `options` may be NULL. Close the report with
+/// `tensilo_report_close`.
 ///
-/// Cost: the reading of the file and of some hundred bytes for each chunk.
+/// Cost: reads the file, and some hundred bytes more for each chunk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_verify(
     path: *const c_char,
@@ -197,14 +198,14 @@ pub unsafe extern "C" fn tensilo_verify(
     }
 }
 
-/// Closes a report, and sets the pointer to NULL. Does nothing if `report` or `*report` is NULL.
+/// Closes a report and sets the pointer to NULL. Does nothing if `report` or `*report` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_report_close(report: *mut *mut tensilo_report) {
     // SAFETY: the caller keeps the rules of the header.
     unsafe { close(report) }
 }
 
-/// Gives the result of a verification.
+/// Fills `info` with the result of a verification.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_report_get_info(
     report: *const tensilo_report,
@@ -215,7 +216,7 @@ pub unsafe extern "C" fn tensilo_report_get_info(
     unsafe { call(error, || fill(info, shared(report, "report")?.info, "info")) }
 }
 
-/// Gives finding number `index`, counted from 0, in the order of the file.
+/// Fills `damage` with finding number `index`, counted from 0, in the order of the file.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_report_get_damage(
     report: *const tensilo_report,
@@ -228,7 +229,10 @@ pub unsafe extern "C" fn tensilo_report_get_damage(
         call(error, || {
             let damages = &shared(report, "report")?.damages;
             let found = damages.get(index).ok_or_else(|| {
-                tensilo_error::bad_argument(format!("damage {index} of {}, counted from 0", damages.len()))
+                tensilo_error::bad_argument(format!(
+                    "damage {index} of {} does not exist; counted from 0",
+                    damages.len()
+                ))
             })?;
             let samples = found.samples.unwrap_or((0, 0));
             let found = tensilo_damage {

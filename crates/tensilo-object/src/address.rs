@@ -1,8 +1,9 @@
-//! Addresses of objects: the scheme and the bucket or host of a store, and a key.
+//! Addresses of objects: scheme, bucket or host, and key.
 //!
-//! An address is checked when it is parsed, so that each one can be part of a request: the library
-//! that sends requests panics at some buckets, and its paths have no empty components. Paths of
-//! arguments may be addresses, too; a path of the system never has one of the schemes.
+//! An address is checked when it is parsed, so that every [`Address`] can be part of a request.
+//! This matters because the client library panics at some bucket names, and its paths have no empty
+//! components. Arguments that take a path also take an address: no path of the system has one of
+//! the schemes.
 
 use crate::error::{ObjectError, Result};
 use object_store::path::Path;
@@ -10,11 +11,11 @@ use std::fmt;
 use std::path::Path as FilePath;
 use url::Url;
 
-/// The address of an object, or of the prefix that a dataset has: `s3://bucket/key`, `gs://`,
-/// `az://`, `https://host/path` and the like.
+/// The address of an object or of a dataset's prefix: `s3://bucket/key`, `gs://`, `az://`,
+/// `https://host/path` and others.
 ///
-/// Keys of buckets are written as they are; `%` in the path of `http` and `https` is the escape of
-/// URLs.
+/// Keys of buckets are written without escapes. In the path of an `http` or `https` URL, `%`
+/// escapes as usual.
 ///
 /// ```
 /// use tensilo_object::Address;
@@ -27,12 +28,12 @@ use url::Url;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
     scheme: Scheme,
-    /// The scheme as it was written, and the bucket or host: `s3://bucket`.
+    /// The scheme as the caller wrote it, and the bucket or host: `s3://bucket`.
     root: String,
     key: Path,
 }
 
-/// The reason why a key is not read, and what to do.
+/// Why a key cannot be read, and what to do.
 pub const UNREADABLE_KEY: &str = "a key with an empty component, \".\", \"..\" or a control character cannot be \
                                      read; copy the object to another key";
 
@@ -45,7 +46,7 @@ pub(crate) enum Scheme {
     Http,
 }
 
-/// The schemes of URLs, as other tools write them.
+/// The schemes of URLs, spelled as in other tools.
 const SCHEMES: [(&str, Scheme); 10] = [
     ("s3", Scheme::S3),
     ("s3a", Scheme::S3),
@@ -60,43 +61,43 @@ const SCHEMES: [(&str, Scheme); 10] = [
 ];
 
 impl Address {
-    /// Returns whether a text has the scheme of an address, so that it names no file.
+    /// Returns whether a text has the scheme of an address, so that it does not name a file.
     pub fn is_url(text: &str) -> bool {
         scheme_of(text).is_some()
     }
 
     /// Parses an address. Fails if the scheme is unknown, the bucket or host is missing, or the key
-    /// is not one that a folder could have: empty components, `.` and `..` are refused.
+    /// could not be a path: empty components, `.` and `..` are refused.
     pub fn parse(text: &str) -> Result<Self> {
         let refused = |message: String| ObjectError::BadAddress { address: text.to_owned(), message };
         let (scheme, rest) = scheme_of(text).ok_or_else(|| {
             let known = SCHEMES.map(|(name, _)| format!("{name}://")).join(", ");
-            refused(format!("this is no address of an object: those begin with {known}"))
+            refused(format!("not an object address: expected one that starts with {known}"))
         })?;
         let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
         if host.is_empty() {
-            return Err(refused("the address has no bucket, or no host".to_owned()));
+            return Err(refused("the address has no bucket or host".to_owned()));
         }
         if scheme == Scheme::Http && key.contains(['?', '#']) {
-            let message = "the address has a query or a fragment, which requests of ranges cannot keep; leave it out, \
-                           or download the file";
+            let message = "the address has a query or a fragment, which range requests cannot contain; remove it, or \
+                           download the file";
             return Err(refused(message.to_owned()));
         }
-        // a library panics at a bucket that no URL can have, and translates names of hosts
+        // the client panics at a bucket that cannot be in a URL, and translates host names
         let odd = host.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._~@:".contains(*c));
         if let Some(c) = odd.filter(|_| scheme != Scheme::Http) {
-            return Err(refused(format!("the bucket has the character {c:?}, which no bucket can have")));
+            return Err(refused(format!("the bucket name has the character {c:?}, which is not allowed there")));
         }
         let parsed = match scheme {
             Scheme::Http => Path::from_url_path(key),
             _ => Path::parse(key),
         };
         let key = parsed.map_err(|error| refused(format!("{error}; {UNREADABLE_KEY}")))?;
-        let root = text.get(..text.len() - rest.len() + host.len()).unwrap_or(text); // a boundary
+        let root = text.get(..text.len() - rest.len() + host.len()).unwrap_or(text); // a character boundary
         Ok(Self { scheme, root: root.to_owned(), key })
     }
 
-    /// Returns whether a path is an address, so that it names no file of the system.
+    /// Returns whether a path is an address, so that it does not name a file of the system.
     pub fn is_url_path(path: &FilePath) -> bool {
         path.to_str().is_some_and(Self::is_url)
     }
@@ -106,13 +107,13 @@ impl Address {
         Self::parse(&path.to_string_lossy())
     }
 
-    /// Returns whether a path is an address that a dataset may have: not one of a `*.tsl` file.
+    /// Returns whether a path is an address that a dataset may have: any but one of a `*.tsl` file.
     pub fn is_dataset_prefix(path: &FilePath) -> bool {
         Self::is_url_path(path) && path.extension().is_none_or(|extension| extension != "tsl")
     }
 
-    /// Returns the address of an object below this prefix. The components of `path` are separated
-    /// by `/`, and are those of a key, without escapes. Fails if one is `.` or `..`, or empty.
+    /// Returns the address of an object below this prefix. `path` is part of a key: its components
+    /// are separated by `/` and have no escapes. Fails if a component is `.`, `..` or empty.
     pub fn join(&self, path: &str) -> Result<Self> {
         let key = match (self.key.as_ref(), path) {
             (key, "") => key.to_owned(),
@@ -133,7 +134,7 @@ impl Address {
         self.scheme
     }
 
-    /// Returns the bucket or host, with the scheme that was written.
+    /// Returns the bucket or host, with the scheme as the caller wrote it.
     pub(crate) fn root(&self) -> &str {
         &self.root
     }
@@ -154,7 +155,7 @@ impl fmt::Display for Address {
         match (scheme, Url::parse(root)) {
             _ if key.is_root() => f.write_str(root),
             (Scheme::Http, Ok(mut url)) => {
-                // it fails for an address that can have no path, which `http` always can
+                // it fails only for a URL that cannot have a path, and `http` URLs can
                 if let Ok(mut path) = url.path_segments_mut() {
                     path.extend(key.as_ref().split('/'));
                 }
@@ -190,10 +191,10 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_object_is_refused() {
+    fn invalid_addresses_are_refused() {
         for (text, finding) in [
-            ("train/x.tsl", "no address of an object"),
-            ("ftp://host/x", "no address of an object"),
+            ("train/x.tsl", "not an object address"),
+            ("ftp://host/x", "not an object address"),
             ("s3:///x", "no bucket"),
             ("s3://my bucket/x", "the character ' '"),
             ("s3://bucket/a//b", "empty"),

@@ -1,26 +1,29 @@
-//! The error type of the crate.
+//! The error type of the crate, and errors of the client as [`io::Error`] with a kind.
+//!
+//! Callers decide by the kind, for example whether an object is missing or was replaced; the text
+//! is for people.
 
 use std::any::Any;
 use std::io;
 
-/// An error of the crate. The address of the object is in the text.
+/// An error of the crate. Its text contains the address of the object.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectError {
-    /// An address is not one that this crate reads.
+    /// An address that this crate cannot use.
     #[error("{address}: {message}")]
     BadAddress {
-        /// The text.
+        /// The text that was given as an address.
         address: String,
-        /// The finding.
+        /// What is wrong with it.
         message: String,
     },
-    /// A request failed, and was repeated as often as the options allow.
+    /// A request failed, after as many retries as the options allow.
     #[error("{address}: {operation}: {error}")]
     Io {
         /// The object or prefix.
         address: String,
-        /// The operation.
+        /// What was attempted.
         operation: &'static str,
         /// The cause. Its kind says whether the object is missing, forbidden or replaced.
         #[source]
@@ -29,7 +32,7 @@ pub enum ObjectError {
 }
 
 impl ObjectError {
-    /// Returns the cause without the address, for callers that add it themselves.
+    /// Returns the cause without the address, for callers that add the address themselves.
     pub fn into_io(self) -> io::Error {
         match self {
             Self::Io { error, .. } => error,
@@ -41,42 +44,42 @@ impl ObjectError {
 /// The result of a function of this crate.
 pub(crate) type Result<T> = std::result::Result<T, ObjectError>;
 
-/// Returns an error of a request as one of the system. The kind is
-/// [`io::ErrorKind::StaleNetworkFileHandle`] if the object was replaced since it was opened.
+/// Converts the error of a request. The kind is [`io::ErrorKind::StaleNetworkFileHandle`] if the
+/// object was replaced since it was opened.
 pub(crate) fn io_error(error: object_store::Error) -> io::Error {
     use object_store::Error as E;
     let (kind, text) = match &error {
-        // the answer of the store adds nothing to these
+        // the store's response adds nothing to these
         E::NotFound { .. } => return io::Error::new(io::ErrorKind::NotFound, "the object does not exist"),
         E::AlreadyExists { .. } => return io::Error::new(io::ErrorKind::AlreadyExists, "the object exists"),
         E::Precondition { .. } => return replaced(),
-        E::PermissionDenied { .. } => (io::ErrorKind::PermissionDenied, "the store forbids this to these credentials"),
-        E::Unauthenticated { .. } => (io::ErrorKind::PermissionDenied, "the store does not accept the credentials"),
+        E::PermissionDenied { .. } => (io::ErrorKind::PermissionDenied, "the credentials do not allow this operation"),
+        E::Unauthenticated { .. } => (io::ErrorKind::PermissionDenied, "the store rejects the credentials"),
         E::NotSupported { .. } | E::NotImplemented { .. } => {
             (io::ErrorKind::Unsupported, "the store does not support this")
         }
-        E::InvalidPath { .. } => (io::ErrorKind::InvalidInput, "a store has no object of this name"),
+        E::InvalidPath { .. } => (io::ErrorKind::InvalidInput, "the object name is not valid"),
         _ => (io::ErrorKind::Other, "the request failed"),
     };
     io::Error::new(kind, RequestError { text, error })
 }
 
-/// Returns the error of an object that is not the one that was opened.
+/// Returns the error for an object that was replaced.
 pub(crate) fn replaced() -> io::Error {
     let text = "the object was replaced since it was opened: open it again";
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, text)
 }
 
-/// The beginning of the text of [`panicked`].
-pub(crate) const PANICKED: &str = "a library failed while it prepared or sent the request";
+/// The start of the text of [`panicked`].
+pub(crate) const PANICKED: &str = "a library panicked while preparing or sending the request";
 
-/// Returns the error of a library that panicked.
+/// Returns the error for a panic in a library.
 pub(crate) fn panicked(panic: &(dyn Any + Send)) -> io::Error {
     let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
     io::Error::other(format!("{PANICKED} ({})", text.unwrap_or("no message")))
 }
 
-/// A request that failed, in words, and the reason that the store or the network gave.
+/// A failed request in words, and the reason that the store or the network gave.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}: {error}")]
 struct RequestError {

@@ -1,4 +1,7 @@
-//! Inputs of conversions that are objects.
+//! Objects as conversion inputs.
+//!
+//! A conversion sees paths. Paths that are addresses come here, and there is one connection for
+//! each bucket or host.
 
 use crate::address::{Address, Scheme, UNREADABLE_KEY};
 use crate::client::ObjectOptions;
@@ -12,14 +15,14 @@ use tensilo::import::InputStore;
 use tensilo::source::Source;
 use tensilo::{Error, Result};
 
-/// Takes the address of an object that is passed over.
+/// Receives the address of a skipped object.
 type Report = Box<dyn Fn(&str) + Send + Sync>;
 
-/// The objects of all stores as inputs of conversions, for
-/// [`ConvertOptions::store`](tensilo::import::ConvertOptions::store): those whose paths are
-/// addresses.
+/// Objects of all stores as conversion inputs, for
+/// [`ConvertOptions::store`](tensilo::import::ConvertOptions::store). Provides the inputs whose
+/// paths are addresses.
 ///
-/// Of hosts of `http` and `https`, only the objects directly below a prefix are found.
+/// On `http` and `https` hosts, only objects directly below a prefix are found.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -30,22 +33,22 @@ type Report = Box<dyn Fn(&str) + Send + Sync>;
 /// ```
 pub struct ObjectInputs {
     options: ObjectOptions,
-    /// Takes the addresses that are passed over; `None` if they are errors.
+    /// Receives the addresses of skipped objects; `None` if these are errors.
     on_skip: Option<Report>,
-    /// The connections, by the bucket or host.
+    /// The connections, by bucket or host.
     storages: Mutex<HashMap<String, ObjectStorage>>,
 }
 
 impl ObjectInputs {
-    /// Returns the objects that are read with these options. Sends nothing.
+    /// Returns inputs that are read with these options. Sends nothing.
     pub fn new(options: ObjectOptions) -> Self {
         Self { options, on_skip: None, storages: Mutex::default() }
     }
 
-    /// Passes over objects below a prefix whose keys cannot be read, because they have an empty
-    /// component, `.`, `..` or a control character, and calls a function with what each is called.
-    /// [`UNREADABLE_KEY`] is the reason to show. By default they are errors:
-    /// a conversion leaves nothing out in silence.
+    /// Skips objects below a prefix whose keys cannot be read, because they have an empty
+    /// component, `.`, `..` or a control character, and calls `report` with the address of each.
+    /// [`UNREADABLE_KEY`] is the reason to show. By default such an object is an error: a
+    /// conversion skips nothing silently.
     pub fn skip_unreadable(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_skip = Some(Box::new(report));
         self
@@ -73,7 +76,7 @@ impl ObjectInputs {
         }
     }
 
-    /// Passes over an address, or fails.
+    /// Reports a skipped address, or fails.
     fn skip(&self, address: String) -> std::result::Result<(), ObjectError> {
         match &self.on_skip {
             Some(report) => report(&address),
@@ -85,7 +88,7 @@ impl ObjectInputs {
     }
 }
 
-/// Returns a key with escapes for control characters.
+/// Escapes control characters of a key.
 fn shown(key: &str) -> String {
     let mut shown = String::new();
     for c in key.chars() {

@@ -1,19 +1,24 @@
-//! Tensilo files in object stores: S3, Google Cloud Storage, Azure, and hosts of `http`.
+//! tensilo files in object stores: S3, Google Cloud Storage, Azure, and hosts of `http`.
 //!
 //! * An [`Address`] names an object or a prefix: `s3://bucket/train`.
 //! * An [`ObjectStorage`] is a connection to a store. It opens, lists, creates and removes objects.
 //! * An [`ObjectFile`] is a [`Source`](tensilo::source::Source) for a reader, and an
-//!   [`ObjectUpload`] a [`Sink`](tensilo::sink::Sink) for a writer.
-//! * A [`Cache`] keeps bytes of objects on a disk of this machine.
-//! * `ObjectInputs`, with the feature `import`, are objects as inputs of conversions.
-//! * [`source_at`] opens what a path of an argument names, a file or an object.
+//!   [`ObjectUpload`] is a [`Sink`](tensilo::sink::Sink) for a writer.
+//! * A [`Cache`] keeps object data on a disk of this machine.
+//! * `ObjectInputs`, with the feature `import`, provides objects as conversion inputs.
+//! * [`source_at`] opens what a path names, a file or an object.
 //!
-//! No function is asynchronous. Requests are sent by threads of the crate, which the first request
-//! of a process starts, also in one that was forked. Datasets in stores are `tensilo-data` with the
-//! feature `object`.
+//! A request to a store takes milliseconds, and many requests take hardly longer than one. So the
+//! crate sends the requests of a read concurrently, coalesces nearby ranges into one request, and
+//! never requests bytes that are cached or in flight as a prefetch. All bytes of an open object
+//! come from one version of it.
 //!
-//! TLS uses the `CryptoProvider` of `rustls` that the process has installed, and installs that of
-//! `ring` if there is none.
+//! No function is asynchronous, so that readers and writers of local files and of objects are the
+//! same code. Threads of the crate send the requests; the first request of a process starts them,
+//! also after a fork. For datasets in stores, use `tensilo-data` with the feature `object`.
+//!
+//! TLS uses the `CryptoProvider` of `rustls` that the process has installed. If there is none, the
+//! crate installs the provider of `ring`.
 
 #![forbid(unsafe_code)]
 

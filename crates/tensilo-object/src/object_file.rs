@@ -1,11 +1,21 @@
 //! An object as a source of bytes, and how it is opened.
 //!
-//! Round trips to a store are slow. So an object is opened by one that reads its begin and its
-//! end, and all ranges of a read are requested at the same time. What is in memory or in the cache
-//! on a disk is copied first, then the rest is requested, and what is in flight is waited for last.
-//! Reads that follow one another are read ahead of.
+//! A request to a store takes a round trip of milliseconds, whatever it reads. So an [`ObjectFile`]
+//! sends few requests, all at the same time, and none for bytes that it has or that are in flight:
 //!
-//! All answers must match the version of the object that was opened, see `request.rs`.
+//! * *Open* reads the start and the end of the object in one round trip. In most files, that is all
+//!   that opening needs. A small object of known size is read whole by one request. With a disk
+//!   cache, opening only asks for the version, because the bytes may be cached.
+//! * *Read* divides its ranges into segments: cached in memory or on disk, missing, or in flight.
+//!   It copies the cached ones, requests the missing ones, coalesced, and waits last for those in
+//!   flight. Small reads fetch aligned lines, which stay in memory, because the next small read is
+//!   mostly close by.
+//! * *Prefetch* claims ranges in the range cache and returns at once; reads then find them in
+//!   flight or cached. Sequential reads are detected, and prefetch what follows.
+//!
+//! A prefetch that fails is not an error: its claim ends, and the read that needs the bytes
+//! requests them again and gets the error. A claim always ends, whatever happens to its request, so
+//! no read waits forever. All responses must match the version that was opened, see `request.rs`.
 
 use crate::address::Address;
 use crate::cache::{self, CachedObject};
@@ -33,54 +43,56 @@ use tokio::task::JoinSet;
 
 /// An object that is open for reading.
 ///
-/// All ranges of a read are requested at the same time, in parts. Small structures are read in
-/// lines of 64 KiB, which are cached, as is what [`Source::prefetch`] asks for. Ranges are
-/// coalesced by [`Requests`] and not by `object_store`, because some of their bytes are cached or
+/// All ranges of a read are requested concurrently, long ones in several requests. Small structures
+/// are read in lines of 64 KiB, which are cached, as are the ranges of [`Source::prefetch`].
+/// [`Requests`] coalesces ranges, not `object_store`, because some of their bytes may be cached or
 /// in flight. If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]:
 /// bytes of two versions are never mixed.
 #[derive(Debug)]
 pub struct ObjectFile(Arc<ObjectFileInner>);
 
-/// An open object. Requests that are on their way share it.
+/// An open object, shared with its requests in flight.
 #[derive(Debug)]
 struct ObjectFileInner {
     storage: ObjectStorage,
     key: Path,
     pinned: ObjectVersion,
-    /// The number that its pieces have.
+    /// The number of the object in the range cache.
     id: u64,
-    /// Its pieces on a disk of this machine.
+    /// Its entries in the disk cache, if there is one.
     cached: Option<CachedObject>,
     sequential_reads: SequentialReads,
     /// Whether runs were prefetched.
     has_runs: AtomicBool,
-    /// Whether bytes were asked for since copies were last forgotten.
+    /// Whether bytes were requested since the caches were last invalidated.
     has_copies: AtomicBool,
 }
 
-/// See [`ObjectFile::coalesce`]: a block costs less than its chunk.
+/// The gap to coalesce if bytes are probably cached, see [`ObjectFile::coalesce`]: small, because a
+/// block costs less than its chunk.
 const CACHED_GAP_BYTES: u64 = 4 << 10;
-/// An object of at most so many bytes is read as a whole when it is opened.
+/// Objects of at most this size are read whole when they are opened.
 const WHOLE_BYTES: u64 = 1 << 20;
-/// The maximum number of bytes that are read of an object's end when it is opened.
+/// The maximum number of bytes that opening reads of an object's end.
 const MAX_END_BYTES: u64 = 8 << 20;
-/// A prefetched range of this length is a run. Shorter ones are chunks that are read at once.
+/// Prefetched ranges of at least this length are runs. Shorter ones are chunks that are about to be
+/// read.
 const RUN_BYTES: u64 = 256 << 10;
 
 impl ObjectStorage {
-    /// Opens an object for reading. Cost: one round trip, of two requests that read its begin and
+    /// Opens an object for reading. Cost: one round trip, of two requests, which read its start and
     /// its end.
     pub fn open(&self, address: &Address) -> Result<ObjectFile, ObjectError> {
         self.begin_open(address, None)?.wait()
     }
 
-    /// Begins to open an object, and returns at once: many objects are then opened in the time of
-    /// one round trip. `end` is the range that opening reads of its end, if that is known: from the
-    /// footer to the last byte. Fails if the address is not one of this store, or if the options
+    /// Starts to open an object and returns at once, so that many objects are opened in one round
+    /// trip. `end` is the range from the footer to the last byte, if it is known; opening then
+    /// reads this range of the end. Fails if the address is not in this store, or if the options
     /// are wrong.
     ///
-    /// Cost: one round trip, for which [`PendingOpen::wait`] waits; of one request that reads all
-    /// if the object is expected to have at most 1 MiB, otherwise of two, for begin and end.
+    /// Cost: one round trip, for which [`PendingOpen::wait`] waits. If `end` says that the object
+    /// has at most 1 MiB, one request reads all of it; otherwise two read its start and its end.
     pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<PendingOpen, ObjectError> {
         self.check(address)?;
         let begun = ObjectFile::begin(self, address.key(), end);
@@ -89,7 +101,7 @@ impl ObjectStorage {
     }
 }
 
-/// An object whose opening was begun. If it is dropped, its requests end.
+/// An object that is being opened. Dropping it cancels its requests.
 #[derive(Debug)]
 pub struct PendingOpen {
     storage: ObjectStorage,
@@ -97,7 +109,7 @@ pub struct PendingOpen {
     opened: PendingResult<OpenResponse>,
 }
 
-/// An object as it was found, and the ranges of it that were read.
+/// The version of an object that was found, and the ranges of it that were read.
 type OpenResponse = (ObjectVersion, Vec<(Range<u64>, Bytes)>);
 
 impl PendingOpen {
@@ -139,7 +151,7 @@ impl ObjectFile {
 }
 
 impl ObjectFileInner {
-    /// Copies a range that is in memory as a whole. Returns whether it is.
+    /// Copies a range if all of it is in memory. Returns whether it was.
     fn copy_cached(&self, range: &Range<u64>, out: &mut [u8]) -> bool {
         match self.storage.range_cache().segments(self.id, range).as_slice() {
             [Segment::Cached(_, bytes)] if bytes.len() == out.len() => {
@@ -150,40 +162,40 @@ impl ObjectFileInner {
         }
     }
 
-    /// Asks for what follows a read that is one of a sequence.
+    /// Prefetches what follows a read if it is sequential.
     fn read_ahead(self: &Arc<Self>, read: &Range<u64>) {
         if let Some(lookahead) = self.sequential_reads.next(read, self.pinned.byte_count) {
             let _ = self.start_fetch(&lookahead); // reading meets the same errors
         }
     }
 
-    /// Asks for the bytes of a range that are not in memory, and keeps them there.
+    /// Requests the bytes of a range that are not in memory, for the range cache. Does not wait.
     fn start_fetch(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
         let claimed =
             self.storage.range_cache().claim(self.id, range, self.storage.options().coalesce.max_request_bytes);
-        // all of them end, whatever fails
+        // made before any request, so that all claims end whatever fails
         let claim = |range| Claim { object: self.clone(), range, bytes: None };
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
         for claim in claims {
             let read = self.read(claim.range.clone())?;
             threads()?.spawn(async move {
-                let mut claim = claim; // all of it is of the task
-                // a reader asks again, and gets the error
+                let mut claim = claim; // moves the whole claim, with its `drop`, into the task
+                // the read that needs the bytes requests them again, and gets the error
                 claim.bytes = catch_panic_async(read).await.ok();
             });
         }
         Ok(())
     }
 
-    /// Returns the work of reading a range.
+    /// Returns a future that reads a range, through the disk cache.
     fn read(&self, range: Range<u64>) -> io::Result<impl Future<Output = io::Result<Bytes>> + Send + use<>> {
         let client = self.storage.client()?.clone();
         self.has_copies.store(true, Ordering::Relaxed);
         Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
-    /// Fills `out` with ranges: what is in memory first, then what has to be requested, then what
-    /// is in flight.
+    /// Fills `out` with ranges: copies cached segments, then requests missing ones, then waits for
+    /// those in flight.
     fn fill(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let mut starts = Vec::with_capacity(ranges.len());
         let mut end = 0_usize;
@@ -191,7 +203,7 @@ impl ObjectFileInner {
             starts.push(end);
             end = end.saturating_add(range_length(range));
         }
-        // the place of the bytes at an offset in `out`
+        // where the byte at `offset` of a range goes in `out`
         let out_offset = |range: usize, offset: u64| {
             let (start, before) = starts.get(range).zip(ranges.get(range))?;
             start.checked_add(range_length(&(before.start..offset)))
@@ -226,9 +238,9 @@ impl ObjectFileInner {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Requests parts of ranges, each with the number of its range, and hands their bytes to `put`
-    /// as they arrive. Returns the error of the first range that failed, once all before it have
-    /// arrived; requests that are still in flight then are given up.
+    /// Requests segments, each with the number of its range, and hands their bytes to `put` as they
+    /// arrive. Returns the error of the first range that failed, once all ranges before it have
+    /// arrived; other requests in flight are then cancelled.
     fn request(
         &self,
         segments: Vec<(Range<u64>, usize)>,
@@ -263,7 +275,7 @@ impl ObjectFileInner {
             }
             left = match &failed {
                 None => left.saturating_sub(1),
-                // only what comes before it counts
+                // only earlier ranges can change the error
                 Some(failed) => {
                     let is_before = |request: usize| first_range(request).is_some_and(|first| first < failed.range);
                     (0..).zip(&pending).filter(|(request, is_pending)| **is_pending && is_before(*request)).count()
@@ -273,8 +285,7 @@ impl ObjectFileInner {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Sends requests, at most `max_in_flight` at a time. They end when what this returns is
-    /// dropped.
+    /// Sends requests, at most `max_in_flight` at a time. Dropping the result cancels them.
     fn responses(&self, ranges: &[Range<u64>], max_in_flight: usize) -> io::Result<Responses> {
         let (sender, receiver) = mpsc::channel();
         let reads = ranges.iter().map(|range| self.read(range.clone())).collect::<io::Result<Vec<_>>>()?;
@@ -289,7 +300,7 @@ impl ObjectFileInner {
                 let Some(response) = in_flight.join_next().await else { return };
                 let is_received = response.is_ok_and(|response| sender.send(response).is_ok());
                 if !is_received {
-                    return; // the reader gets an error when the channel closes
+                    return; // the reader sees the channel close
                 }
             }
         });
@@ -297,7 +308,7 @@ impl ObjectFileInner {
     }
 }
 
-/// Where the answers to requests arrive, each with the number of its request.
+/// Receives the responses, each with the number of its request.
 struct Responses {
     receiver: Receiver<Response>,
     _task: Task<()>,
@@ -315,8 +326,8 @@ fn earlier(one: Option<RangeError>, other: Option<RangeError>) -> Option<RangeEr
     }
 }
 
-/// Opens an object: reads its begin and its end, where most files have all that opening them takes.
-/// `end` is the end, if it is known.
+/// Opens an object: reads its start and its end, which in most files contain all that opening
+/// needs. `end` is the end, if it is known.
 async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> io::Result<OpenResponse> {
     let ranged = |range| response(store, key, GetOptions { range: Some(range), ..GetOptions::default() });
     let last = match end {
@@ -332,14 +343,14 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) => {
             return Err(error);
         }
-        // the store does not know such ranges, or the object is empty
+        // the store does not support suffix ranges, or the object is empty
         Err(_) => {
             return open_without_reading(store, key).await;
         }
     };
     let pinned = ObjectVersion::of(&meta);
     let mut ends = vec![(range, bytes)];
-    // one that was replaced between both answers is read as it is now
+    // if the object was replaced between both responses, the version of the end counts
     if let Ok((meta, range, bytes)) = first
         && ObjectVersion::of(&meta) == pinned
     {
@@ -348,21 +359,22 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
     Ok((pinned, ends))
 }
 
-/// Opens an object, and reads nothing of it: a cache may have what is wanted.
+/// Opens an object without reading any of it: a cache may have the bytes.
 async fn open_without_reading(store: &dyn ObjectStore, key: &Path) -> io::Result<OpenResponse> {
     let options = GetOptions { head: true, ..GetOptions::default() };
     let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;
     Ok((ObjectVersion::of(&meta), Vec::new()))
 }
 
-/// Opens an object of about so many bytes, and reads these.
+/// Opens an object of about `bytes` bytes, and reads all of it.
 async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<OpenResponse> {
     let options = GetOptions { range: Some(GetRange::Bounded(0..bytes)), ..GetOptions::default() };
     let (meta, range, bytes) = response(store, key, options).await?;
     Ok((ObjectVersion::of(&meta), vec![(range, bytes)]))
 }
 
-/// A claim of bytes, which ends however the request for them ends.
+/// A claim of bytes in the range cache, which ends when this is dropped: with the bytes, or without
+/// if the request failed.
 struct Claim {
     object: Arc<ObjectFileInner>,
     range: Range<u64>,
@@ -399,9 +411,9 @@ impl Source for ObjectFile {
         self.0.fill(slice::from_ref(&range), out).map_err(|error| error.error)
     }
 
-    /// Returns the options' config, with a small gap if runs were prefetched, which then are in
-    /// memory, or if a cache has what is read. What is requested is coalesced by the options all
-    /// the same.
+    /// Returns the options' config. The gap is small if runs were prefetched, which then are in
+    /// memory, or if there is a disk cache. Requests to the store are still coalesced by the
+    /// options.
     fn coalesce(&self) -> CoalesceConfig {
         let mut config = self.0.storage.options().coalesce;
         if self.0.cached.is_some() || self.0.has_runs.load(Ordering::Relaxed) {
@@ -422,12 +434,12 @@ impl Source for ObjectFile {
         if ranges.iter().any(is_run) {
             self.0.has_runs.store(true, Ordering::Relaxed);
         }
-        // a read may include the gap after a run
+        // a read of the run may include the gap after it
         let gap = |range: &Range<u64>| if is_run(range) { CACHED_GAP_BYTES } else { 0 };
         let inside =
             ranges.iter().map(|range| range.start..range.end.saturating_add(gap(range)).min(self.byte_count()));
         let inside = inside.filter(|range| !range.is_empty());
-        // what a cache has takes no round trip
+        // bytes in the disk cache take no round trip; only runs are worth loading into memory
         let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.contains(range));
         let missing = inside.filter(|range| is_run(range) || !is_cached(range));
         let mut requests = Requests::default();
@@ -445,14 +457,14 @@ impl Source for ObjectFile {
     }
 }
 
-/// Opens what a path names: an object, if it is an address, else a file by position.
+/// Opens what a path names: an object if it is an address, or else a file, read by position.
 ///
 /// Cost: for an object, one round trip.
 pub fn source_at(path: &FilePath) -> tensilo::Result<Arc<dyn Source>> {
     source_with(path, ObjectOptions::new())
 }
 
-/// Opens what a path names, as [`source_at`] does, with options for the requests to a store.
+/// As [`source_at`], with options for requests to a store.
 pub fn source_with(path: &FilePath, options: ObjectOptions) -> tensilo::Result<Arc<dyn Source>> {
     if !Address::is_url_path(path) {
         return Ok(Arc::new(PositionedFile::open(path)?));

@@ -1,11 +1,21 @@
-//! The bytes of objects in memory: small structures of files, and what was prefetched or read
-//! ahead.
+//! The range cache: byte ranges of objects in memory, and the detection of sequential reads.
 //!
-//! [`RangeCache`] are the bytes of all open objects of a store, bounded in bytes. A piece is claimed
-//! before it is requested, so that no two threads ask for the same bytes; the least recently used
-//! pieces make room. Small structures are read in aligned lines, because what is read next is
-//! mostly near by. A [`SequentialReads`] finds reads that follow one another, as those of verification,
-//! salvage and exports do, and says what to read ahead of them.
+//! Bytes that were requested but have not arrived are nearly as good as cached ones: waiting for
+//! them takes at most the rest of a round trip. So the cache knows three states. A range is
+//! *claimed* before it is requested, which puts an entry without bytes into the cache: it is in
+//! flight until [`RangeCache::finish`] ends the claim, and then it is cached or gone. A lookup
+//! divides a range into [`Segment`]s: cached ones to copy, ones in flight to wait for, and missing
+//! ones to request. So no two threads fetch the same claimed bytes.
+//!
+//! Per object, entries are a map from offsets to ranges that do not overlap. Their total size is
+//! bounded, including bytes in flight. The least recently used cached entries are evicted; entries
+//! in flight are not, and if there is no room a claim gets less than it asks for. Only small
+//! structures, read in aligned lines, and prefetched ranges are claimed. Other reads go straight to
+//! the caller's memory, so a long read does not evict what is used often.
+//!
+//! [`SequentialReads`] finds reads that follow one another, as in verification, salvage and
+//! exports, and says what to prefetch. Read-ahead starts after three of them, so random reads cost
+//! nothing, and grows from 1 to 32 MiB.
 
 use crate::request::ObjectVersion;
 use bytes::Bytes;
@@ -14,28 +24,24 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Pieces of objects, of which the least recently used make room for others.
-///
-/// A piece is *coming* from its claim until its bytes are there, so that no two threads ask for the
-/// same bytes.
+/// Ranges of all open objects of a store, bounded in bytes.
 #[derive(Debug)]
 pub(crate) struct RangeCache {
     max_bytes: u64,
     cached: Mutex<LruState>,
-    /// A piece has come, or will not.
+    /// Signals that a claim has ended.
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct LruState {
-    /// The numbers of objects, by their keys and what they are pinned to. An object that is opened
-    /// twice has one.
+    /// The numbers of objects by key and version. An object that is opened twice has one number.
     object_ids: HashMap<(Path, ObjectVersion), u64>,
-    /// The pieces of each object, by their offsets. They do not overlap.
+    /// The entries of each object, by their offsets. They do not overlap.
     objects: HashMap<u64, BTreeMap<u64, Entry>>,
-    /// The pieces that have come, the least recently used first.
+    /// The cached entries by time of last use, the least recently used first.
     by_use: BTreeMap<u64, (u64, u64)>,
-    /// The bytes of all pieces, with those that are coming.
+    /// The bytes of all entries, including those in flight.
     bytes: u64,
     clock: u64,
 }
@@ -43,19 +49,19 @@ struct LruState {
 #[derive(Debug)]
 struct Entry {
     end: u64,
-    /// `None` while it is coming.
+    /// `None` while it is in flight.
     bytes: Option<Bytes>,
     used: u64,
 }
 
-/// A part of a range.
+/// A segment of a range in a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// The bytes from this offset are kept.
+    /// These bytes, from this offset on, are cached.
     Cached(u64, Bytes),
-    /// The bytes are coming.
+    /// The bytes are in flight.
     InFlight(Range<u64>),
-    /// The bytes are neither.
+    /// The bytes are neither cached nor in flight.
     Missing(Range<u64>),
 }
 
@@ -64,12 +70,12 @@ impl RangeCache {
         Self { max_bytes, cached: Mutex::default(), changed: Condvar::new() }
     }
 
-    /// Returns the parts of a range of an object, in order.
+    /// Returns the segments of a range of an object, in order.
     pub(crate) fn segments(&self, object: u64, range: &Range<u64>) -> Vec<Segment> {
         self.lock().segments(object, range)
     }
 
-    /// Returns the parts of ranges of an object, each with the number of its range, in order.
+    /// Returns the segments of ranges of an object, in order, each with the number of its range.
     pub(crate) fn segments_of(&self, object: u64, ranges: &[Range<u64>]) -> Vec<(usize, Segment)> {
         let mut cached = self.lock();
         let numbered = ranges.iter().enumerate();
@@ -80,8 +86,9 @@ impl RangeCache {
             .collect()
     }
 
-    /// Claims the parts of a range that are missing, each of at most `max_request_bytes` bytes: the caller
-    /// asks for them, and calls [`RangeCache::finish`] for each. Claims less if there is no room.
+    /// Claims the missing segments of a range, divided into ranges of at most `max_request_bytes`
+    /// bytes. The caller requests them, and calls [`RangeCache::finish`] for each. Claims less if
+    /// there is no room.
     pub(crate) fn claim(&self, object: u64, range: &Range<u64>, max_request_bytes: u64) -> Vec<Range<u64>> {
         let mut cached = self.lock();
         let mut claimed = Vec::new();
@@ -98,7 +105,7 @@ impl RangeCache {
         claimed
     }
 
-    /// Ends a claim: with the bytes, or with `None` if they will not come.
+    /// Ends a claim, with its bytes or with `None` if they will not arrive.
     pub(crate) fn finish(&self, object: u64, claimed: &Range<u64>, bytes: Option<Bytes>) {
         let mut cached = self.lock();
         let is_claimed = cached
@@ -115,7 +122,7 @@ impl RangeCache {
         self.changed.notify_all();
     }
 
-    /// Forgets the bytes of an object.
+    /// Evicts the cached bytes of an object.
     pub(crate) fn invalidate(&self, object: u64) {
         let mut cached = self.lock();
         let entries = cached.objects.get(&object).into_iter().flatten();
@@ -123,7 +130,7 @@ impl RangeCache {
         starts.into_iter().for_each(|start| cached.remove(object, start));
     }
 
-    /// Waits for bytes that are coming. Returns `None` if they have not come.
+    /// Waits for bytes in flight. Returns `None` if they did not arrive.
     pub(crate) fn wait(&self, object: u64, range: &Range<u64>) -> Option<Bytes> {
         let mut cached = self.lock();
         loop {
@@ -144,7 +151,7 @@ impl RangeCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, LruState> {
-        // a thread that panicked has left whole entries
+        // entries are replaced whole, so a panic leaves none half written
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -183,7 +190,7 @@ impl LruState {
         segments
     }
 
-    /// Makes a piece the most recently used one.
+    /// Makes an entry the most recently used one.
     fn touch(&mut self, object: u64, start: u64) {
         let Some(entry) = self.objects.get_mut(&object).and_then(|entries| entries.get_mut(&start)) else { return };
         self.by_use.remove(&entry.used);
@@ -192,7 +199,7 @@ impl LruState {
         self.by_use.insert(self.clock, (object, start));
     }
 
-    /// Forgets pieces until there is room for so many bytes. Returns whether there is.
+    /// Evicts entries until there is room for `bytes` more bytes. Returns whether there is.
     fn make_room(&mut self, bytes: u64, max_bytes: u64) -> bool {
         while self.bytes.saturating_add(bytes) > max_bytes {
             let Some((_, (object, start))) = self.by_use.pop_first() else { return false };
@@ -226,50 +233,50 @@ fn length(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// Divides a range into parts of at most `max_request_bytes` bytes, which is at least 1.
+/// Divides a range into ranges of at most `max_request_bytes` bytes, which is at least 1.
 pub(crate) fn split(range: &Range<u64>, max_request_bytes: u64) -> impl Iterator<Item = Range<u64>> + use<> {
     let end = range.end;
     let step = usize::try_from(max_request_bytes).unwrap_or(usize::MAX).max(1);
     (range.start..end).step_by(step).map(move |start| start..start.saturating_add(max_request_bytes).min(end))
 }
 
-/// Small structures are read in aligned lines of this length, and kept: what is read next is mostly
-/// near by.
+/// Small structures are read and cached in aligned lines of this length, because the next read is
+/// mostly close by.
 pub(crate) const LINE_BYTES: u64 = 64 << 10;
 
-/// Returns the lines that a range is in, of an object of this length.
+/// Returns the lines that contain a range of an object of `byte_count` bytes.
 pub(crate) fn align_to_lines(range: &Range<u64>, byte_count: u64) -> Range<u64> {
     let end = range.end.checked_next_multiple_of(LINE_BYTES).unwrap_or(u64::MAX);
     range.start / LINE_BYTES * LINE_BYTES..end.min(byte_count)
 }
 
-/// Reads that follow one another before more is read than they ask for.
+/// The number of reads in sequence before anything is read ahead.
 const MIN_SEQUENTIAL_READS: u32 = 3;
-/// A read follows another one if it begins at most so many bytes behind its end, or so many before:
-/// threads that share the work read a little out of order.
+/// A read continues a sequence if it starts at most `MAX_GAP_BYTES` after its end, or at most
+/// `MAX_BACKWARD_BYTES` before it: threads that share work read slightly out of order.
 const MAX_GAP_BYTES: u64 = 256 << 10;
 const MAX_BACKWARD_BYTES: u64 = 8 << 20;
-/// The bytes that are read ahead at first, and at most. They double each time.
+/// The minimum and maximum number of bytes that are read ahead. It doubles each time.
 const MIN_LOOKAHEAD_BYTES: u64 = 1 << 20;
 const MAX_LOOKAHEAD_BYTES: u64 = 32 << 20;
 
-/// The reads of an object, as far as they follow one another.
+/// Detects reads of an object that follow one another.
 #[derive(Debug, Default)]
 pub(crate) struct SequentialReads(Mutex<SequentialState>);
 
 #[derive(Debug, Default)]
 struct SequentialState {
-    /// The reads, and the end of the last one.
+    /// The number of reads in the sequence, and the furthest end of them.
     reads: u32,
     end: u64,
-    /// The bytes that are read ahead, and the end of what was asked for.
+    /// The current read-ahead, and the end of what was requested.
     lookahead: u64,
     requested_end: u64,
 }
 
 impl SequentialReads {
-    /// Notes a read of an object of so many bytes. Returns the bytes to ask for now, ahead of those
-    /// that follow. Nobody waits: a read that another one meets here counts for nothing.
+    /// Notes a read of an object of `byte_count` bytes. Returns the range to prefetch now, if the
+    /// read continues a sequence. Never blocks: if the lock is taken, this read is not counted.
     pub(crate) fn next(&self, read: &Range<u64>, byte_count: u64) -> Option<Range<u64>> {
         let mut state = self.0.try_lock().ok()?;
         let follows = read.start <= state.end.saturating_add(MAX_GAP_BYTES)
@@ -338,7 +345,7 @@ mod tests {
         insert(&cache, 3, 0..10);
         assert_eq!(cache.segments(2, &(0..10)), [Segment::Missing(0..10)]);
         assert_eq!(cache.segments(1, &(0..10)), [Segment::Cached(0, bytes(0..10))]);
-        assert_eq!(cache.claim(4, &(0..31), u64::MAX), [], "longer than all that is kept");
+        assert_eq!(cache.claim(4, &(0..31), u64::MAX), [], "larger than the cache");
     }
 
     #[test]
@@ -370,7 +377,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn reads_that_follow_one_another_are_read_ahead_of() {
+    fn sequential_reads_are_read_ahead() {
         let sequence = SequentialReads::default();
         let (mut requested_end, mut requests) = (0, 0);
         for number in 0..1000 {
@@ -390,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_anywhere_are_not() {
+    fn random_reads_are_not_read_ahead() {
         let sequence = SequentialReads::default();
         for start in [5, 300, 7, 100, 900, 20, 500] {
             assert_eq!(sequence.next(&(start * MIB..start * MIB + 1000), 1000 * MIB), None);

@@ -1,4 +1,11 @@
-//! One request for bytes of an object, and its answer, checked.
+//! One request for bytes of an object, and the checks of its response.
+//!
+//! An object may be replaced while it is read, and bytes of two versions must never mix. So opening
+//! pins a version: length, and ETag or time of the last change. Each request sends the ETag as a
+//! condition if the store can check it, and each response must report the pinned version.
+//!
+//! The client library retries requests that fail, but not responses that end early; those are
+//! retried here.
 
 use crate::error::{io_error, replaced};
 use crate::runtime::threads;
@@ -13,11 +20,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// How often an answer is asked for again that has too few bytes. The client repeats all other
-/// requests that failed.
+/// The maximum number of attempts to get a response with all of its bytes. The client retries
+/// requests that fail in any other way.
 const MAX_SHORT_RESPONSES: u32 = 5;
 
-/// An object as it was when it was opened: what all answers have to match.
+/// The version of an object that was opened, which all responses must match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectVersion {
     pub byte_count: u64,
@@ -32,7 +39,8 @@ impl ObjectVersion {
         Self { byte_count: meta.size, etag: meta.e_tag.clone(), last_modified: meta.last_modified.timestamp() }
     }
 
-    /// Returns what tells this version of the object from others; `None` if nothing does.
+    /// Returns a text that differs between versions; `None` if the store reports nothing that
+    /// would.
     pub(crate) fn version(&self) -> Option<String> {
         let of = |what: &str| format!("{} bytes, {what}", self.byte_count);
         match &self.etag {
@@ -41,14 +49,14 @@ impl ObjectVersion {
         }
     }
 
-    /// Returns the condition that the store itself can check.
+    /// Returns the ETag as a condition that the store checks.
     fn condition(&self) -> Option<String> {
-        // weak tags never match by the rules of HTTP
+        // weak tags never match, by the rules of HTTP
         self.etag.clone().filter(|etag| !etag.starts_with("W/"))
     }
 
-    /// Checks that an answer is about this object. A time is compared only if there is no tag:
-    /// copies of an object have the same one.
+    /// Checks that a response is about this version. Times are compared only if there is no ETag,
+    /// because copies of an object may have the same ETag but different times.
     fn check(&self, meta: &ObjectMeta) -> io::Result<()> {
         let found = Self::of(meta);
         let is_same = match (&self.etag, &found.etag) {
@@ -59,7 +67,7 @@ impl ObjectVersion {
     }
 }
 
-/// Reads a range of an object, and repeats that if too few bytes arrive.
+/// Reads a range of an object, and retries if too few bytes arrive.
 pub(crate) async fn read(
     store: Arc<dyn ObjectStore>,
     key: Path,
@@ -93,7 +101,7 @@ pub(crate) async fn read(
     }
 }
 
-/// Reads bytes of an object. Returns the facts of the object, and the range that the bytes are.
+/// Reads bytes of an object. Returns the object's metadata, the range that was sent, and its bytes.
 pub(crate) async fn response(
     store: &dyn ObjectStore,
     key: &Path,
@@ -102,7 +110,8 @@ pub(crate) async fn response(
     response_up_to(store, key, options, u64::MAX).await
 }
 
-/// As [`response`]. Fails with [`io::ErrorKind::FileTooLarge`] if there are more than `max_bytes` bytes.
+/// As [`response`], but fails with [`io::ErrorKind::FileTooLarge`] if there are more than
+/// `max_bytes` bytes.
 pub(crate) async fn response_up_to(
     store: &dyn ObjectStore,
     key: &Path,
@@ -119,7 +128,7 @@ pub(crate) async fn response_up_to(
     Ok((meta, range, bytes))
 }
 
-/// Reads the body of an answer, which has exactly the bytes of a range.
+/// Reads the body of a response, which must have exactly the bytes of a range.
 async fn body(range: &Range<u64>, stream: impl Stream<Item = object_store::Result<Bytes>> + Send) -> io::Result<Bytes> {
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
     let mut stream = pin!(stream);
@@ -127,7 +136,7 @@ async fn body(range: &Range<u64>, stream: impl Stream<Item = object_store::Resul
     while let Some(received) = stream.next().await {
         let received = received.map_err(io_error)?;
         if received.len() > length - bytes.len() {
-            return Err(io::Error::other(format!("the store sent more than the {length} bytes that were asked for")));
+            return Err(io::Error::other(format!("the store sent more than the {length} requested bytes")));
         }
         if received.len() == length {
             return Ok(received); // without a copy
@@ -140,9 +149,9 @@ async fn body(range: &Range<u64>, stream: impl Stream<Item = object_store::Resul
     if bytes.len() == length { Ok(bytes.into()) } else { Err(short_response(range, bytes.len() as u64)) }
 }
 
-/// Returns the error of an answer without all bytes, which may pass.
+/// Returns the error of a response that ended early, which is worth a retry.
 fn short_response(range: &Range<u64>, found: u64) -> io::Error {
     let expected = range.end.saturating_sub(range.start);
-    let text = format!("the store sent {found} of the {expected} bytes from offset {} on", range.start);
+    let text = format!("the store sent {found} of {expected} bytes at offset {}", range.start);
     io::Error::new(io::ErrorKind::ConnectionAborted, text)
 }

@@ -1,9 +1,12 @@
-//! The threads that send requests, and other values that each process makes for itself.
+//! The threads that send requests, and values that each process makes for itself.
 //!
-//! The threads are the crate's own: programs that embed it need no asynchronous runtime, and one
-//! that they have is left alone. Callers wait on a channel and not in the runtime, so that they may
-//! be threads of another one. Threads and connections do not survive `fork`, so a child makes its
-//! own: see [`PerProcess`]. A panic of a library that prepares or sends a request is an error.
+//! The client library is asynchronous; the crate is not. So the crate has a small runtime of its
+//! own, and programs that embed it need none. A caller waits on a channel, not in the runtime, so
+//! it may itself be a thread of another runtime. A caller that stops waiting drops a handle, and
+//! its requests are cancelled.
+//!
+//! Threads and connections do not survive `fork`, so a child makes its own, see [`PerProcess`]. A
+//! library that panics while it prepares or sends a request causes an error, not a crash.
 
 use crate::error::panicked;
 use futures_util::FutureExt;
@@ -17,32 +20,33 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-/// The threads at most. They wait more than they work: the bytes that arrive are decoded elsewhere.
+/// The maximum number of threads. They mostly wait: received bytes are decoded by other threads.
 const MAX_THREADS: usize = 4;
-/// The maximum number of requests of the process that are in flight.
+/// The maximum number of requests that the process has in flight.
 const MAX_REQUESTS: usize = 256;
 
-/// The threads of this process, and the requests that it may send.
+/// The threads of this process, and the permits for its requests.
 #[derive(Debug)]
 pub(crate) struct Threads {
-    /// `None` while it is dropped.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
     handle: Handle,
-    /// A permit for each request that may be in flight.
+    /// Permits for requests in flight.
     pub requests: Semaphore,
-    /// A permit for each read that may fill a cache: fewer than there are threads for waiting, so
-    /// that one is left for those that are waited for.
+    /// Permits for reads that may fill a cache and wait for file locks. There are fewer permits
+    /// than the runtime has blocking threads, so a thread is left for the work that releases the
+    /// locks.
     pub fills: Semaphore,
 }
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // any other way of dropping waits, which a caller's own runtime forbids
+        // other ways to drop a runtime block, which panics inside a caller's runtime
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 
-/// Returns the threads of this process. The first request makes them.
+/// Returns the threads of this process, which the first request starts.
 pub(crate) fn threads() -> io::Result<&'static Threads> {
     static THREADS: PerProcess<Threads> = PerProcess::new();
     THREADS.get_or_try_make(|| {
@@ -66,29 +70,29 @@ impl Threads {
     }
 }
 
-/// Returns the result of work that waits for a disk or another process, on a thread for such work.
+/// Runs work that waits for a disk or another process on a blocking thread, and returns its result.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     threads()?.handle.spawn_blocking(work).await.map_err(|_| thread_ended())
 }
 
-/// Returns the result of work on the threads of this process, which the caller waits for. The
-/// caller may be a thread of another runtime.
+/// Runs work on the threads of this process and waits for its result. The caller may be a thread of
+/// another runtime.
 pub(crate) fn wait<T: Send + 'static>(work: impl Future<Output = io::Result<T>> + Send + 'static) -> io::Result<T> {
     begin(work)?.wait()
 }
 
-/// Begins work on the threads of this process, for which the caller waits later.
+/// Starts work on the threads of this process. The caller waits for its result later.
 pub(crate) fn begin<T: Send + 'static>(
     work: impl Future<Output = io::Result<T>> + Send + 'static,
 ) -> io::Result<PendingResult<T>> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let task = threads()?.spawn(async move {
-        let _ = sender.send(catch_panic_async(work).await); // the caller is gone
+        let _ = sender.send(catch_panic_async(work).await); // fails if the caller is gone
     });
     Ok(PendingResult { receiver, _task: Task(task) })
 }
 
-/// Work that was begun. If it is dropped, the work ends.
+/// Work that was started. Dropping it cancels the work.
 #[derive(Debug)]
 pub(crate) struct PendingResult<T> {
     receiver: Receiver<io::Result<T>>,
@@ -101,7 +105,7 @@ impl<T> PendingResult<T> {
     }
 }
 
-/// Work that ends when this is dropped: requests whose reader has gone.
+/// A task that is cancelled when this is dropped: its reader is gone.
 #[derive(Debug)]
 pub(crate) struct Task<T>(pub JoinHandle<T>);
 
@@ -111,7 +115,7 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Runs code of a library that may panic. Returns a panic as an error.
+/// Runs library code that may panic, and returns a panic as an error.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
     // what the code used is dropped, or not used again after an error
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
@@ -122,16 +126,16 @@ pub(crate) async fn catch_panic_async<T>(work: impl Future<Output = io::Result<T
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// Returns the error of work that was lost with its thread.
+/// Returns the error for work that was lost with its thread.
 pub(crate) fn thread_ended() -> io::Error {
-    io::Error::other("a thread that sends requests has ended")
+    io::Error::other("a thread that sends requests has stopped")
 }
 
-/// A value that is made when it is first asked for, and made again in a process that was forked
-/// since: threads and connections stay behind in its parent.
+/// A value that each process makes on first use. A forked process makes its own, because threads
+/// and connections stay behind in its parent.
 ///
-/// The values of all ancestors are kept, and never dropped in a child: dropping threads that do not
-/// exist would wait for them.
+/// The values of all ancestors stay in memory and are never dropped in a child: dropping threads
+/// that do not exist would wait for them forever.
 #[derive(Debug)]
 pub(crate) struct PerProcess<T> {
     first: OnceLock<Box<ProcessValue<T>>>,
@@ -141,8 +145,8 @@ pub(crate) struct PerProcess<T> {
 struct ProcessValue<T> {
     process: u32,
     value: T,
-    /// The value of a child. Only processes that have no value yet set it, so no other thread was
-    /// at it when the child was forked.
+    /// The value of a forked child. Only processes without a value set it, so no thread can have
+    /// been setting it when the child was forked.
     child: OnceLock<Box<ProcessValue<T>>>,
 }
 
@@ -151,8 +155,8 @@ impl<T> PerProcess<T> {
         Self { first: OnceLock::new() }
     }
 
-    /// Returns the value of this process, which `make` makes if there is none. If two threads make
-    /// one at the same time, one of the values is dropped.
+    /// Returns the value of this process, made by `make` if there is none yet. If two threads make
+    /// one at the same time, one value is dropped.
     pub(crate) fn get_or_try_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let process = process::id();
         let mut slot = &self.first;
@@ -162,7 +166,7 @@ impl<T> PerProcess<T> {
                 Some(made) if made.process == process => return Ok(&made.value),
                 Some(made) => slot = &made.child,
                 None => {
-                    let Some(make) = make.take() else { continue }; // set by another thread since
+                    let Some(make) = make.take() else { continue }; // this thread or another one has just set it
                     let made = ProcessValue { process, value: make()?, child: OnceLock::new() };
                     drop(slot.set(Box::new(made)));
                 }
@@ -179,7 +183,7 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn work_ends_when_the_one_who_waits_for_it_has_gone() {
+    fn work_is_cancelled_when_its_handle_is_dropped() {
         struct Ends(mpsc::Sender<()>);
         impl Drop for Ends {
             fn drop(&mut self) {

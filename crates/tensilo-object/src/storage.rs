@@ -1,11 +1,12 @@
-//! A connection to a store, and what is done with whole objects: reading, listing, creating,
-//! removing.
+//! A connection to a store, and operations on whole objects: read, list, create, remove.
 //!
-//! An [`ObjectStorage`] has what all objects of a store share: the client, the bytes in memory, the
-//! cache, and the keys that no request can name. Clients and bytes are made again in a process that
-//! was forked. Opening an object is in `object_file.rs`, and writing one in `upload.rs`.
+//! An [`ObjectStorage`] holds what all objects of a store share: the client, the range cache, the
+//! disk cache, and the keys that requests cannot name. Client and range cache are per process, so
+//! that a connection works after `fork`. `object_file.rs` opens objects for reading, and
+//! `upload.rs` writes them.
 //!
-//! Hosts of `http` have no list; the links of the page that they serve for a folder are its names.
+//! Hosts of `http` cannot list objects. There, the names below a prefix are the links of the page
+//! that the host serves for the folder.
 
 use crate::address::{Address, Scheme};
 use crate::cache::{Cache, CachedObject};
@@ -27,9 +28,9 @@ use url::Url;
 
 /// A connection to the store of an address: a bucket, a container, a host.
 ///
-/// A clone costs one reference count, and shares connections and memory. Any thread can keep one,
-/// and it works after `fork`. No function needs an asynchronous runtime, and each can be called
-/// from the threads of one.
+/// A clone shares connections and caches, and costs one reference count. A connection can be used
+/// by any thread and after `fork`. No function needs an asynchronous runtime, and each can be
+/// called from the threads of one.
 #[derive(Clone, Debug)]
 pub struct ObjectStorage(Arc<StorageInner>);
 
@@ -57,13 +58,16 @@ impl ObjectStorage {
         }))
     }
 
-    /// Checks that an address is one of this store.
+    /// Checks that an address is in this store.
     pub(crate) fn check(&self, address: &Address) -> Result<()> {
         let root = &self.0.root;
         if address.root() == root.root() {
             return Ok(());
         }
-        Err(ObjectError::BadAddress { address: address.to_string(), message: format!("the store is {root}") })
+        Err(ObjectError::BadAddress {
+            address: address.to_string(),
+            message: format!("the address is not in the store {root}"),
+        })
     }
 
     pub(crate) fn options(&self) -> &ObjectOptions {
@@ -80,13 +84,13 @@ impl ObjectStorage {
         &self.0.unreadable
     }
 
-    /// Returns the keys below a prefix that the last list of it has left out, without the prefix:
-    /// see [`ObjectStorage::objects`].
+    /// Returns the keys below a prefix that its last listing left out, without the prefix: see
+    /// [`ObjectStorage::objects`].
     pub fn unreadable_keys(&self, prefix: &Address) -> Vec<String> {
         self.0.unreadable.below(prefix.key())
     }
 
-    /// Returns the cache of the options, or that of the environment.
+    /// Returns the cache that the options set, or else the one that the environment names.
     pub(crate) fn cache(&self) -> io::Result<Option<&Cache>> {
         let found = self.0.cache.get_or_init(|| match &self.0.options.cache {
             Some(explicit) => Ok(explicit.clone()),
@@ -98,12 +102,12 @@ impl ObjectStorage {
         }
     }
 
-    /// Returns the pieces of an object in the cache, if there is one.
+    /// Returns the disk cache's entries of an object, if there is a disk cache.
     pub(crate) fn cached(&self, key: &Path, pinned: &ObjectVersion) -> io::Result<Option<CachedObject>> {
         Ok(self.cache()?.and_then(|cache| CachedObject::new(cache, self.0.root.root(), key, pinned)))
     }
 
-    /// Returns what this process keeps in memory.
+    /// Returns the range cache of this process.
     pub(crate) fn range_cache(&self) -> &RangeCache {
         let range_cache =
             self.0.range_cache.get_or_try_make(|| Ok::<_, Infallible>(RangeCache::new(self.0.options.memory_bytes)));
@@ -118,12 +122,12 @@ pub(crate) fn failed(address: &Address, operation: &'static str, error: io::Erro
     ObjectError::Io { address: address.to_string(), operation, error }
 }
 
-/// Requests to remove objects that are in flight at the same time.
+/// The maximum number of removal requests in flight.
 const CONCURRENT_REMOVALS: usize = 16;
 
 impl ObjectStorage {
-    /// Reads a whole object. Fails with [`FileTooLarge`](std::io::ErrorKind::FileTooLarge) if it is
-    /// longer than `max_bytes` bytes.
+    /// Reads a whole object. Fails with [`FileTooLarge`](std::io::ErrorKind::FileTooLarge) if it
+    /// has more than `max_bytes` bytes.
     pub fn read(&self, address: &Address, max_bytes: u64) -> Result<Vec<u8>> {
         self.check(address)?;
         let key = address.key().clone();
@@ -136,13 +140,13 @@ impl ObjectStorage {
         read.map_err(|error| failed(address, "reading", error))
     }
 
-    /// Returns the names directly below a prefix: of objects, and of further prefixes, in no order.
-    /// A prefix without objects has none.
+    /// Returns the names of objects and of further prefixes directly below a prefix, in no
+    /// particular order. A prefix without objects has none.
     ///
-    /// Keys that no address can have are left out, see [`ObjectStorage::objects`].
+    /// Leaves out keys that no address can have, see [`ObjectStorage::objects`].
     ///
-    /// Hosts of `http` and `https` have no list; the links of the page that they serve for the
-    /// folder are the names.
+    /// Hosts of `http` and `https` cannot list objects. There, the names are the links of the page
+    /// that the host serves for the folder.
     pub fn names(&self, prefix: &Address) -> Result<Vec<String>> {
         self.check(prefix)?;
         let (prefix_of_list, options) = (prefix.clone(), self.options().clone());
@@ -156,25 +160,25 @@ impl ObjectStorage {
         names.map_err(|error| failed(prefix, "listing", error))
     }
 
-    /// Returns a text that changes when an object is replaced: its length, and its ETag or the time
-    /// of its last change. `None`: the store says neither.
+    /// Returns a text that changes when an object is replaced: its length, with its ETag or the
+    /// time of its last change. `None` if the store reports neither.
     pub fn version(&self, address: &Address) -> Result<Option<String>> {
         self.check(address)?;
         let key = address.key().clone();
         let meta =
             self.client().cloned().and_then(|client| wait(async move { client.head(&key).await.map_err(io_error) }));
-        let meta = meta.map_err(|error| failed(address, "looking at the object", error))?;
+        let meta = meta.map_err(|error| failed(address, "reading its metadata", error))?;
         Ok(ObjectVersion::of(&meta).version())
     }
 
-    /// Returns the addresses of all objects below a prefix, in no order. A prefix without objects
-    /// has none.
+    /// Returns the addresses of all objects below a prefix, in no particular order. A prefix
+    /// without objects has none.
     ///
-    /// Keys that no address can have, with an empty component, `.`, `..` or a control character,
-    /// are left out. [`ObjectStorage::unreadable_keys`] returns them afterwards. Empty objects
-    /// `folder/`, which some tools create to show folders, are left out, too.
+    /// Leaves out keys that no address can have, because they have an empty component, `.`, `..` or
+    /// a control character. [`ObjectStorage::unreadable_keys`] returns them afterwards. Also leaves
+    /// out empty objects `folder/`, which some tools create to show folders.
     ///
-    /// Fails on hosts of `http` and `https`, which have no list.
+    /// Fails on hosts of `http` and `https`, which cannot list objects.
     pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {
         self.check(prefix)?;
         let (key, unreadable) = (prefix.key().clone(), self.unreadable().clone());
@@ -185,7 +189,7 @@ impl ObjectStorage {
     }
 
     /// Creates an object, which appears as a whole. Fails with
-    /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if there is one, also if another writer
+    /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if it exists, even if another writer
     /// creates it at the same time, and with [`Unsupported`](std::io::ErrorKind::Unsupported) on
     /// hosts of `http`.
     pub fn create(&self, address: &Address, bytes: &[u8]) -> Result<()> {
@@ -198,8 +202,8 @@ impl ObjectStorage {
         created.map_err(|error| failed(address, "creating", error))
     }
 
-    /// Returns the bytes of an object, or of all objects below a prefix; 0 if there are none. Fails
-    /// if keys below the prefix cannot be read.
+    /// Returns the total size in bytes of an object, or of all objects below a prefix; 0 if there
+    /// are none. Fails if keys below the prefix cannot be read.
     pub fn bytes(&self, address: &Address) -> Result<u64> {
         self.check(address)?;
         let (key, unreadable) = (address.key().clone(), self.unreadable().clone());
@@ -218,11 +222,11 @@ impl ObjectStorage {
                 }
             })
         });
-        bytes.map_err(|error| failed(address, "looking at the object", error))
+        bytes.map_err(|error| failed(address, "reading its metadata", error))
     }
 
-    /// Removes an object, and all objects below the address as a prefix. Empty objects `folder/`
-    /// stay. Fails, and removes nothing, if keys below the prefix cannot be read.
+    /// Removes an object, and all objects below the address as a prefix. Leaves empty objects
+    /// `folder/`. If keys below the prefix cannot be read, fails and removes nothing.
     pub fn remove(&self, address: &Address) -> Result<()> {
         self.check(address)?;
         let (key, unreadable) = (address.key().clone(), self.unreadable().clone());
@@ -249,13 +253,13 @@ impl ObjectStorage {
     }
 }
 
-/// Returns the keys below a prefix, and notes those that are not readable.
+/// Returns the keys below a prefix, and notes those that cannot be read.
 async fn keys(store: &dyn ObjectStore, unreadable: &UnreadableKeys, prefix: &Path) -> io::Result<Vec<Path>> {
     let found = store.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
     unreadable.run_listing(prefix, found.map_err(io_error)).await
 }
 
-/// The bytes of a page of links at most.
+/// The maximum size of a page of links.
 const MAX_PAGE_BYTES: usize = 64 << 20;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_DELAY: Duration = Duration::from_secs(5);
@@ -274,7 +278,7 @@ async fn listed_names(store: &dyn ObjectStore, prefix: &Path) -> io::Result<Vec<
     Ok(keys.filter_map(|key| key.filename().map(str::to_owned)).collect())
 }
 
-/// Returns the names that the page of a folder has links to. A folder that does not exist has none.
+/// Returns the names that the page of a folder links to. A folder that does not exist has none.
 async fn linked_names(folder: &Address, options: &ObjectOptions) -> io::Result<Vec<String>> {
     let base = Url::parse(&format!("{folder}/")).map_err(io::Error::other)?;
     set_tls_provider();
@@ -300,9 +304,10 @@ async fn linked_names(folder: &Address, options: &ObjectOptions) -> io::Result<V
     Ok(names)
 }
 
-/// Reads a page. Fails with [`io::ErrorKind::ConnectionAborted`] if that may pass.
+/// Reads a page. Fails with [`io::ErrorKind::ConnectionAborted`] if a retry may succeed.
 ///
-/// The client of `object_store` refuses pages that say no length, as those of folders do.
+/// Does not use the client of `object_store`, which refuses responses without a length, such as
+/// pages of folders.
 async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
     let transient_error = |error: reqwest::Error| io::Error::new(io::ErrorKind::ConnectionAborted, error);
     let mut response = client.get(url.clone()).send().await.map_err(transient_error)?;
@@ -315,19 +320,19 @@ async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
         _ => Some(io::ErrorKind::Other),
     };
     if let Some(kind) = kind {
-        return Err(io::Error::new(kind, format!("the host has no page for this folder: {status}")));
+        return Err(io::Error::new(kind, format!("the host does not serve a page for this folder: {status}")));
     }
     let mut bytes = Vec::new();
     while let Some(received) = response.chunk().await.map_err(transient_error)? {
         if bytes.len().saturating_add(received.len()) > MAX_PAGE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is too long"));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is too large"));
         }
         bytes.extend_from_slice(&received);
     }
     Ok(bytes)
 }
 
-/// Returns the targets of the links of a page: the values of `href`.
+/// Returns the link targets of a page: the values of `href`.
 fn links(page: &str) -> impl Iterator<Item = &str> {
     page.split("href=").skip(1).filter_map(|rest| {
         let quote = rest.chars().next().filter(|c| matches!(c, '"' | '\''))?;
@@ -335,7 +340,7 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the name that a link has directly below a folder.
+/// Returns the name that a link has directly below a folder, if it is there.
 fn name_below(folder: &Url, link: &str) -> Option<String> {
     let target = folder.join(link).ok()?;
     if target.origin() != folder.origin() {

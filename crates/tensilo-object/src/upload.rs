@@ -1,4 +1,13 @@
-//! An object that is written from front to back.
+//! Uploads: an object that is written front to back, and appears as a whole when it is published.
+//!
+//! A store cannot append to an object, and a writer does not know in advance how long a file gets.
+//! So bytes are collected until an upload part of 16 MiB is full. If the object ends before that,
+//! one put creates it. Otherwise it becomes a multipart upload, which keeps a few parts in flight
+//! while the writer continues. The store shows the object only when the upload is completed, so a
+//! writer that fails or is killed leaves no object.
+//!
+//! After any failure an upload stays failed. A second attempt to publish it could create an object
+//! without the bytes of the first.
 
 use crate::address::Address;
 use crate::error::{Result, io_error};
@@ -14,16 +23,16 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use tensilo::sink::Sink;
 
-/// The bytes of a part. Stores take 10,000 parts, so that an object has 160 GB at most.
+/// The size of an upload part. Stores accept 10,000 parts, which limits an object to about 160 GB.
 const PART_BYTES: usize = 16 << 20;
-/// Parts that are on their way at the same time. Memory is for these, and for one that is filled.
+/// The maximum number of parts in flight. Memory holds these, and one that is being filled.
 const PARTS_IN_FLIGHT: usize = 4;
 
-/// An object that is written front to back, and appears as a whole when it is published: a
-/// [`Sink`] for a `Writer`.
+/// An object that is written front to back, and appears as a whole when it is published: a [`Sink`]
+/// for a `Writer`.
 ///
-/// It is sent in parts of 16 MiB while it is written. If it is dropped before it is published,
-/// nothing of it is left. It can be published once, so that a file has one commit.
+/// It is sent in parts of 16 MiB while it is written. If it is dropped before it is published, no
+/// object appears. It can be published only once, so a file in a store has one commit.
 #[derive(Debug)]
 pub struct ObjectUpload {
     storage: ObjectStorage,
@@ -36,29 +45,29 @@ pub struct ObjectUpload {
 
 #[derive(Debug)]
 enum State {
-    /// All bytes are in the first part.
+    /// All bytes so far are in the first part.
     First,
-    /// Parts are on their way.
+    /// A multipart upload was started.
     Parts {
         upload: Box<dyn MultipartUpload>,
         in_flight: Vec<Receiver<io::Result<()>>>,
     },
     Published,
-    /// A part was lost: nothing can be published.
+    /// A request failed, so nothing can be published.
     Failed,
 }
 
 impl ObjectStorage {
-    /// Begins to write an object. Unless `replace`, fails if there is one. Sends nothing more
+    /// Starts to write an object. Fails if it exists, unless `replace` is set. Sends nothing more
     /// before the first part is full.
     pub fn upload(&self, address: &Address, replace: bool) -> Result<ObjectUpload> {
         self.check(address)?;
         let failed = |error| failed(address, "creating", error);
         let (key, client) = (address.key().clone(), self.client().map_err(failed)?.clone());
         if !replace {
-            let head_key = key.clone();
+            let checked_key = key.clone();
             let found = wait(async move {
-                match client.head(&head_key).await {
+                match client.head(&checked_key).await {
                     Ok(_) => Err(io::Error::from(io::ErrorKind::AlreadyExists)),
                     Err(object_store::Error::NotFound { .. }) => Ok(()),
                     Err(error) => Err(io_error(error)),
@@ -72,11 +81,11 @@ impl ObjectStorage {
 }
 
 impl ObjectUpload {
-    /// Sends the part that is full, and waits if too many are on their way.
+    /// Sends the full part, and waits if too many are in flight.
     fn send_part(&mut self) -> io::Result<()> {
         let part = PutPayload::from(Bytes::from(std::mem::take(&mut self.part)));
         if let State::First = self.state {
-            self.state = State::Failed; // until the first part is on its way
+            self.state = State::Failed; // until the multipart upload exists
             let (client, key) = (self.storage.client()?.clone(), self.key.clone());
             let upload = wait(async move { client.put_multipart(&key).await.map_err(io_error) })?;
             self.state = State::Parts { upload, in_flight: Vec::new() };
@@ -86,14 +95,14 @@ impl ObjectUpload {
         let sent = upload.put_part(part);
         threads()?.spawn(async move {
             let sent = catch_panic_async(async { sent.await.map_err(io_error) });
-            let _ = sender.send(sent.await); // the upload was dropped
+            let _ = sender.send(sent.await); // fails if the upload was dropped
         });
         in_flight.push(receiver);
         let all = in_flight.len();
         self.wait_for_parts(all.saturating_sub(PARTS_IN_FLIGHT))
     }
 
-    /// Waits for the first parts that are on their way.
+    /// Waits for the first `count` parts in flight.
     fn wait_for_parts(&mut self, count: usize) -> io::Result<()> {
         let State::Parts { in_flight, .. } = &mut self.state else { return Ok(()) };
         let mut sent = in_flight.drain(..count.min(in_flight.len()));
@@ -105,14 +114,14 @@ impl ObjectUpload {
         result
     }
 
-    /// Sends what is left, and makes the object visible.
+    /// Sends the remaining bytes, and makes the object visible.
     fn complete(&mut self) -> io::Result<()> {
         match &self.state {
             State::First => {
                 let client = self.storage.client()?.clone();
                 let (key, bytes) = (self.key.clone(), std::mem::take(&mut self.part));
                 let mode = if self.replace { PutMode::Overwrite } else { PutMode::Create };
-                self.state = State::Failed; // unless all bytes arrive
+                self.state = State::Failed; // until the store has all bytes
                 wait(put(client, key, bytes, mode))?;
             }
             State::Parts { .. } => {
@@ -131,7 +140,7 @@ impl ObjectUpload {
         Ok(())
     }
 
-    /// Removes the parts that were sent, as far as the store answers.
+    /// Asks the store to remove the parts that were sent, and ignores failures.
     fn abort(&mut self) {
         if let State::Parts { mut upload, .. } = std::mem::replace(&mut self.state, State::Failed) {
             let _ = wait(async move { upload.abort().await.map_err(io_error) });
@@ -145,7 +154,7 @@ async fn put(client: Arc<dyn ObjectStore>, key: Path, bytes: Vec<u8>, mode: PutM
 }
 
 fn ended() -> io::Error {
-    let text = "the object is complete, or has failed: nothing can be written to it any more";
+    let text = "the upload is complete or has failed: it cannot be written or published again";
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 
@@ -159,18 +168,18 @@ impl Write for ObjectUpload {
         }
         let count = bytes.len().min(PART_BYTES.saturating_sub(self.part.len()));
         self.part.try_reserve(count).map_err(|_| io::ErrorKind::OutOfMemory)?;
-        self.part.extend_from_slice(bytes.get(..count).unwrap_or(bytes)); // it is as long
+        self.part.extend_from_slice(bytes.get(..count).unwrap_or(bytes)); // in bounds
         Ok(count)
     }
 
-    /// Does nothing: a store has whole parts only.
+    /// Does nothing: only whole parts are sent.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
 
 impl Sink for ObjectUpload {
-    /// Does nothing: what is published is durable.
+    /// Does nothing: a published object is durable.
     fn sync(&mut self) -> io::Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Proves that children read objects that their parent has opened, while requests of the parent are
+//! Proves that children can read objects that their parent opened while requests of the parent are
 //! in flight: they have none of its threads and connections, and start their own.
 
 #[cfg(not(unix))]
@@ -9,7 +9,7 @@ fn main() {
     let folder = tensilo_testing::Folder::new();
     unix::check("without a cache", None);
     unix::check("with a cache", Some(tensilo_object::Cache::new(folder.path("cache"), 2 << 20)));
-    println!("children read what was written, while their parent reads");
+    println!("children read the right bytes while their parent reads");
 }
 
 #[cfg(unix)]
@@ -48,8 +48,8 @@ mod unix {
                 while reads.load(Ordering::Relaxed) == before {
                     thread::sleep(Duration::from_millis(1));
                 }
-                // SAFETY: reading takes no lock that another thread may hold: that is what this
-                // test is about.
+                // SAFETY: reading takes no lock that another thread may hold, which is what this
+                // test checks.
                 let child =
                     unsafe { Child::fork(|| (0..10).all(|i| is_right(&file, &bytes, &mut Random(seed * 100 + i)))) };
                 child.assert_success(what);
@@ -66,7 +66,7 @@ mod unix {
         }
     }
 
-    /// Reads a range, and returns whether it is right.
+    /// Reads a range, and returns whether its bytes are right.
     fn is_right(file: &ObjectFile, bytes: &[u8], random: &mut Random) -> bool {
         let start = random.index(bytes.len() - 300_000);
         let mut out = vec![0; 1 + random.index(300_000)];

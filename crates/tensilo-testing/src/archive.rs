@@ -1,6 +1,8 @@
 //! Test files that the repository keeps in archives: the vectors of the specification and the
-//! inputs of the fuzz targets. Thousands of small files would be slow to check out and to list.
-//! Tests read the archives directly, so that no unpacked file can be older than its archive.
+//! inputs of the fuzz targets.
+//!
+//! Thousands of small files would be slow to check out and to list. Tests read the archives
+//! directly, so no unpacked file can be older than its archive.
 
 use crate::repository;
 use std::collections::BTreeMap;
@@ -9,7 +11,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The bytes of the files of an archive, by name.
+/// The files of an archive: their bytes by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Returns the files of a tar archive of the repository.
@@ -45,7 +47,7 @@ pub fn vector(name: &str) -> Vec<u8> {
     commented_hex(std::str::from_utf8(text).expect("a vector is text"))
 }
 
-/// Returns the bytes of a text of hexadecimal numbers of one byte each, with comments behind `#`.
+/// Parses a text of hexadecimal bytes, with comments after `#`.
 fn commented_hex(text: &str) -> Vec<u8> {
     let uncommented = text.lines().filter_map(|line| line.split('#').next());
     let digits = uncommented.flat_map(str::split_whitespace);

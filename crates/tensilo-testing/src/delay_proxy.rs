@@ -1,4 +1,4 @@
-//! A proxy that delivers every byte late, as a link to a store far away does.
+//! A proxy that delays every byte, like a link to a distant object store.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The bytes that are read at once.
+/// The maximum number of bytes that are read at once.
 const BUFFER_BYTES: usize = 64 << 10;
-/// The pieces that are on their way in one direction at most.
+/// The maximum number of buffers in flight in one direction.
 const QUEUE_CAPACITY: usize = 1024;
 
-/// A proxy on the loopback address. It delays what clients send; answers go through at once, so
-/// that the delay is that of a round trip. It ends when it is dropped.
+/// A proxy on the loopback address. It delays requests and passes responses on at once, so the
+/// delay is the time of a round trip. It ends when it is dropped.
 pub struct DelayProxy {
     address: SocketAddr,
     is_ended: Arc<AtomicBool>,
@@ -26,8 +26,8 @@ impl DelayProxy {
         Self::start_on(server, delay, None)
     }
 
-    /// Starts a proxy for a server. The answers of all connections have so many bytes a second
-    /// together.
+    /// Starts a proxy for a server. The responses of all connections share a link of `rate` bytes
+    /// per second.
     pub fn start_limited(server: SocketAddr, delay: Duration, rate: u64) -> Self {
         Self::start_on(server, delay, Some(Arc::new(Link { rate, free_at: Mutex::new(Instant::now()) })))
     }
@@ -42,13 +42,13 @@ impl DelayProxy {
                 if ended.load(Ordering::Relaxed) {
                     return;
                 }
-                let _ = connect(client, server, delay, link.clone()); // the client gets an end
+                let _ = connect(client, server, delay, link.clone()); // on failure, closes the connection
             }
         });
         Self { address, is_ended }
     }
 
-    /// Returns the address that clients use in place of that of the server.
+    /// Returns the address that clients use instead of the server's.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -57,20 +57,20 @@ impl DelayProxy {
 impl Drop for DelayProxy {
     fn drop(&mut self) {
         self.is_ended.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address); // wakes it
+        let _ = TcpStream::connect(self.address); // wakes the accepting thread
     }
 }
 
 /// A link that all connections share.
 struct Link {
-    /// Bytes a second.
+    /// Bytes per second.
     rate: u64,
-    /// When it is free again.
+    /// The time at which the link is free again.
     free_at: Mutex<Instant>,
 }
 
 impl Link {
-    /// Waits until so many bytes have gone through.
+    /// Waits until `bytes` bytes have passed the link.
     fn throttle(&self, bytes: usize) {
         let deliver_at = {
             let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -104,7 +104,7 @@ fn connect(client: TcpStream, server: SocketAddr, delay: Duration, link: Option<
         let _ = match link {
             Some(link) => link.copy(&mut from_server, &mut to_client),
             None => io::copy(&mut from_server, &mut to_client).map(drop),
-        }; // either has gone
+        }; // fails if either side disconnects
         let _ = to_client.shutdown(Shutdown::Write);
     });
     let (sender, receiver) = sync_channel::<(Instant, Vec<u8>)>(QUEUE_CAPACITY);

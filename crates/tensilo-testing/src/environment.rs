@@ -1,5 +1,5 @@
-//! The environment of a test run: its variables, the repository, and programs that not every
-//! machine has.
+//! The environment of a test run: its variables, the repository, and programs that some machines
+//! lack.
 
 use std::fmt::Display;
 use std::io::Write;
@@ -14,15 +14,16 @@ pub fn env_or<T: FromStr>(name: &str, default: T) -> T {
     std::env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
-/// Returns the root of the repository: that of the build, unless `TENSILO_REPOSITORY` names a copy
-/// on the machine where the tests run.
+/// Returns the root of the repository: the one that was built, or the copy on this machine that
+/// `TENSILO_REPOSITORY` names.
 pub fn repository() -> PathBuf {
     std::env::var_os("TENSILO_REPOSITORY")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)
 }
 
-/// Returns a command that runs `python3`, if it is Python 3.9 or later with the package zstandard,
-/// as the second reader needs. See [`available`]; the variable is `TENSILO_REQUIRE_PYTHON`.
+/// Returns a command that runs `python3`, if it is Python 3.9 or later and has the package
+/// zstandard, which the second reader needs. See [`available`]; the variable is
+/// `TENSILO_REQUIRE_PYTHON`.
 pub fn python() -> Option<Command> {
     static PROBLEM: LazyLock<Option<String>> = LazyLock::new(|| {
         let probe = ["-c", "import sys, zstandard; assert sys.version_info >= (3, 9)"];
@@ -36,10 +37,10 @@ pub fn python() -> Option<Command> {
     available("python3 (3.9 or later) with the package zstandard", found, "TENSILO_REQUIRE_PYTHON")
 }
 
-/// Returns what a test needs beyond Rust, if the machine has it.
+/// Returns a requirement of a test other than Rust, if the machine has it.
 ///
-/// If not, reports the test by name as not run, and the caller returns or skips that part. With
-/// `variable` set to 1, a missing requirement is a failure.
+/// Otherwise, reports the test by name as not run, and the caller skips the test or a part of it.
+/// With `variable` set to 1, a missing requirement is a failure.
 pub fn available<T, E: Display>(need: &str, found: Result<T, E>, variable: &str) -> Option<T> {
     let is_required = std::env::var(variable).is_ok_and(|value| value == "1");
     match found {
@@ -47,7 +48,7 @@ pub fn available<T, E: Display>(need: &str, found: Result<T, E>, variable: &str)
         Err(problem) if is_required => panic!("{variable}=1, and {need} is missing: {problem}"),
         Err(_) => {
             let test = std::thread::current().name().unwrap_or("a test").to_owned();
-            // written directly: libtest hides what the macros print in a test that passes
+            // written directly, because libtest hides output of the print macros in passing tests
             let _ = writeln!(std::io::stderr(), "not run: {test}: needs {need}");
             None
         }

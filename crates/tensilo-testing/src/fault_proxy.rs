@@ -1,4 +1,5 @@
-//! A proxy before a real server, which answers late, wrong or not at all if a test asks for it.
+//! A proxy in front of a real server that answers late, wrongly or not at all when a test requests
+//! it.
 
 use crate::http::{Faults, HttpFault, HttpRequest, Message, read_message};
 use std::io::{self, BufReader, Read, Write};
@@ -8,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A proxy on the loopback address. Each connection has one request, and ends. The proxy ends when
-/// it is dropped.
+/// A proxy on the loopback address. Each connection serves one request and is closed. The proxy
+/// ends when it is dropped.
 pub struct FaultProxy {
     address: SocketAddr,
     shared: Arc<ProxyState>,
@@ -34,18 +35,18 @@ impl FaultProxy {
                     return;
                 }
                 let proxy = proxy.clone();
-                thread::spawn(move || proxy.serve(stream)); // a client that has gone is no concern
+                thread::spawn(move || proxy.serve(stream)); // the client may disconnect at any time
             }
         });
         Self { address, shared }
     }
 
-    /// Returns the address that clients use in place of that of the server.
+    /// Returns the address that clients use instead of the server's.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Sets the faults, from now on. The function is called for each request.
+    /// Sets the faults of later requests. The function is called for each of them.
     pub fn set_faults(&self, faults: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
         self.shared.faults.set(faults);
     }
@@ -59,7 +60,7 @@ impl FaultProxy {
 impl Drop for FaultProxy {
     fn drop(&mut self) {
         self.shared.is_ended.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address); // wakes it
+        let _ = TcpStream::connect(self.address); // wakes the accepting thread
     }
 }
 
@@ -98,7 +99,7 @@ impl ProxyState {
         Ok(())
     }
 
-    /// Returns the head and the body of the server's answer.
+    /// Returns the header lines and the body of the server's response.
     fn forward(&self, message: &Message, is_whole: bool) -> io::Result<(String, Vec<u8>)> {
         let mut server = TcpStream::connect(self.server)?;
         let is_forwarded = |line: &&String| {

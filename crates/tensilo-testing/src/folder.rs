@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder that is removed with what is in it when this value is dropped.
+/// A folder that is removed with its content when this value is dropped.
 #[derive(Debug)]
 pub struct Folder(TempDir);
 
@@ -24,7 +24,7 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    /// Writes a file; returns its path.
+    /// Writes a file and returns its path.
     pub fn file(&self, name: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, bytes).expect("a disk with space");

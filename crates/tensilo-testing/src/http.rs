@@ -1,47 +1,47 @@
-//! Requests, and the faults that a test asks for.
+//! HTTP requests, and the faults that a test requests.
 
 use crate::random::{Random, mix};
 use std::io::{self, BufRead, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A request that has come.
+/// A received request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HttpRequest {
     /// The method, such as `GET`.
     pub method: String,
     /// The path, with its `/`.
     pub path: String,
-    /// The range of bytes, as it is written: `0-99` or `-100`.
+    /// The requested byte range, as written: `0-99` or `-100`.
     pub range: Option<String>,
-    /// The tag that the object must have.
+    /// The `ETag` that the object must have.
     pub(crate) if_match: Option<String>,
 }
 
-/// A behaviour of a server instead of a right answer.
+/// A fault that a server shows instead of a correct response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpFault {
-    /// An answer with this status.
+    /// A response with this status.
     Status(u16),
-    /// The end of the connection instead of an answer.
+    /// A closed connection instead of a response.
     Reset,
-    /// The end of the connection after so many bytes of the body.
+    /// A connection that is closed after this number of bytes of the body.
     Cut(usize),
-    /// A body that has so many bytes less, with a length that says so.
+    /// A body that is shorter by this number of bytes, with a matching length.
     Short(usize),
-    /// Half of the body, and then nothing for so many milliseconds.
+    /// Half of the body, then nothing for this number of milliseconds.
     Stall(u64),
-    /// The whole object with status 200, whatever range was asked for.
+    /// The whole object with status 200, whatever the requested range.
     Whole,
-    /// The range that begins so many bytes later.
+    /// The range that starts this number of bytes later.
     Shifted(u64),
-    /// The right answer after so many milliseconds.
+    /// The correct response after this number of milliseconds.
     Late(u64),
     /// A body whose first byte is wrong.
     WrongByte,
 }
 
-/// A fault of each kind.
+/// The faults of [`random_faults`]: each kind except a wrong byte.
 const ALL_FAULTS: [HttpFault; 10] = [
     HttpFault::Status(500),
     HttpFault::Status(503),
@@ -55,8 +55,7 @@ const ALL_FAULTS: [HttpFault; 10] = [
     HttpFault::Late(20),
 ];
 
-/// Returns a function that gives one request in `rate` a fault of any kind: the same requests in
-/// every run with this seed.
+/// Returns a function that gives one request in `rate` a random fault, reproducible by the seed.
 pub fn random_faults(seed: u64, rate: u64) -> impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static {
     let count = AtomicU64::new(0);
     move |_| {
@@ -67,7 +66,7 @@ pub fn random_faults(seed: u64, rate: u64) -> impl Fn(&HttpRequest) -> Option<Ht
 
 type FaultFn = dyn Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync;
 
-/// The requests that have come, and the faults of the next ones.
+/// The received requests, and the function that chooses faults.
 #[derive(Default)]
 pub(crate) struct Faults {
     requests: Mutex<Vec<HttpRequest>>,
@@ -91,15 +90,15 @@ impl Faults {
     }
 }
 
-/// A request as it came.
+/// A request with its header lines and its body.
 pub(crate) struct Message {
     pub request: HttpRequest,
-    /// The lines of the head, each with its end, without the empty one.
+    /// The request line and the header lines, with line ends, without the final empty line.
     pub head: Vec<String>,
     pub body: Vec<u8>,
 }
 
-/// Reads a request. `None` at the end of the connection.
+/// Reads a request; `None` at the end of the connection.
 pub(crate) fn read_message(reader: &mut impl BufRead) -> io::Result<Option<Message>> {
     let mut head = Vec::new();
     loop {

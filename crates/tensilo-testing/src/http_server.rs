@@ -1,4 +1,5 @@
-//! A host of objects in memory, which answers late, wrong or not at all if a test asks for it.
+//! An HTTP server of objects in memory that answers late, wrongly or not at all when a test
+//! requests it.
 
 use crate::http::{Faults, HttpFault, HttpRequest, Message, lock, read_message};
 use std::borrow::Cow;
@@ -11,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// A server of `http` on the loopback address: `GET` with one range, `HEAD`, and a page of links
-/// for each folder. It ends when it is dropped.
+/// An HTTP server on the loopback address: `GET` with one range, `HEAD`, and a page of links for
+/// each folder. It ends when it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
     shared: Arc<ServerState>,
@@ -54,7 +55,7 @@ impl HttpServer {
                 let server = server.clone();
                 thread::spawn(move || {
                     server.connections.fetch_add(1, Ordering::Relaxed);
-                    let _ = server.serve(stream); // the client has gone
+                    let _ = server.serve(stream); // fails if the client disconnects
                     server.connections.fetch_sub(1, Ordering::Relaxed);
                 });
             }
@@ -62,19 +63,19 @@ impl HttpServer {
         Self { address, shared }
     }
 
-    /// Returns the URL of a path, which begins with `/`.
+    /// Returns the URL of a path, which starts with `/`.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 
-    /// Adds an object, or replaces it: then it has another tag.
+    /// Adds or replaces an object. Replacing it changes its `ETag`.
     pub fn put(&self, path: &str, bytes: &[u8]) {
         let mut objects = lock(&self.shared.objects);
         let version = objects.get(path).map_or(1, |object| object.version + 1);
         objects.insert(path.to_owned(), Object { bytes: bytes.into(), version });
     }
 
-    /// Sets what goes wrong, from now on. The function is called for each request.
+    /// Sets the faults of later requests. The function is called for each of them.
     pub fn set_faults(&self, faults: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
         self.shared.faults.set(faults);
     }
@@ -84,7 +85,7 @@ impl HttpServer {
         self.shared.faults.take_requests()
     }
 
-    /// Returns the bytes of bodies that were sent since the last call.
+    /// Returns the number of body bytes sent since the last call.
     pub fn take_sent_bytes(&self) -> usize {
         self.shared.sent.swap(0, Ordering::Relaxed)
     }
@@ -98,7 +99,7 @@ impl HttpServer {
 impl Drop for HttpServer {
     fn drop(&mut self) {
         self.shared.is_ended.store(true, Ordering::Relaxed);
-        let _ = TcpStream::connect(self.address); // wakes it
+        let _ = TcpStream::connect(self.address); // wakes the accepting thread
     }
 }
 
@@ -118,7 +119,7 @@ impl ServerState {
         Ok(())
     }
 
-    /// Answers a request. Returns whether the connection can be used again.
+    /// Answers a request. Returns whether the connection can be reused.
     fn answer(&self, request: &HttpRequest, fault: Option<HttpFault>, stream: &mut TcpStream) -> io::Result<bool> {
         match fault {
             Some(HttpFault::Status(status)) => return write_status(stream, status).map(|()| true),
@@ -172,7 +173,7 @@ impl ServerState {
         Ok(sent == content_length)
     }
 
-    /// Returns the page of a folder: links to what is directly below it.
+    /// Returns the page of a folder, with links to its direct children.
     fn page(&self, path: &str) -> Option<Object> {
         let folder = format!("{}/", path.trim_end_matches('/'));
         let objects = lock(&self.objects);
@@ -184,14 +185,14 @@ impl ServerState {
             })
             .collect();
         names.dedup();
-        // a base, since the request may come without the `/` at its end
+        // absolute links, because the request may lack the trailing `/`
         let links = names.iter().map(|name| format!("<a href=\"{folder}{name}\">{name}</a>\n"));
         let page = format!("<html><a href=\"../\">../</a>\n{}</html>", links.collect::<String>());
         (!names.is_empty()).then(|| Object { bytes: page.into_bytes().into(), version: 0 })
     }
 }
 
-/// Returns the range that a header asks for; `None` if it is outside of the object.
+/// Parses the requested range; `None` if it is outside the object.
 fn parse_range(text: &str, length: u64) -> Option<Range<u64>> {
     let (start, end) = text.split_once('-')?;
     let range = match (start.parse::<u64>(), end.parse::<u64>()) {

@@ -1,5 +1,8 @@
-//! Helpers that the tests of several crates share. Nothing here knows tensilo's types, so that unit
-//! tests of the core can use it, too.
+//! Helpers that the tests of several crates share.
+//!
+//! They provide reproducible random numbers, hard data for encodings, archives of test vectors,
+//! temporary folders, HTTP servers with faults and delays, and a counting allocator. Nothing here
+//! uses tensilo's types, so that unit tests of the core can use it, too.
 
 mod archive;
 mod delay_proxy;

@@ -1,57 +1,60 @@
-//! Data that encodings find hard, for the tests of the codecs and of whole files. Any element can
-//! be made alone.
+//! Data that is hard for encodings, for tests of the codecs and of whole files.
+//!
+//! Each [`Pattern`] exercises an encoding or an edge case: equal values, outliers, NaN payloads,
+//! and data that a transform, a mapping or an option was made for. An element is a function of the
+//! seed and its index, so any element can be made individually.
 
 use super::random::mix;
 
-/// A pattern of values. Floats are those of the width: bf16, f32, f64, and of one byte some with
-/// four bits of exponent.
+/// A pattern of values. The width selects the float type: bf16, f32, f64, and for one byte a float
+/// with four exponent bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     AllEqual,
     Ascending,
-    /// 0 to the number of elements, in another order.
+    /// The numbers from 0 to the number of elements, permuted.
     Permuted,
     /// NaNs with payloads, of both signs.
     Nans,
-    /// Floats near one, every second negative.
+    /// Floats near one, every second one negative.
     AlternatingFloats,
-    /// Small integers, every second negative.
+    /// Small integers, every second one negative.
     AlternatingIntegers,
     /// Subnormal numbers of both signs.
     Denormals,
     RandomBits,
-    /// Any bit length is as likely as any other.
+    /// Numbers of random bit lengths, all equally likely.
     RandomLengths,
     OneOutlierInConstant,
     OneOutlierInSmooth,
     Ramp,
     /// Rows of 128, each close to the one above.
     Rows,
-    /// Zero, but for one element in about fifty.
+    /// Zero, except for one element in about fifty.
     Sparse,
     Sawtooth,
-    /// The least and the greatest number in turn.
+    /// The smallest and the largest signed number in turn.
     Extremes,
-    /// Top bytes that are the less frequent the greater they are: all tiers, and literals.
+    /// Top bytes that are rarer the larger they are: all tiers, and literals.
     Skewed,
-    /// Prices in cents as floats, and a NaN or -0 among many.
+    /// Prices in cents as floats, with a rare NaN or -0.
     Decimals,
     /// Three channels of 256 values each, normalised.
     Pixels,
-    /// Sums of sines as multiples of 1/64, and some that are not.
+    /// Sums of sines rounded to multiples of 1/64, except for some.
     FixedPoint,
-    /// Integers that ascend by multiples of 250 from a great one.
+    /// Integers that ascend from a large start by multiples of 250.
     Multiples,
     /// A curve with stretches of zeros.
     Gapped,
-    /// Times about 10 apart, but for a pause among forty.
+    /// Times about 10 apart, with a long pause after every forty.
     Pauses,
-    /// Numbers of things, of which the first are the most frequent, in no order.
+    /// Ids of tokens or names: a few are frequent, in no order.
     Names,
-    /// Floats that have half of the bits of the width.
+    /// Floats with only half of the bits of their width.
     Halves,
-    /// Noise through two resonances, whose loudness varies: integers of at most 16 bits, and floats
-    /// of 32 and 64 bits that are multiples of 2^-15.
+    /// Noise of varying loudness through two resonances: integers of at most 16 bits, and floats of
+    /// 32 and 64 bits that are multiples of 2^-15.
     Sound,
 }
 
@@ -87,13 +90,13 @@ impl Pattern {
         Sound,
     ];
 
-    /// `count` little-endian elements of `width` bytes, which are 1, 2, 4 or 8.
+    /// Returns `count` little-endian elements of `width` bytes: 1, 2, 4 or 8.
     pub fn elements(self, width: usize, count: usize, seed: u64) -> Vec<u8> {
         let element = |i| self.element(width, count as u64, i, seed).to_le_bytes();
         (0..count as u64).flat_map(|i| element(i).into_iter().take(width)).collect()
     }
 
-    /// Element `i` of `count`; the bits above its width are to be ignored.
+    /// Returns element `i` of `count`; the caller ignores the bits above its width.
     fn element(self, width: usize, count: u64, i: u64, seed: u64) -> u64 {
         let bits = 8 * width as u32;
         let mantissa_bits = [3, 7, 23, 52][width.ilog2() as usize];
@@ -107,7 +110,7 @@ impl Pattern {
         match self {
             AllEqual => mix(seed, 0),
             Ascending => i,
-            Permuted => i * 1_000_003 % count, // a prime, and greater than any count of the tests
+            Permuted => i * 1_000_003 % count, // a prime larger than any count in the tests
             Nans => any_sign | infinity | (random & mantissa).max(1),
             AlternatingFloats => (one + random % 8) ^ if i.is_multiple_of(2) { 0 } else { sign },
             AlternatingIntegers => {
@@ -186,7 +189,7 @@ const RESPONSE: [i64; 40] = [
     -10, -13, -13, -10, -8, -6, -4, -1, 3, 5, 7, 6, 5,
 ];
 
-/// Returns number `i` of a sound, which has 15 bits and a sign.
+/// Returns sample `i` of a sound, a signed number of 16 bits.
 fn sound(i: u64, seed: u64) -> i64 {
     let noise = |i: u64| {
         let loudness = 20 + (i % 3000).abs_diff(1500) as i64 / 16;
@@ -196,8 +199,8 @@ fn sound(i: u64, seed: u64) -> i64 {
     responses.sum::<i64>() >> 9
 }
 
-/// The bits of a number as a float of `width` bytes: bf16, f32 or f64. A float of one byte is the
-/// number's integer.
+/// Returns the bits of a number as a float of `width` bytes: bf16, f32 or f64. For one byte,
+/// returns the integer part of the number.
 fn float(width: usize, x: f64) -> u64 {
     match width {
         1 => x as i64 as u64,

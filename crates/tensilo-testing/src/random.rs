@@ -1,6 +1,6 @@
-//! Numbers without a visible pattern that are the same in every run.
+//! Reproducible pseudo-random numbers.
 
-/// The SplitMix64 generator (Steele, Lea, Flood 2014); its state is the seed.
+/// The SplitMix64 generator (Steele, Lea, Flood 2014). Its state is the seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 
@@ -23,17 +23,17 @@ impl Random {
         self.below(bound as u64) as usize
     }
 
-    /// Returns one of some values.
+    /// Returns one of `values`.
     pub fn pick<T: Copy>(&mut self, values: &[T]) -> T {
         values[self.index(values.len())]
     }
 
-    /// Returns true once in `n` times.
+    /// Returns true with probability 1/`n`.
     pub fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// Returns `count` bytes.
+    /// Returns `count` random bytes.
     pub fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.bits() as u8).collect()
     }
@@ -42,8 +42,8 @@ impl Random {
 /// The increment of the state: 2^64 divided by the golden ratio.
 const GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Returns number `i` of the generator with this seed, without those before it. A generator gives
-/// the numbers 1, 2, 3 and so on.
+/// Returns number `i` of the generator with this seed, in constant time. [`Random`] returns the
+/// numbers 1, 2, 3 and so on.
 #[inline]
 pub fn mix(seed: u64, i: u64) -> u64 {
     let z = seed.wrapping_add(i.wrapping_mul(GAMMA));
@@ -56,7 +56,7 @@ pub fn mix(seed: u64, i: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The first numbers that the authors' implementation gives for this seed.
+    /// The first numbers of the authors' implementation for this seed.
     #[test]
     fn numbers_are_those_of_the_reference() {
         let mut random = Random(1_234_567);

@@ -1,19 +1,19 @@
-//! The dataset that the examples read: 1,000 samples in two files, made anew in a temporary folder.
+//! The dataset that the examples read: 1,000 samples in two files in a temporary folder.
 //!
-//! In a job of yours it is a folder that `tensilo convert INPUT... -o train/ --shard-bytes 1GiB`
-//! has written.
+//! A real job would read a folder written by `tensilo convert INPUT... -o train/ --shard-bytes
+//! 1GiB`.
 
 use half::bf16;
 use std::path::Path;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
 use tensilo_data::{DataError, Dataset};
 
-/// The samples of the dataset.
+/// The number of samples in the dataset.
 pub const SAMPLES: u64 = 1000;
-/// The elements of an embedding.
+/// The number of elements in an embedding.
 pub const WIDTH: usize = 32;
 
-/// Makes the dataset: label `i % 10`, and an embedding whose elements all are `i / 1000`.
+/// Makes the dataset. Sample `i` has the label `i % 10` and an embedding of elements `i / 1000`.
 pub fn dataset(folder: &Path) -> Result<Dataset, DataError> {
     let schema = Schema::new([
         ColumnSchema::tensor("embedding", DType::Bf16, Shape::fixed(&[32])),

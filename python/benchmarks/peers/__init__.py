@@ -1,4 +1,4 @@
-"""The peers: each module has the rows of one library in ``ROWS``."""
+"""The peers. Each module defines the rows of one library in ``ROWS``."""
 
 import importlib
 

@@ -1,4 +1,4 @@
-"""What peers have in common: their interface, and records of several columns. Does not need PyTorch."""
+"""The interface of peers, and records of several columns. Does not need PyTorch."""
 
 import importlib.util
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ NO_STATE = "PyTorch's DataLoader has no state"
 
 @dataclass(frozen=True)
 class Spec:
-    """A run: of which columns, in which order, and by how many workers."""
+    """A run: its columns, its order and its number of workers."""
 
     columns: list
     order: str = "shuffled"
@@ -24,16 +24,16 @@ class Row:
     """A row of the tables: a library in one configuration."""
 
     name = ""
-    # Modules that are imported, with the packages that have them.
+    # The modules to import, and the packages that contain them.
     needs: dict = {}
     compresses = False
-    # What each order is; "nearest: ..." if it is another. One that is not listed cannot be had.
+    # How the peer provides each order; "nearest: ..." if only approximately. Other orders are not available.
     orders: dict = {}
     cannot_order = NOT_WITH_SAMPLERS
-    # Why it cannot resume; None if it can.
+    # Why the peer cannot resume; None if it can.
     cannot_resume = NO_STATE
     cycles = 10
-    # Whether it is run without being asked for.
+    # Whether the row runs by default.
     is_default = True
 
     @classmethod
@@ -50,16 +50,16 @@ class Row:
         raise NotImplementedError
 
     def state(self, loader):
-        """Returns where a loader is, after the batches that were taken."""
+        """Returns the state of a loader after the batches that were taken."""
         raise NotImplementedError
 
     def resume(self, loader, state):
-        """Makes a new loader begin at a state."""
+        """Makes a new loader start at a state."""
         raise NotImplementedError
 
 
 def pack(source, i):
-    """Returns a sample as one record: its only column, or each column behind its length."""
+    """Returns a sample as one record: its only column, or each column prefixed with its length."""
     parts = [source.bytes_of(column, i) for column in source.columns]
     return parts[0] if len(parts) == 1 else b"".join(len(part).to_bytes(4, "little") + part for part in parts)
 

@@ -1,4 +1,4 @@
-"""Grain on ArrayRecord: records that are compressed one by one, read by worker processes."""
+"""Grain on ArrayRecord: individually compressed records, read by worker processes."""
 
 import functools
 
@@ -26,7 +26,7 @@ class Grain(Row):
 
         each = -(-len(source) // FILES)
         for number in range(FILES):
-            # One record in a group: what ArrayRecord advises for random access.
+            # One record per group, as ArrayRecord recommends for random access.
             writer = ArrayRecordWriter(f"{folder}/{number:04d}.array_record", "group_size:1,zstd:3")
             for i in range(number * each, min((number + 1) * each, len(source))):
                 writer.write(pack(source, i))
@@ -39,8 +39,8 @@ class Grain(Row):
         source = grain.sources.ArrayRecordDataSource(files, reader_options={"max_parallelism": "1"})
         workers = grain.MultiprocessingOptions(num_workers=spec.workers, per_worker_buffer_size=2)
         if spec.world > 1:
-            # The only pipeline of Grain that goes on with another number of ranks. It batches by
-            # itself, so samples are arrays of one shape.
+            # The only Grain pipeline that resumes with another number of ranks. It does its own
+            # batching, so samples must be arrays of one shape.
             column = spec.columns[0]
             dataset = _ordered(grain.MapDataset.source(source), spec)
             return _Loader(
@@ -51,8 +51,8 @@ class Grain(Row):
                 ),
                 spec.columns,
             )
-        # Records are read batch by batch: a read of one record costs about 140 us. Repeated, as
-        # Grain advises: a new epoch would start its processes again.
+        # Reads batches, because reading a single record costs about 140 us. Repeats, as Grain
+        # recommends, because a new epoch would start its processes again.
         dataset = _ordered(grain.MapDataset.range(len(source)), spec).repeat()
         dataset = dataset.batch(spec.batch_size, drop_remainder=True)
         dataset = dataset.map(functools.partial(_read, source=source, columns=spec.columns))
@@ -67,7 +67,7 @@ class Grain(Row):
 
 
 class _Loader:
-    """Keeps the iterator, which has the state, and makes tensors."""
+    """Keeps the iterator, which has the state, and converts batches to tensors."""
 
     def __init__(self, dataset, columns):
         self.dataset, self.columns = dataset, columns
@@ -92,7 +92,7 @@ def _ordered(dataset, spec):
 
 
 def _read(indices, source, columns):
-    """Returns a batch as arrays. Grain's processes call it, and do not import PyTorch."""
+    """Returns a batch as arrays. Grain's processes call this, and do not import PyTorch."""
     samples = [unpack(record, columns) for record in source.__getitems__(indices.tolist())]
     return {
         column.name: _stack([column.array(sample[column.name]) for sample in samples], column) for column in columns

@@ -90,8 +90,8 @@ class _Dataset:
         if indices[-1] - indices[0] == len(indices) - 1 and self._is_range(indices):
             dataset.read_direct(array, np.s_[indices[0] : indices[-1] + 1])
             return tensor
-        # One selection for each sample is faster than a list of them, for which HDF5 makes a
-        # union of hyperslabs.
+        # One selection per sample is faster than a list, for which HDF5 builds a union of
+        # hyperslabs.
         for row, i in zip(array, indices, strict=True):
             dataset.read_direct(row, np.s_[i])
         return tensor

@@ -1,4 +1,4 @@
-"""HF datasets: Arrow files that are mapped, in the format "torch", batches by a BatchSampler."""
+"""HF datasets: mapped Arrow files in the format "torch", with batches from a BatchSampler."""
 
 import functools
 
@@ -48,7 +48,7 @@ def _table(pa, columns, batch):
 
 
 def _array(pa, column, values):
-    """Returns samples as Arrow: lists of elements, which are reshaped when they are read."""
+    """Returns samples as Arrow lists of elements, which are reshaped after reading."""
     if column.dtype == "text":
         return pa.array(values, pa.string())
     if column.is_ragged:

@@ -37,7 +37,7 @@ class Lance(Row):
 
 
 class _Dataset:
-    """As ``lance.torch.data.SafeLanceDataset``, which would make lists of Python's numbers."""
+    """Works like ``lance.torch.data.SafeLanceDataset``, which would return lists of Python numbers."""
 
     def __init__(self, uri, columns):
         import lance

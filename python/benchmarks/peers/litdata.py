@@ -1,4 +1,4 @@
-"""litData: chunks of serialised tensors, mapped where they are."""
+"""litData: chunks of serialised tensors, mapped in place."""
 
 import functools
 
@@ -56,7 +56,7 @@ class LitData(Row):
 
 
 def _sample(source, i):
-    """Returns a sample as tensors: of int16 for bf16, which litData cannot write."""
+    """Returns a sample as tensors, with int16 for bf16, which litData cannot write."""
     sample = source[i]
     return {name: value if isinstance(value, str) else torch.from_numpy(value.copy()) for name, value in sample.items()}
 

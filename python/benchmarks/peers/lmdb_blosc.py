@@ -1,4 +1,4 @@
-"""LMDB + Blosc: the recipe of bf16, bit-shuffle and Zstd for each sample, in a DataLoader."""
+"""LMDB + Blosc: bf16 samples, each bit-shuffled and compressed with Zstd, in a DataLoader."""
 
 import functools
 import struct
@@ -43,7 +43,7 @@ class LmdbBlosc(Row):
 
 
 class _Dataset:
-    """Opens the environment in the worker that reads, as lmdb's documentation asks for."""
+    """Opens the environment in the worker that reads, as lmdb's documentation requires."""
 
     def __init__(self, folder, spec):
         import lmdb

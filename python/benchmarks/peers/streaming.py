@@ -1,4 +1,4 @@
-"""MosaicML Streaming: shards in its format MDS, read where they are."""
+"""MosaicML Streaming: MDS shards, read in place."""
 
 import functools
 

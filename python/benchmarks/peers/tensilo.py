@@ -37,7 +37,7 @@ def _values(values, column):
 
 
 class TensiloLoader(_Tensilo):
-    """``tensilo.torch.Loader``: as many decode threads as others have workers."""
+    """``tensilo.torch.Loader``, with as many decode threads as other rows have workers."""
 
     orders = {
         "sequential": "in order",

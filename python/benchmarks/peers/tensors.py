@@ -1,4 +1,4 @@
-"""Batches of tensors from arrays or bytes, and loaders of PyTorch."""
+"""Makes batches of tensors from arrays or bytes, and PyTorch loaders."""
 
 import numpy as np
 import torch
@@ -24,12 +24,12 @@ def torch_loader(dataset, spec, collate=None, **options):
 
 
 def same(batch):
-    """Returns a batch that ``__getitems__`` has made."""
+    """Returns a batch that ``__getitems__`` made."""
     return batch
 
 
 def empty(count, shape, column):
-    """Returns an array and a tensor of one memory, in a worker process that which the other maps."""
+    """Returns an array and a tensor that share memory; in a worker process, shared memory that the parent maps."""
     shape = (count, *shape)
     dtype = TORCH_DTYPES[column.dtype]
     if get_worker_info() is None:
@@ -49,7 +49,7 @@ def tensor_of(array, column):
 
 
 def stack(values, column):
-    """Returns samples as one tensor: ragged ones are padded with zeros. Texts stay a list."""
+    """Returns samples as one tensor, padded with zeros if ragged. Text stays a list."""
     if column.dtype == "text":
         return list(values)
     if not column.is_ragged:
@@ -70,10 +70,10 @@ def stack_bytes(values, column):
 
 
 def collate(samples, columns):
-    """Returns samples, dicts of arrays, as a batch."""
+    """Returns a batch of samples that are dicts of arrays."""
     return {column.name: stack([sample[column.name] for sample in samples], column) for column in columns}
 
 
 def collate_bytes(samples, columns):
-    """Returns samples, dicts of bytes, as a batch."""
+    """Returns a batch of samples that are dicts of bytes."""
     return {column.name: stack_bytes([sample[column.name] for sample in samples], column) for column in columns}

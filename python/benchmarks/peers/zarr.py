@@ -1,4 +1,4 @@
-"""Zarr 3: arrays of chunks in shards, compressed by Blosc's bit-shuffle and Zstd."""
+"""Zarr 3: arrays of chunks in shards, compressed with Blosc's bit-shuffle and Zstd."""
 
 import functools
 

@@ -1,12 +1,12 @@
-//! DLPack: arrays of other libraries in and out, without copies.
+//! DLPack: exchanges tensors with other libraries without a copy.
 //!
-//! A capsule of Python holds a C structure with a pointer, a shape and a function that frees it.
-//! The structures are those of `dlpack.h`, version 1; capsules without a version are older, and
-//! are read and written, too, because libraries still ask for them.
+//! A Python capsule holds a C structure with a pointer, a shape, and a function that frees it. The
+//! structures follow `dlpack.h`, version 1. Older, unversioned capsules are read and written, too,
+//! because libraries still request them.
 //!
-//! What is exported owns its memory without an object of Python, so that any thread may free it.
-//! What is imported is taken out of its capsule, which is renamed as DLPack asks for, and given
-//! back when [`ImportedTensor`] is dropped.
+//! An exported tensor owns its memory without a reference to a Python object, so any thread may
+//! free it. An imported tensor is moved out of its capsule, which is renamed as DLPack requires;
+//! dropping the [`ImportedTensor`] calls its deleter.
 
 use crate::array::dtype::{from_dlpack, to_dlpack};
 use crate::array::memory::Memory;
@@ -19,10 +19,10 @@ use std::borrow::Cow;
 use std::ffi::{CStr, c_void};
 use tensilo::DType;
 
-/// The device of memory of the processor.
+/// The DLPack device of host memory.
 pub const CPU: (i32, i32) = (1, 0);
 
-/// Its own, and what CUDA and ROCm have pinned for it.
+/// Host memory, and host memory pinned by CUDA and ROCm.
 const HOST_DEVICE_TYPES: [i32; 3] = [1, 3, 11];
 
 const UNVERSIONED: &CStr = c"dltensor";
@@ -30,9 +30,9 @@ const USED_UNVERSIONED: &CStr = c"used_dltensor";
 const VERSIONED: &CStr = c"dltensor_versioned";
 const USED_VERSIONED: &CStr = c"used_dltensor_versioned";
 
-/// The flag of memory that can only be read.
+/// Flags read-only memory.
 const READ_ONLY: u64 = 1;
-/// The flag of memory that was copied for the consumer.
+/// Flags memory that was copied for the consumer.
 const IS_COPIED: u64 = 2;
 
 #[repr(C)]
@@ -66,8 +66,8 @@ struct DlManagedTensorVersioned {
     tensor: DlTensor,
 }
 
-/// What an exported tensor points to. Has no reference to an object of Python, so that any thread
-/// may free it.
+/// The memory and layout that an exported tensor points to. It holds no Python object, so any
+/// thread may free it.
 struct ManagerContext {
     _owner: Box<dyn Any + Send + Sync>,
     shape: Vec<i64>,
@@ -82,11 +82,11 @@ pub struct ExportedTensor<'s> {
     pub device: (i32, i32),
     /// Whether the memory was copied for the consumer.
     pub is_copied: bool,
-    /// Keeps the memory where it is.
+    /// Keeps the memory alive.
     pub owner: Box<dyn Any + Send + Sync>,
 }
 
-/// Returns a capsule of an array: its memory, the type of its elements, and its shape.
+/// Returns a capsule of host memory with a dtype and a shape.
 pub fn export<'py>(
     py: Python<'py>,
     memory: &Memory,
@@ -97,11 +97,11 @@ pub fn export<'py>(
     copy: Option<bool>,
 ) -> PyResult<Bound<'py, PyAny>> {
     if device.is_some_and(|device| device != CPU) {
-        return Err(PyBufferError::new_err("the array is in memory of the processor; move it after the import"));
+        return Err(PyBufferError::new_err("the array is in host memory: move it to the device after the import"));
     }
     if !memory.is_writable() && copy != Some(true) {
-        // PyTorch writes to memory of which DLPack says that it can only be read
-        let message = "the memory can only be read: numpy() shares it, and torch() and jax() copy it";
+        // PyTorch ignores the read-only flag of DLPack
+        let message = "the memory is read-only: use numpy(), which shares it, or torch() or jax(), which copy it";
         return Err(PyBufferError::new_err(message));
     }
     let memory = if copy == Some(true) { Memory::copied(&memory.to_vec()) } else { memory.clone() };
@@ -116,7 +116,7 @@ pub fn export<'py>(
     capsule(py, exported, max_version)
 }
 
-/// Returns a capsule of a tensor, whose memory can be written to.
+/// Returns a capsule of a tensor in writable memory.
 pub fn capsule<'py>(
     py: Python<'py>,
     exported: ExportedTensor<'_>,
@@ -138,8 +138,8 @@ pub fn capsule<'py>(
         let deleter = Some(free_versioned as unsafe extern "C" fn(_));
         let tensor = DlManagedTensorVersioned { major: 1, minor: 0, manager_ctx, deleter, flags, tensor };
         let tensor = Box::into_raw(Box::new(tensor));
-        // SAFETY: the name is static; the destructor frees the tensor unless it was taken, and
-        // where no capsule was made, nobody else has it.
+        // SAFETY: the name is static. The destructor frees the tensor unless a consumer took it; if
+        // no capsule was made, this is the only pointer to it.
         unsafe {
             let capsule = ffi::PyCapsule_New(tensor.cast(), VERSIONED.as_ptr(), Some(drop_capsule));
             if capsule.is_null() {
@@ -166,7 +166,7 @@ pub fn capsule<'py>(
 /// Frees a tensor of [`export`]. Any thread may call it.
 unsafe extern "C" fn free_unversioned(tensor: *mut DlManagedTensor) {
     if !tensor.is_null() {
-        // SAFETY: both boxes are those of `export`, which the consumer frees once.
+        // SAFETY: `capsule` made both boxes, and the consumer frees them once.
         unsafe {
             let tensor = Box::from_raw(tensor);
             drop(Box::from_raw(tensor.manager_ctx.cast::<ManagerContext>()));
@@ -174,7 +174,7 @@ unsafe extern "C" fn free_unversioned(tensor: *mut DlManagedTensor) {
     }
 }
 
-/// As [`free_unversioned`].
+/// Does the same as [`free_unversioned`] for a versioned tensor.
 unsafe extern "C" fn free_versioned(tensor: *mut DlManagedTensorVersioned) {
     if !tensor.is_null() {
         // SAFETY: as in `free_unversioned`.
@@ -185,9 +185,9 @@ unsafe extern "C" fn free_versioned(tensor: *mut DlManagedTensorVersioned) {
     }
 }
 
-/// Frees the tensor of a capsule that nobody has taken: its name is still the first one.
+/// Frees the tensor of a capsule that no consumer has taken: a consumer renames the capsule.
 unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
-    // SAFETY: Python calls this with a capsule of `export`, whose pointer is valid under its name.
+    // SAFETY: the function `capsule` made this object, so its pointer is valid under its name.
     unsafe {
         if ffi::PyCapsule_IsValid(capsule, VERSIONED.as_ptr()) == 1 {
             free_versioned(ffi::PyCapsule_GetPointer(capsule, VERSIONED.as_ptr()).cast());
@@ -197,7 +197,7 @@ unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     }
 }
 
-/// A tensor of another library. It is given back when this is dropped.
+/// A tensor of another library. Dropping it calls its deleter.
 pub struct ImportedTensor {
     tensor: OwnedTensor,
     pub dtype: DType,
@@ -245,7 +245,7 @@ impl OwnedTensor {
 }
 
 impl ImportedTensor {
-    /// Takes the tensor that an object exports; `None` if it exports none.
+    /// Imports the tensor of an object; returns `None` if the object does not support DLPack.
     pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
         let export = match object.getattr("__dlpack__") {
             Ok(export) => export,
@@ -254,14 +254,14 @@ impl ImportedTensor {
         };
         let device: (i32, i32) = object.call_method0("__dlpack_device__")?.extract()?;
         if !HOST_DEVICE_TYPES.contains(&device.0) {
-            let message = "the tensor is not in memory of the processor: pass tensor.cpu()";
+            let message = "the tensor is not in host memory: pass tensor.cpu()";
             return Err(PyBufferError::new_err(message));
         }
         let keywords = PyDict::new(object.py());
         keywords.set_item("max_version", (1_u32, 0_u32))?;
         let capsule = match export.call((), Some(&keywords)) {
             Ok(capsule) => capsule,
-            // an exporter older than versions does not know the argument
+            // exporters older than DLPack 1 do not know the argument
             Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => export.call0()?,
             Err(error) => return Err(error),
         };
@@ -270,14 +270,14 @@ impl ImportedTensor {
 
     fn from_capsule(capsule: &Bound<'_, PyAny>) -> PyResult<Self> {
         let pointer = capsule.as_ptr();
-        // SAFETY: the pointer of a capsule of this name is a tensor of this kind. After the capsule
-        // is renamed, the tensor is ours.
+        // SAFETY: a capsule of this name points to a tensor of this kind. Renaming the capsule
+        // makes the tensor ours.
         let tensor = unsafe {
             if ffi::PyCapsule_IsValid(pointer, VERSIONED.as_ptr()) == 1 {
                 let tensor = ffi::PyCapsule_GetPointer(pointer, VERSIONED.as_ptr()).cast::<DlManagedTensorVersioned>();
                 if (*tensor).major > 1 {
                     return Err(PyBufferError::new_err(format!(
-                        "DLPack {}.{}, and 1 is known",
+                        "DLPack {}.{} is too new: this package supports version 1",
                         (*tensor).major,
                         (*tensor).minor
                     )));
@@ -289,32 +289,35 @@ impl ImportedTensor {
                 ffi::PyCapsule_SetName(pointer, USED_UNVERSIONED.as_ptr());
                 OwnedTensor::Unversioned(tensor)
             } else {
-                return Err(PyBufferError::new_err("__dlpack__ returned no capsule of a tensor"));
+                return Err(PyBufferError::new_err("__dlpack__ did not return a DLPack capsule"));
             }
         };
         let is_writable = tensor.flags() & READ_ONLY == 0;
         let (dtype, shape, strides) = {
             let found = tensor.tensor();
             if !HOST_DEVICE_TYPES.contains(&found.device_type) {
-                return Err(PyBufferError::new_err("the tensor is not in memory of the processor: pass tensor.cpu()"));
+                return Err(PyBufferError::new_err("the tensor is not in host memory: pass tensor.cpu()"));
             }
             let dtype = from_dlpack(found.code, found.bits).filter(|_| found.lanes == 1).ok_or_else(|| {
                 let (code, bits, lanes) = (found.code, found.bits, found.lanes);
-                PyTypeError::new_err(format!(
-                    "tensilo has no elements of DLPack's type {code}, {bits} bits, {lanes} lanes"
-                ))
+                PyTypeError::new_err(format!("unsupported DLPack dtype: code {code}, {bits} bits, {lanes} lanes"))
             })?;
             let rank = usize::try_from(found.ndim)?;
             if rank > 64 || (rank > 0 && found.shape.is_null()) {
-                return Err(PyValueError::new_err(format!("a tensor of {rank} dimensions without a shape")));
+                return Err(PyValueError::new_err(format!(
+                    "malformed DLPack tensor: {rank} dimensions and no valid shape"
+                )));
             }
-            // SAFETY: DLPack: `shape` has `ndim` numbers, and `strides` too unless it is null.
+            // SAFETY: by DLPack, `shape` has `ndim` numbers, and so does `strides` unless it is
+            // null.
             let (shape, strides) = unsafe { (numbers(found.shape, rank), numbers(found.strides, rank)) };
             let shape: Vec<usize> = shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
             let bytes = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
             let is_null = found.data.is_null() && bytes != Some(0);
             if is_null || bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-                return Err(PyValueError::new_err(format!("a tensor of shape {shape:?} does not fit in memory")));
+                return Err(PyValueError::new_err(format!(
+                    "malformed DLPack tensor: shape {shape:?} does not fit in memory"
+                )));
             }
             let strides = if found.strides.is_null() { compact(&shape) } else { strides };
             (dtype, shape, strides)
@@ -329,7 +332,7 @@ impl ImportedTensor {
     /// Returns the address of the first element.
     pub fn pointer(&self) -> *mut u8 {
         let tensor = self.tensor.tensor();
-        // the offset is inside the memory
+        // by DLPack, the offset is inside the memory
         tensor.data.cast::<u8>().wrapping_add(usize::try_from(tensor.byte_offset).unwrap_or(0))
     }
 
@@ -337,34 +340,34 @@ impl ImportedTensor {
         self.shape.iter().fold(self.dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent))
     }
 
-    /// Returns whether the elements lie side by side, row-major.
+    /// Returns whether the elements are contiguous and row-major.
     pub fn is_compact(&self) -> bool {
         let expected = compact(&self.shape);
         let mut pairs = self.shape.iter().zip(self.strides.iter().zip(expected));
         self.byte_count() == 0 || pairs.all(|(extent, (stride, expected))| *extent == 1 || *stride == expected)
     }
 
-    /// Returns the elements side by side, row-major: borrowed if they are, and copied otherwise.
+    /// Returns the elements, contiguous and row-major: borrowed if they already are, else copied.
     pub fn bytes(&self) -> PyResult<Cow<'_, [u8]>> {
         if self.byte_count() == 0 {
             return Ok(Cow::Borrowed(&[]));
         }
         if self.is_compact() {
-            // SAFETY: DLPack: the elements of a compact tensor are at the pointer.
+            // SAFETY: by DLPack, the elements of a compact tensor are at the pointer.
             return Ok(Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.pointer(), self.byte_count()) }));
         }
         let mut bytes = Vec::new();
         let reserved = bytes.try_reserve_exact(self.byte_count());
-        reserved.map_err(|_| PyMemoryError::new_err("a tensor does not fit in memory"))?;
+        reserved.map_err(|_| PyMemoryError::new_err("the tensor does not fit in memory"))?;
         self.copy_from(0, self.pointer(), &mut bytes);
         Ok(Cow::Owned(bytes))
     }
 
-    /// Appends the elements from a dimension on.
+    /// Appends the elements at `pointer`, over all dimensions from `dimension` on.
     fn copy_from(&self, dimension: usize, pointer: *const u8, to: &mut Vec<u8>) {
         let width = self.dtype.element_bytes();
         let (Some(&extent), Some(&stride)) = (self.shape.get(dimension), self.strides.get(dimension)) else {
-            // SAFETY: the strides of DLPack lead to elements of the tensor.
+            // SAFETY: by DLPack, the strides lead to elements of the tensor.
             to.extend_from_slice(unsafe { std::slice::from_raw_parts(pointer, width) });
             return;
         };
@@ -377,7 +380,7 @@ impl ImportedTensor {
     }
 }
 
-/// Returns the strides, in elements, of a tensor whose elements lie side by side.
+/// Returns the strides, in elements, of a contiguous row-major tensor.
 fn compact(shape: &[usize]) -> Vec<i64> {
     let mut strides = vec![1; shape.len()];
     let mut stride = 1_i64;
@@ -388,11 +391,11 @@ fn compact(shape: &[usize]) -> Vec<i64> {
     strides
 }
 
-/// Returns a copy of numbers; none if the pointer is null.
+/// Copies `count` numbers; returns an empty vector if the pointer is null.
 ///
 /// # Safety
 ///
-/// Unless it is null, `count` numbers are at the pointer.
+/// The pointer is null, or points to `count` numbers.
 unsafe fn numbers(pointer: *const i64, count: usize) -> Vec<i64> {
     if pointer.is_null() || count == 0 {
         return Vec::new();

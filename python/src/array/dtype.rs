@@ -1,15 +1,15 @@
-//! The names of dtypes, and what other libraries call them.
+//! The dtype names and codes of other libraries.
 //!
-//! NumPy, PyTorch, JAX, ml_dtypes, DLPack and the buffer protocol each name the types of elements
-//! in a way of their own. This file alone knows these names. It matches names and codes, and
-//! imports none of the libraries, which need not be installed.
+//! NumPy, PyTorch, JAX, ml_dtypes, DLPack and the buffer protocol each name element types in their
+//! own way. Only this file knows these names. It matches strings and codes and imports none of the
+//! libraries, so none has to be installed.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 use tensilo::DType;
 
-/// The codes of DLPack for kinds of numbers.
+/// The `DLDataTypeCode` values of DLPack.
 pub mod dlpack_code {
     pub const INT: u8 = 0;
     pub const UINT: u8 = 1;
@@ -24,7 +24,7 @@ pub mod dlpack_code {
     pub const FLOAT8_E8M0FNU: u8 = 14;
 }
 
-/// A dtype by one of its names, or as another library has it: `"bf16"`, `"float32"`, `np.int64`,
+/// A dtype, by name or as an object of another library: `"bf16"`, `"float32"`, `np.int64`,
 /// `torch.bfloat16`, `str`, `bytes`.
 pub struct DTypeArgument(pub DType);
 
@@ -34,7 +34,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for DTypeArgument {
     fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let name = match object.cast::<PyString>() {
             Ok(text) => text.to_str()?.to_owned(),
-            // a type, or an object whose text is its name
+            // a class, or an object such as `torch.bfloat16` whose `str` is its name
             Err(_) => match object.getattr("__name__") {
                 Ok(name) => name.extract::<String>()?,
                 Err(_) => object.str()?.to_str()?.to_owned(),
@@ -44,9 +44,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for DTypeArgument {
         match named(short) {
             Some(dtype) => Ok(Self(dtype)),
             None if object.is_instance_of::<PyString>() => {
-                Err(PyValueError::new_err(format!("{name:?} is no dtype; there are {}", all_names())))
+                Err(PyValueError::new_err(format!("{name:?} is not a valid dtype: use one of {}", all_names())))
             }
-            None => Err(PyTypeError::new_err(format!("{name} is no dtype; there are {}", all_names()))),
+            None => Err(PyTypeError::new_err(format!("{name} is not a valid dtype: use one of {}", all_names()))),
         }
     }
 }
@@ -55,7 +55,7 @@ fn all_names() -> String {
     DType::ALL.map(DType::name).join(", ")
 }
 
-/// Returns the dtype of a name, of this package or of another library.
+/// Returns the dtype of a name of this package or another library.
 pub fn named(name: &str) -> Option<DType> {
     let long = match name {
         "bfloat16" => DType::Bf16,
@@ -88,8 +88,8 @@ pub fn named(name: &str) -> Option<DType> {
     Some(long)
 }
 
-/// Returns the code and the bits that DLPack has for a dtype. Bytes and text are `u8`, and so are
-/// numbers of 4 and 6 bits: DLPack has those packed.
+/// Returns the DLPack code and width in bits of a dtype. Text and bytes are `u8`, and so are
+/// numbers of 4 and 6 bits, which DLPack packs and tensilo does not.
 pub fn to_dlpack(dtype: DType) -> (u8, u8) {
     use dlpack_code::{BFLOAT, BOOL, COMPLEX, FLOAT, INT, UINT};
     use dlpack_code::{FLOAT8_E4M3FN, FLOAT8_E4M3FNUZ, FLOAT8_E5M2, FLOAT8_E5M2FNUZ, FLOAT8_E8M0FNU};
@@ -116,15 +116,14 @@ pub fn to_dlpack(dtype: DType) -> (u8, u8) {
     }
 }
 
-/// Returns the dtype of a code and bits of DLPack.
+/// Returns the dtype of a DLPack code and width in bits.
 pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
     let numbers = DType::ALL.into_iter().filter(|dtype| !dtype.is_string());
     let mut numbers = numbers.filter(|dtype| to_dlpack(*dtype) == (code, bits));
     numbers.next()
 }
 
-/// Returns the format of elements for the buffer protocol. bf16 and numbers of 4 to 8 bits have
-/// none.
+/// Returns the buffer protocol format of a dtype, or `None` for bf16 and numbers of 4 to 8 bits.
 pub fn buffer_format(dtype: DType) -> Option<&'static std::ffi::CStr> {
     Some(match dtype {
         DType::Bf16 => return None,
@@ -145,7 +144,7 @@ pub fn buffer_format(dtype: DType) -> Option<&'static std::ffi::CStr> {
     })
 }
 
-/// Returns the dtype of elements of the buffer protocol, in the byte order of this machine.
+/// Returns the dtype of a buffer protocol format in native byte order.
 pub fn from_buffer_format(format: &[u8], item_bytes: usize) -> Option<DType> {
     if let (b"Zf" | b"@Zf" | b"=Zf", 8) = (format, item_bytes) {
         return Some(DType::Complex64);

@@ -1,8 +1,9 @@
-//! Arrays of any library, as a writer takes them: as bytes of one type, side by side.
+//! Copies arrays of any library into contiguous bytes of one dtype, for the writer.
 //!
-//! An array may have the buffer protocol, DLPack, or a type of ml_dtypes, for which NumPy has no
-//! buffer. It is copied: the writer encodes without the GIL, and the caller may change the array
-//! meanwhile. Numbers of a narrower type are widened where that is exact; nothing is rounded here.
+//! An array may support the buffer protocol or DLPack, or be a NumPy array with a dtype of
+//! ml_dtypes, for which NumPy exports no buffer. The elements are copied because the writer encodes
+//! without the GIL while the caller may change the array. Narrower numbers are widened where that
+//! is exact; nothing is rounded here.
 
 use crate::array::Array;
 use crate::array::dlpack::ImportedTensor;
@@ -14,14 +15,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList, PyString, PyTuple};
 use tensilo::DType;
 
-/// An array of another library, or of this one, as bytes.
+/// The copied elements of an array, contiguous and row-major.
 pub struct Elements {
     pub dtype: DType,
     pub shape: Vec<usize>,
     pub bytes: Vec<u8>,
 }
 
-/// Returns the elements of an array, side by side; `None` if the object is none.
+/// Returns the elements of an array, or `None` if the object is not an array.
 pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if let Ok(array) = object.cast::<Array>() {
         let Array { memory, dtype, shape } = array.get();
@@ -31,7 +32,9 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
         return Ok(None);
     }
     if object.hasattr("mask")? && object.hasattr("filled")? {
-        return Err(PyTypeError::new_err("a masked array has nulls inside: pass a list of samples, None for nulls"));
+        return Err(PyTypeError::new_err(
+            "masked arrays are not supported: pass a list of samples, with None for nulls",
+        ));
     }
     if let Some(elements) = buffered(object)? {
         return Ok(Some(elements));
@@ -44,8 +47,8 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     Ok(Some(Elements { dtype: tensor.dtype, shape: tensor.shape.clone(), bytes }))
 }
 
-/// Returns the bits of an array of NumPy whose type is one of ml_dtypes, and the type: NumPy
-/// exports no buffer of a type that is not its own.
+/// Returns the dtype and the bits of a NumPy array with a dtype of ml_dtypes. NumPy exports buffers
+/// of its own dtypes only.
 pub fn bits_of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(DType, Bound<'py, PyAny>)>> {
     let name = object.getattr("dtype").and_then(|dtype| dtype.str()).map(|name| name.to_string());
     let Some(dtype) = name.ok().and_then(|name| named(&name)) else { return Ok(None) };
@@ -61,7 +64,7 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     let Some(dtype) = from_buffer_format(buffer.format().to_bytes(), buffer.item_size()) else { return Ok(None) };
     let shape = buffer.shape().to_vec();
     let bytes = if buffer.is_c_contiguous() {
-        // SAFETY: a contiguous buffer has `len_bytes` bytes at its pointer, and is held meanwhile.
+        // SAFETY: a contiguous buffer has `len_bytes` bytes at its pointer, and `buffer` holds it.
         unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<u8>(), buffer.len_bytes()) }.to_vec()
     } else {
         let contiguous =
@@ -71,7 +74,7 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     Ok(Some(Elements { dtype, shape, bytes }))
 }
 
-/// Returns integers as those of a wider type, which has all of their values; `None` if it has not.
+/// Widens integers. Returns `None` if `to` does not hold all values of their type.
 pub fn widened(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     let (from_signed, to_signed) = (is_signed(elements.dtype)?, is_signed(to)?);
     let width = elements.dtype.element_bytes();
@@ -80,14 +83,14 @@ pub fn widened(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     }
     let numbers = elements.bytes.chunks_exact(width).map(|bytes| number(bytes, from_signed));
     Some(match to.element_bytes() {
-        // the low bytes of a number that the type has
+        // exact: the wider type holds the number
         2 => numbers.flat_map(|number| (number as i16).to_ne_bytes()).collect(),
         4 => numbers.flat_map(|number| (number as i32).to_ne_bytes()).collect(),
         _ => numbers.flat_map(i64::to_ne_bytes).collect(),
     })
 }
 
-/// Returns floats as those of a wider type, which has all of their values; `None` if it does not.
+/// Widens floats. Returns `None` if `to` does not hold all values of their type.
 pub fn widened_floats(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     let bytes = &elements.bytes;
     let wide: Box<dyn Iterator<Item = f32>> = match elements.dtype {
@@ -103,7 +106,7 @@ pub fn widened_floats(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     }
 }
 
-/// Returns whether integers of a type have a sign; `None` if it is not one of integers.
+/// Returns whether an integer type is signed; `None` for other types.
 fn is_signed(dtype: DType) -> Option<bool> {
     match dtype {
         DType::I8 | DType::I16 | DType::I32 | DType::I64 => Some(true),
@@ -121,6 +124,6 @@ fn number(bytes: &[u8], is_signed: bool) -> i64 {
         (&[a, b], true) => i16::from_ne_bytes([a, b]).into(),
         (&[a, b, c, d], false) => u32::from_ne_bytes([a, b, c, d]).into(),
         (&[a, b, c, d], true) => i32::from_ne_bytes([a, b, c, d]).into(),
-        _ => 0, // not narrower than any
+        _ => 0, // unreachable: 8-byte integers are never widened
     }
 }

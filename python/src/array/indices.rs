@@ -1,8 +1,8 @@
-//! Sample numbers, as callers have them: integers, slices, lists, arrays and masks.
+//! Parses sample indices: integers, slices, lists, arrays and boolean masks.
 //!
-//! Arrays are read through the buffer protocol or DLPack, without an object of Python for each
-//! number. Negative numbers count from the end, and a mask of bools has one for each sample, as in
-//! NumPy. Texts and bytes are refused, although Python can iterate over them.
+//! Arrays are read through the buffer protocol or DLPack, without a Python object per index. As in
+//! NumPy, negative indices count from the end, and a mask has one bool per sample. Strings and
+//! bytes are refused although Python can iterate over them.
 
 use crate::array::dlpack::ImportedTensor;
 use pyo3::buffer::{Element, PyBuffer};
@@ -11,7 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyBytes, PyInt, PySlice, PyString};
 use tensilo::DType;
 
-/// Returns the number of a sample of `count`; a negative one counts from the end.
+/// Returns the index of a sample among `count`, or `None` if it is out of range. Negative indices
+/// count from the end.
 pub fn wrapped(index: i64, count: u64) -> Option<u64> {
     let number = match u64::try_from(index) {
         Ok(number) => number,
@@ -20,8 +21,8 @@ pub fn wrapped(index: i64, count: u64) -> Option<u64> {
     (number < count).then_some(number)
 }
 
-/// Returns the sample numbers of an integer, a slice, a buffer or tensor of integers, or anything
-/// that has integers one after the other. Bools are a mask of all samples, as in NumPy.
+/// Returns the sample indices of an integer, a slice, a buffer or tensor of integers, or any
+/// iterable of integers. Bools are a mask over all samples, as in NumPy.
 pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> {
     if let Ok(slice) = object.cast::<PySlice>() {
         return from_slice(slice, count);
@@ -38,7 +39,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
         None => {}
     }
     let (mut samples, mut mask) = (Vec::new(), Vec::new());
-    let out_of_memory = |_| PyMemoryError::new_err("the sample numbers do not fit in memory");
+    let out_of_memory = |_| PyMemoryError::new_err("the sample indices do not fit in memory");
     for (number, index) in (1_u64..).zip(object.try_iter().map_err(|_| invalid_indices(object))?) {
         let index = index?;
         if number.is_multiple_of(1 << 16) {
@@ -48,7 +49,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
             && let Ok(is_chosen) = index.extract::<bool>()
         {
             if number > count {
-                return Err(PyIndexError::new_err(format!("a mask of more than {count} bools for {count} samples")));
+                return Err(PyIndexError::new_err(format!("the mask has more than {count} bools for {count} samples")));
             }
             mask.try_reserve(1).map_err(out_of_memory)?;
             mask.push(is_chosen);
@@ -64,17 +65,17 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
     if mask.is_empty() { Ok(samples) } else { masked(&mask, count) }
 }
 
-/// Returns the samples that a mask chooses.
+/// Returns the indices of the samples that a mask selects.
 fn masked(mask: &[bool], count: u64) -> PyResult<Vec<u64>> {
     let length = mask.len() as u64; // exact
     if length != count {
-        return Err(PyIndexError::new_err(format!("a mask of {length} bools for {count} samples")));
+        return Err(PyIndexError::new_err(format!("the mask has {length} bools for {count} samples")));
     }
     Ok((0..).zip(mask).filter(|(_, is_chosen)| **is_chosen).map(|(sample, _)| sample).collect())
 }
 
-/// Returns the integer that an object is: of Python, or without dimensions of a library. `None` if
-/// it is none.
+/// Returns the value of a Python integer or an integer array without dimensions; `None` for other
+/// objects.
 pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if let Ok(number) = object.cast_exact::<PyInt>() {
         return number.extract().map(Some).map_err(|_| no_sample(number));
@@ -84,7 +85,7 @@ pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     }
     let has_dimensions = || object.getattr("ndim").is_ok_and(|ndim| ndim.extract().is_ok_and(|ndim: usize| ndim > 0));
     if !object.is_instance_of::<PyInt>() && has_dimensions() {
-        return Ok(None); // an array, of which some libraries make a number if it has one element
+        return Ok(None); // some libraries let an array with one element stand for its element
     }
     match object.call_method0("__index__") {
         Ok(number) => number.extract().map(Some).map_err(|_| no_sample(&number)),
@@ -93,23 +94,23 @@ pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     }
 }
 
-/// Returns the samples of a slice, which is cut off at the ends.
+/// Returns the sample indices of a slice, which is clipped to `count` as in Python.
 pub fn from_slice(slice: &Bound<'_, PySlice>, count: u64) -> PyResult<Vec<u64>> {
     let range = slice.indices(isize::try_from(count)?)?;
     let sample = |i: usize| {
         let i = isize::try_from(i).unwrap_or(isize::MAX); // below the length of the slice
-        // inside of `count`
+        // `slice.indices` clips the range to `count`
         u64::try_from(range.start.saturating_add(i.saturating_mul(range.step))).unwrap_or(0)
     };
     Ok((0..range.slicelength).map(sample).collect())
 }
 
 fn checked(index: i64, count: u64) -> PyResult<u64> {
-    let message = || format!("sample {index} of {count} samples, counted from 0");
+    let message = || format!("sample index {index} is out of range for {count} samples");
     wrapped(index, count).ok_or_else(|| PyIndexError::new_err(message()))
 }
 
-/// The elements of a buffer or a tensor.
+/// The indices or the mask in a buffer or a tensor.
 enum IndexBuffer {
     Numbers(Vec<i64>),
     Mask(Vec<bool>),
@@ -156,7 +157,7 @@ fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyRes
         return Some(Err(dimensions(buffer.dimensions())));
     }
     if Vec::<T>::new().try_reserve_exact(buffer.item_count()).is_err() {
-        return Some(Err(PyMemoryError::new_err("the sample numbers do not fit in memory")));
+        return Some(Err(PyMemoryError::new_err("the sample indices do not fit in memory")));
     }
     let numbers = buffer.to_vec(object.py());
     let whole =
@@ -165,18 +166,18 @@ fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyRes
 }
 
 fn dimensions(found: usize) -> PyErr {
-    PyTypeError::new_err(format!("sample numbers in {found} dimensions; pass one"))
+    PyTypeError::new_err(format!("expected sample indices in one dimension, found {found} dimensions"))
 }
 
 #[cold]
 fn no_sample(number: &Bound<'_, PyAny>) -> PyErr {
-    PyIndexError::new_err(format!("there is no sample {number}"))
+    PyIndexError::new_err(format!("sample index {number} is out of range"))
 }
 
 #[cold]
 fn invalid_indices(object: &Bound<'_, PyAny>) -> PyErr {
     let name = object.get_type().name().map_or("object".to_owned(), |name| name.to_string());
     PyTypeError::new_err(format!(
-        "sample numbers are integers, a slice, a list or array of integers, or a mask of bools, not {name}"
+        "expected sample indices (an integer, a slice, a list or array of integers, or a boolean mask), not {name}"
     ))
 }

@@ -1,9 +1,11 @@
-//! Memory that arrays of Python share.
+//! `Memory`: a pointer with its owner, which arrays and other libraries share.
 //!
-//! Other libraries get a pointer to memory that a batch, a vector or a map of a file owns. A
-//! [`Memory`] is such a pointer with its owner, so that a view of a part keeps the whole alive.
-//! While Python can reach the memory, any of its threads may write to it. So nothing here makes a
-//! reference of Rust to the bytes: they are copied through the pointer.
+//! A batch, a vector or a file mapping owns the bytes; Python libraries get a pointer to them. A
+//! [`Memory`] pairs the pointer with a reference-counted owner, so a view of a few bytes keeps the
+//! whole allocation alive.
+//!
+//! As long as Python can reach the memory, any of its threads may write to it. So this file never
+//! makes a Rust reference to the bytes: it copies them through the pointer.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -11,16 +13,16 @@ use std::sync::Arc;
 use tensilo::DType;
 use tensilo_data::{Batch, BatchMemory};
 
-/// A range of memory, and what keeps it where it is. A clone shares it.
+/// A range of memory and its owner. Clones share both.
 ///
-/// Nothing of this package reads or writes through references to it while Python can reach it:
-/// copies go through the pointer.
+/// While Python can reach the memory, this package copies through the pointer and makes no
+/// references to the bytes.
 #[derive(Clone)]
 pub struct Memory {
     pointer: NonNull<u8>,
     byte_count: usize,
     is_writable: bool,
-    /// The owner, which is not touched again.
+    /// Only keeps the memory alive.
     _owner: Arc<dyn Any + Send + Sync>,
 }
 
@@ -30,17 +32,17 @@ const CACHE_LINE_BYTES: usize = 64;
 #[repr(align(64))]
 struct CacheLine([u8; CACHE_LINE_BYTES]);
 
-/// Keeps memory where it is.
-struct MemoryOwner(#[expect(dead_code, reason = "kept until the memory is freed")] Box<dyn BatchMemory>);
+/// Keeps the memory of an allocator alive.
+struct MemoryOwner(#[expect(dead_code, reason = "dropping it frees the memory")] Box<dyn BatchMemory>);
 
-// SAFETY: the pointer is valid on every thread as long as the owner lives, which is `Send` and
-// `Sync`. Writes by several threads of Python are theirs to order, as with the memory of any array.
+// SAFETY: the owner is `Send` and `Sync`, and the pointer is valid on every thread while it lives.
+// Ordering the writes of several Python threads is up to the caller, as with any array.
 unsafe impl Send for Memory {}
 // SAFETY: see `Send`.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Returns memory with a copy of bytes, aligned to a cache line.
+    /// Copies bytes to memory that is aligned to a cache line.
     pub fn copied(bytes: &[u8]) -> Self {
         let mut lines = vec![CacheLine([0; CACHE_LINE_BYTES]); bytes.len().div_ceil(CACHE_LINE_BYTES)];
         for (line, bytes) in lines.iter_mut().zip(bytes.chunks(CACHE_LINE_BYTES)) {
@@ -50,21 +52,21 @@ impl Memory {
         Self { pointer, byte_count: bytes.len(), is_writable: true, _owner: Arc::new(lines) }
     }
 
-    /// Returns memory as the loader makes it.
+    /// Takes over memory of a batch allocator.
     pub fn from_batch_memory(mut memory: Box<dyn BatchMemory>) -> Self {
         let bytes = memory.bytes_mut();
         let (byte_count, pointer) = (bytes.len(), NonNull::from(bytes).cast());
         Self { pointer, byte_count, is_writable: true, _owner: Arc::new(MemoryOwner(memory)) }
     }
 
-    /// Returns the memory of numbers.
+    /// Takes over the memory of a vector.
     pub fn from_numbers(mut numbers: Vec<i64>) -> Self {
         let (pointer, byte_count) = (NonNull::from(numbers.as_mut_slice()).cast(), size_of_val(numbers.as_slice()));
         Self { pointer, byte_count, is_writable: true, _owner: Arc::new(numbers) }
     }
 
-    /// Returns the memory of the values of each column of a batch, and the batch for everything
-    /// but its values.
+    /// Splits a batch into the memory of each column's values and the batch, whose values must not
+    /// be accessed any more.
     pub fn from_batch(mut batch: Batch) -> (Arc<Batch>, Vec<Self>) {
         let values = batch.columns_mut().iter_mut().map(|column| {
             let bytes = column.bytes_mut();
@@ -77,11 +79,11 @@ impl Memory {
         (batch, memories)
     }
 
-    /// Returns memory that can only be read.
+    /// Returns read-only memory.
     ///
     /// # Safety
     ///
-    /// The bytes stay where they are, and as they are, as long as the owner lives.
+    /// The bytes neither move nor change while the owner lives.
     pub unsafe fn from_owner(bytes: &[u8], owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self { pointer: NonNull::from(bytes).cast(), byte_count: bytes.len(), is_writable: false, _owner: owner }
     }
@@ -99,7 +101,7 @@ impl Memory {
         self.is_writable
     }
 
-    /// Returns a part of the memory; `None` if it is not inside.
+    /// Returns a range of the memory; `None` if it is out of bounds.
     pub fn slice(&self, start: usize, byte_count: usize) -> Option<Self> {
         let end = start.checked_add(byte_count)?;
         if end > self.byte_count {
@@ -111,24 +113,24 @@ impl Memory {
         Some(Self { pointer, byte_count, ..self.clone() })
     }
 
-    /// Returns whether other memory has some of these bytes.
+    /// Returns whether the memory overlaps another range.
     pub fn overlaps(&self, pointer: *const u8, byte_count: usize) -> bool {
         let (start, other) = (self.pointer.as_ptr().addr(), pointer.addr());
         start < other.saturating_add(byte_count) && other < start.saturating_add(self.byte_count)
     }
 
-    /// Returns a copy of the bytes as they are now.
+    /// Returns a copy of the current bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         self.append_to(&mut bytes);
         bytes
     }
 
-    /// Appends the bytes as they are now.
+    /// Appends a copy of the current bytes.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.reserve(self.byte_count);
-        // SAFETY: the memory has so many bytes, the vector has room for as many more, and they do
-        // not overlap. All bytes up to the new length are then initialised.
+        // SAFETY: the memory has `byte_count` bytes, the vector has room for as many more, and the
+        // two do not overlap. The copy initialises all bytes up to the new length.
         unsafe {
             let end = bytes.as_mut_ptr().add(bytes.len());
             std::ptr::copy_nonoverlapping(self.pointer.as_ptr(), end, self.byte_count);
@@ -136,7 +138,7 @@ impl Memory {
         }
     }
 
-    /// Reads the bytes of one element from `start` on; `None` if they are not inside.
+    /// Reads the bytes of the element at `start`; returns `None` if they are out of bounds.
     pub fn element(&self, start: usize, dtype: DType) -> Option<[u8; 8]> {
         let width = dtype.element_bytes();
         let mut bytes = [0; 8];

@@ -1,13 +1,13 @@
-//! `Array`: a tensor in memory that other libraries share.
+//! `Array`: a tensor whose memory other libraries share.
 //!
-//! A sample, or a column of a batch, is memory with a type and a shape. Libraries take it without
-//! a copy in three ways: by DLPack (PyTorch, JAX, NumPy), by the buffer protocol (`memoryview`),
-//! and by `__array__` (NumPy with the types of ml_dtypes). None of them is needed to read a file,
-//! so this package has an array of its own, which knows its elements and no arithmetic.
+//! A sample, or a column of a batch, is memory with a dtype and a shape. Libraries take it without
+//! a copy in three ways: DLPack (PyTorch, JAX, NumPy), the buffer protocol (`memoryview`), and
+//! `__array__` (NumPy with the dtypes of ml_dtypes). Reading a file needs none of them, so the
+//! package has an array type of its own: it gives access to its elements, and has no arithmetic.
 //!
-//! The files of this folder are what it consists of (memory, types), its ways in and out (DLPack,
-//! elements, memory of the caller), and the numbers that index it. Only the elements and the memory
-//! of the caller know the array itself.
+//! In this folder, `memory` and `dtype` are what an array consists of. `dlpack`, `elements` and
+//! `out` move data in and out, and `indices` parses sample indices. Only `elements` and `out`
+//! depend on `Array` itself.
 
 pub mod dlpack;
 pub mod dtype;
@@ -26,13 +26,12 @@ use pyo3::types::{PyBytes, PyComplex, PyList, PySlice, PyTuple};
 use std::ffi::c_int;
 use tensilo::DType;
 
-/// A tensor, row-major, in memory that other libraries share: NumPy, PyTorch and JAX take it
-/// without a copy.
+/// A row-major tensor whose memory NumPy, PyTorch and JAX share without a copy.
 ///
-/// ``numpy()``, ``torch()`` and ``jax()`` return arrays of these libraries;
+/// ``numpy()``, ``torch()`` and ``jax()`` return arrays of these libraries.
 /// ``torch.from_dlpack(array)``, ``np.asarray(array)`` and ``memoryview(array)`` work, too. The
-/// memory is writable and belongs to the array, unless ``readonly`` says otherwise. ``len`` is the
-/// first extent, and an index or a slice is a view of the first dimension.
+/// memory is writable and belongs to the array, unless ``readonly`` is true. ``len(array)`` is the
+/// first extent. An integer index or a slice returns a view along the first dimension.
 #[pyclass(frozen, module = "tensilo")]
 #[derive(Clone)]
 pub struct Array {
@@ -41,11 +40,11 @@ pub struct Array {
     pub shape: Vec<usize>,
 }
 
-/// The dimensions of an array, at most: those of NumPy.
+/// The maximum number of dimensions, as in NumPy.
 const MAX_RANK: usize = 64;
 
 impl Array {
-    /// Returns the array, or a copy if its memory can only be read.
+    /// Returns the array, or a copy if its memory is read-only.
     fn writable(&self) -> Self {
         if self.memory.is_writable() {
             return self.clone();
@@ -56,40 +55,40 @@ impl Array {
     /// Returns the only element.
     fn only<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if self.memory.byte_count() != self.dtype.element_bytes() {
-            let message = format!("an array of shape {:?} has not exactly one element", self.shape);
+            let message = format!("expected an array with exactly one element, found shape {:?}", self.shape);
             return Err(PyValueError::new_err(message));
         }
         self.element(py)
     }
 
-    /// Returns an array; fails if the memory does not have its bytes.
+    /// Returns an array. Fails if the length of the memory does not match the shape.
     pub fn new(memory: Memory, dtype: DType, shape: Vec<usize>) -> PyResult<Self> {
         if shape.len() > MAX_RANK {
-            let message = format!("an array of {} dimensions; there are at most {MAX_RANK}", shape.len());
+            let message = format!("{} dimensions exceed the maximum of {MAX_RANK}", shape.len());
             return Err(PyValueError::new_err(message));
         }
         let expected = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
         if expected != Some(memory.byte_count()) {
             let found = memory.byte_count();
             return Err(PyValueError::new_err(format!(
-                "{found} bytes for an array of {dtype} with the shape {shape:?}"
+                "{found} bytes do not match a {dtype} array of shape {shape:?}"
             )));
         }
         Ok(Self { memory, dtype, shape })
     }
 
-    /// Returns the array of numbers, of one dimension and of type i64.
+    /// Returns a one-dimensional i64 array.
     pub fn from_numbers(numbers: Vec<i64>) -> Self {
         let shape = vec![numbers.len()];
         Self { memory: Memory::from_numbers(numbers), dtype: DType::I64, shape }
     }
 
-    /// Returns the bytes from one index of the first dimension to the next.
+    /// Returns the stride of the first dimension, in bytes.
     fn stride(&self) -> usize {
         self.shape.iter().skip(1).fold(self.dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent))
     }
 
-    /// Returns the members of the first dimension from `start` to `end`.
+    /// Returns a view of indices `start..end` of the first dimension.
     fn range(&self, start: usize, end: usize) -> Option<Self> {
         let stride = self.stride();
         let count = end.checked_sub(start)?;
@@ -99,24 +98,25 @@ impl Array {
         Some(Self { memory, dtype: self.dtype, shape })
     }
 
-    /// Returns member `i` of the first dimension.
+    /// Returns a view of index `i` of the first dimension, which it drops from the shape.
     pub fn member(&self, i: usize) -> Option<Self> {
         let mut member = self.range(i, i.checked_add(1)?)?;
         member.shape.remove(0);
         Some(member)
     }
 
-    /// Returns the element of an array of rank 0, and members as nested lists otherwise.
+    /// Returns the elements as nested lists, or the only element of an array of rank 0.
     pub fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Some(&count) = self.shape.first() else { return self.element(py) };
         let members = (0..count).map(|i| {
-            let member = self.member(i).ok_or_else(|| PyIndexError::new_err("an array without its memory"))?;
+            let member =
+                self.member(i).ok_or_else(|| PyIndexError::new_err("internal error: an array exceeds its memory"))?;
             member.to_object(py)
         });
         Ok(PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)?.into_any())
     }
 
-    /// Returns a capsule of DLPack.
+    /// Returns a DLPack capsule.
     pub fn to_dlpack<'py>(
         &self,
         py: Python<'py>,
@@ -148,7 +148,7 @@ impl Array {
                 let [_, _, _, _, e, f, g, h] = bytes;
                 PyComplex::from_doubles(py, float([a, b, c, d]), float([e, f, g, h])).into_any()
             }
-            // exact: the integers of 4 bits are among these values
+            // exact: these values include all 4-bit integers
             DType::I4 => (self.dtype.small_value(a).unwrap_or(0.0) as i8).into_pyobject(py)?.into_any(),
             DType::U4 => a.into_pyobject(py)?.into_any(),
             dtype => match dtype.small_value(a) {
@@ -159,15 +159,15 @@ impl Array {
     }
 }
 
-/// Returns whether elements are integers, which can be indices.
+/// Returns whether a dtype is an integer type, whose elements can be indices.
 fn is_integer(dtype: DType) -> bool {
     dtype.is_number() && !dtype.is_float() || matches!(dtype, DType::I4 | DType::U4)
 }
 
 #[pymethods]
 impl Array {
-    /// The type of the elements: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool",
-    /// "complex64", or a number of 4 to 8 bits, such as "f8_e4m3fn", "f4_e2m1" or "i4".
+    /// The dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", "complex64",
+    /// or a number of 4 to 8 bits, such as "f8_e4m3fn", "f4_e2m1" or "i4".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.dtype.name()
@@ -185,27 +185,29 @@ impl Array {
         self.shape.len()
     }
 
-    /// The bytes of all elements.
+    /// The size of all elements, in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.memory.byte_count()
     }
 
-    /// Whether the memory can only be read.
+    /// Whether the memory is read-only.
     #[getter]
     fn readonly(&self) -> bool {
         !self.memory.is_writable()
     }
 
-    /// Returns an array of NumPy that shares the memory.
+    /// Returns a NumPy array that shares the memory.
     ///
-    /// bf16 becomes ``ml_dtypes.bfloat16``, if that package is installed. Without it,
-    /// ``dtype="float32"`` converts, which is exact, and ``view="uint16"`` gives the bits. Numbers
-    /// of 4 to 8 bits become types of that package; without it, ``view="uint8"`` gives the bits.
+    /// bf16 becomes ``ml_dtypes.bfloat16`` if that package is installed. Without it,
+    /// ``dtype="float32"`` converts exactly, and ``view="uint16"`` returns the bits. Numbers of 4
+    /// to 8 bits become dtypes of that package; without it, ``view="uint8"`` returns the bits.
     ///
     /// Args:
-    ///     dtype: the type to convert to; the result is then a copy, unless it is the same type.
-    ///     view: the type to take the same bytes as, of the same width.
+    ///     dtype (dtype or str, optional): the NumPy dtype to convert to. The result is a copy,
+    ///         unless the dtype stays the same. Default: no conversion.
+    ///     view (dtype or str, optional): the NumPy dtype to reinterpret the bytes as, of the same
+    ///         width. Default: no reinterpretation.
     #[pyo3(signature = (dtype=None, *, view=None))]
     fn numpy<'py>(
         slf: &Bound<'py, Self>,
@@ -215,12 +217,12 @@ impl Array {
         slf.py().import("tensilo._numpy")?.call_method1("to_numpy", (slf, dtype, view))
     }
 
-    /// Returns a tensor of PyTorch that shares the memory, or a copy if that can only be read.
+    /// Returns a PyTorch tensor that shares the memory, or a copy of read-only memory.
     fn torch<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("torch")?.call_method1("from_dlpack", (self.writable(),))
     }
 
-    /// Returns an array of JAX on the CPU; without a copy if the memory is aligned to 64 bytes.
+    /// Returns a JAX array on the CPU. It shares the memory if that is aligned to 64 bytes.
     fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("jax.dlpack")?.call_method1("from_dlpack", (self.writable(),))
     }
@@ -234,21 +236,24 @@ impl Array {
         slf.py().import("tensilo._numpy")?.call_method1("to_array", (slf, dtype, copy))
     }
 
-    /// Returns the same bytes as elements of another type of the same width.
+    /// Returns an array of another dtype of the same width that shares the bytes.
+    ///
+    /// Args:
+    ///     dtype (str or dtype): the dtype of the result.
     fn view(&self, dtype: DTypeArgument) -> PyResult<Self> {
         if dtype.0.element_bytes() != self.dtype.element_bytes() || dtype.0.is_string() {
             let (from, to) = (self.dtype, dtype.0);
-            return Err(PyValueError::new_err(format!("elements of {from} are not as wide as those of {to}")));
+            return Err(PyValueError::new_err(format!("view needs a dtype as wide as {from}, not {to}")));
         }
         Self::new(self.memory.clone(), dtype.0, self.shape.clone())
     }
 
-    /// Returns the elements as nested lists, or the element of an array without dimensions.
+    /// Returns the elements as nested lists, or the only element of an array without dimensions.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.to_object(py)
     }
 
-    /// Returns the only element as a number of Python.
+    /// Returns the only element as a Python number.
     fn item<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.only(py)
     }
@@ -267,7 +272,7 @@ impl Array {
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if !is_integer(self.dtype) || !self.shape.is_empty() {
-            return Err(PyTypeError::new_err("only an integer array without dimensions is an index"));
+            return Err(PyTypeError::new_err("only an integer array without dimensions can be an index"));
         }
         self.only(py)
     }
@@ -287,19 +292,17 @@ impl Array {
         if let Ok(slice) = index.cast::<PySlice>() {
             let range = slice.indices(isize::try_from(count)?)?;
             if range.step != 1 {
-                return Err(PyValueError::new_err(
-                    "a slice of an array has step 1; numpy() returns an array with others",
-                ));
+                return Err(PyValueError::new_err("slices of an Array need step 1: use numpy() for other steps"));
             }
             let (start, length) = (usize::try_from(range.start)?, range.slicelength);
             let slice = this.range(start, start.saturating_add(length));
-            return slice.ok_or_else(|| PyIndexError::new_err("the slice is not inside the array"));
+            return slice.ok_or_else(|| PyIndexError::new_err("the slice is outside the array"));
         }
         let index = indices::single(&index)?.ok_or_else(|| {
-            PyTypeError::new_err("an array takes an integer or a slice; numpy() returns an array with more")
+            PyTypeError::new_err("an Array takes an integer or a slice: use numpy() for other indices")
         })?;
         let member = indices::wrapped(index, count as u64).and_then(|i| this.member(usize::try_from(i).ok()?));
-        member.ok_or_else(|| PyIndexError::new_err(format!("index {index} of an array with {count} members")))
+        member.ok_or_else(|| PyIndexError::new_err(format!("index {index} is out of range for an extent of {count}")))
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
@@ -317,8 +320,8 @@ impl Array {
         dlpack::CPU
     }
 
-    /// Exports the array by DLPack: with a version if ``max_version`` allows, as NumPy 2 and
-    /// PyTorch 2.9 ask for, and without otherwise.
+    /// Exports the array by DLPack. The capsule is versioned if ``max_version`` allows it, as in
+    /// NumPy 2 and PyTorch 2.9, and unversioned otherwise.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -328,7 +331,7 @@ impl Array {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _ = stream; // of memory of the processor there is none to wait for
+        let _ = stream; // host memory has no stream to wait for
         self.to_dlpack(py, max_version, dl_device, copy)
     }
 
@@ -345,40 +348,40 @@ impl Array {
     }
 }
 
-/// Returns the array that a pickle has.
+/// Returns the array of a pickle.
 #[pyfunction]
 pub fn _array_of_bytes(bytes: &[u8], dtype: DTypeArgument, shape: Vec<usize>) -> PyResult<Array> {
     Array::new(Memory::copied(bytes), dtype.0, shape)
 }
 
-/// What a view points to besides the elements.
+/// The extents and strides that a buffer view points to.
 struct ShapeAndStrides {
     shape: Vec<isize>,
     strides: Vec<isize>,
 }
 
-/// Fills a view of the memory of an array.
+/// Fills a buffer view with the memory of an array.
 ///
 /// # Safety
 ///
-/// `view` is a view that Python asks to fill, and that it gives to [`release`] once.
+/// Python requested `view`, and passes it to [`release`] exactly once.
 pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
     if view.is_null() {
-        return Err(PyBufferError::new_err("no view to fill"));
+        return Err(PyBufferError::new_err("the buffer view is null"));
     }
-    // SAFETY: Python's view, see above. A view without an object is one that was not filled.
+    // SAFETY: Python's view, see above. An object of null marks a view that was not filled.
     unsafe { (*view).obj = std::ptr::null_mut() };
     let Array { memory, dtype, shape } = array.get();
     let Some(format) = buffer_format(*dtype) else {
         return Err(PyBufferError::new_err(
-            "the buffer protocol has no bf16: numpy() and torch() take it, and view(\"u16\") has its bits",
+            "the buffer protocol has no format for bf16, f8 and smaller dtypes: use numpy() or torch(), or view() for the bits",
         ));
     };
     if flags & ffi::PyBUF_WRITABLE == ffi::PyBUF_WRITABLE && !memory.is_writable() {
-        return Err(PyBufferError::new_err("the memory can only be read"));
+        return Err(PyBufferError::new_err("the memory is read-only"));
     }
     if flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS && shape.len() > 1 {
-        return Err(PyBufferError::new_err("the memory is row-major, and not column-major"));
+        return Err(PyBufferError::new_err("the memory is row-major, not column-major"));
     }
     let extent = |extent: &usize| isize::try_from(*extent);
     let shape: Vec<isize> = shape.iter().map(extent).collect::<Result<_, _>>()?;
@@ -392,14 +395,14 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
     let layout = Box::new(ShapeAndStrides { shape, strides });
     let dimensions = c_int::try_from(layout.shape.len())?;
     let has = |flag: c_int| flags & flag == flag;
-    // without dimensions there are no extents and strides
+    // the protocol wants null pointers for the extents and strides of rank 0
     let has_extents = dimensions > 0 && has(ffi::PyBUF_ND);
     let layout = Box::into_raw(layout);
-    // SAFETY: `view` is Python's, `layout` was made above and lives until `release`. The array lives
-    // as long as the view, which has a reference to it.
+    // SAFETY: `view` is Python's, `layout` was made above and lives until `release`. The array
+    // lives as long as the view, which has a reference to it.
     unsafe {
         (*view).buf = memory.pointer().cast();
-        // memory is smaller
+        // no allocation exceeds `isize::MAX` bytes
         (*view).len = isize::try_from(memory.byte_count()).unwrap_or(isize::MAX);
         (*view).itemsize = isize::try_from(width).unwrap_or(1); // at most 8
         (*view).readonly = c_int::from(!memory.is_writable());
@@ -415,13 +418,13 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
     Ok(())
 }
 
-/// Frees what [`fill`] has made.
+/// Frees the extents and strides that [`fill`] allocated.
 ///
 /// # Safety
 ///
 /// `view` was filled by [`fill`], and is released once.
 pub unsafe fn release(view: *mut ffi::Py_buffer) {
-    // SAFETY: `internal` is the box that `fill` has made.
+    // SAFETY: `internal` is the box that `fill` made.
     unsafe {
         let layout = (*view).internal.cast::<ShapeAndStrides>();
         if !layout.is_null() {

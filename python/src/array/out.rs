@@ -1,9 +1,9 @@
-//! Memory of the caller that samples are read to.
+//! `out=`: reads samples directly into an array of the caller.
 //!
-//! `out=` takes an array of any library. Its type and shape are checked before anything is read.
-//! A reader writes to memory that an allocator returns, so an [`OutAllocator`] returns that of the
-//! caller, once. The object is held as long as the call lasts: a buffer by its view, a tensor of
-//! DLPack by its capsule.
+//! `out` may be a writable array of any library. Its dtype and shape are checked before anything is
+//! read. Readers write to memory from an allocator, so [`OutAllocator`] hands out the memory of the
+//! caller, once. The object is held until the call returns: a buffer by its view, a DLPack tensor
+//! by its capsule.
 
 use crate::array::Array;
 use crate::array::dlpack::ImportedTensor;
@@ -18,18 +18,18 @@ use std::sync::{Mutex, PoisonError};
 use tensilo::DType;
 use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 
-/// Gives a reader the memory that its caller has passed.
+/// An allocator that returns the memory of the caller.
 #[derive(Default)]
 pub struct OutAllocator(Mutex<Option<OutMemory>>);
 
-/// Memory of the caller, as long as the call lasts.
+/// Memory of the caller, valid until the call returns.
 #[derive(Clone, Copy)]
 pub struct OutMemory {
     pointer: *mut u8,
     byte_count: usize,
 }
 
-// SAFETY: only the call that got the memory writes to it, from any thread.
+// SAFETY: only the call that received the memory writes to it, from any thread.
 unsafe impl Send for OutMemory {}
 // SAFETY: see `Send`.
 unsafe impl Sync for OutMemory {}
@@ -39,7 +39,8 @@ impl OutAllocator {
     ///
     /// # Safety
     ///
-    /// It is the caller's alone until [`OutAllocator::clear`] is called, and the batch is dropped.
+    /// Nothing else accesses the memory until [`OutAllocator::clear`] is called and the batch is
+    /// dropped.
     pub unsafe fn set(&self, memory: OutMemory) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
     }
@@ -54,10 +55,10 @@ impl BatchAllocator for OutAllocator {
         match self.0.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(memory) if memory.byte_count == byte_count => Ok(Box::new(memory)),
             Some(memory) => {
-                let message = format!("the samples have {byte_count} bytes, and out has {}", memory.byte_count);
+                let message = format!("out has {} bytes, but the samples have {byte_count}", memory.byte_count);
                 Err(DataError::BadArgument(message))
             }
-            None => Err(DataError::Internal("samples of more than one column for one out".to_owned())),
+            None => Err(DataError::Internal("a read into out allocated more than once".to_owned())),
         }
     }
 }
@@ -80,7 +81,7 @@ impl BatchMemory for OutMemory {
     }
 }
 
-/// An object of Python with memory that can be written to.
+/// A Python object with writable memory.
 pub enum Out {
     Array(Array),
     Tensor(ImportedTensor),
@@ -88,8 +89,8 @@ pub enum Out {
 }
 
 impl Out {
-    /// Returns the memory of an object: an array of this package, or of any library with DLPack or
-    /// the buffer protocol.
+    /// Returns the writable memory of an `Array` or of any object that supports DLPack or the
+    /// buffer protocol.
     pub fn from_object(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         if let Ok(array) = object.cast::<Array>() {
             return if array.get().memory.is_writable() {
@@ -110,11 +111,11 @@ impl Out {
         match ImportedTensor::from_object(object)? {
             Some(tensor) if !tensor.is_writable() => Err(read_only()),
             Some(tensor) if tensor.is_compact() => Ok(Self::Tensor(tensor)),
-            Some(_) => Err(PyValueError::new_err("out has gaps between its elements: pass a contiguous array")),
+            Some(_) => Err(PyValueError::new_err("out is not contiguous: pass a contiguous array")),
             None => {
                 let name = object.get_type().name()?;
                 Err(PyTypeError::new_err(format!(
-                    "out has no memory to write to: {name} has neither DLPack nor a buffer"
+                    "out must be a writable array with DLPack or the buffer protocol, not {name}"
                 )))
             }
         }
@@ -128,8 +129,8 @@ impl Out {
         }
     }
 
-    /// Fails unless the memory is for elements of this type and a tensor of this shape. A buffer of
-    /// bytes is for any, and one of `u16` for bf16.
+    /// Fails unless the memory has this dtype and shape. Buffers of bytes are accepted for any
+    /// dtype and buffers of `u16` for bf16, if their size matches.
     pub fn check(&self, dtype: DType, shape: &[usize]) -> PyResult<()> {
         let (found, extents) = match self {
             Self::Array(array) => (Some(array.dtype), &array.shape),
@@ -138,24 +139,24 @@ impl Out {
         };
         let is_bits = found == Some(DType::U8) || (dtype == DType::Bf16 && found == Some(DType::U16));
         if found != Some(dtype) && !is_bits {
-            let found = found.map_or("an unknown type", DType::name);
-            return Err(PyTypeError::new_err(format!("out has elements of {found}, and the samples are {dtype}")));
+            let found = found.map_or("(unknown)", DType::name);
+            return Err(PyTypeError::new_err(format!("out has dtype {found}, but the samples have {dtype}")));
         }
         let expected = shape.iter().fold(dtype.element_bytes(), |bytes, extent| bytes.saturating_mul(*extent));
         let is_right = if found == Some(dtype) { extents == shape } else { self.memory().byte_count == expected };
         if is_right {
             return Ok(());
         }
-        Err(PyValueError::new_err(format!("out has the shape {extents:?}, and the samples have {shape:?}")))
+        Err(PyValueError::new_err(format!("out has shape {extents:?}, but the samples have {shape:?}")))
     }
 }
 
 #[cold]
 fn read_only() -> PyErr {
-    PyValueError::new_err("out can only be read: pass a writable array")
+    PyValueError::new_err("out is read-only: pass a writable array")
 }
 
-/// A contiguous, writable buffer of the buffer protocol, which is held until this is dropped.
+/// A contiguous, writable view of the buffer protocol, released on drop.
 pub struct WritableBuffer {
     view: Box<ffi::Py_buffer>,
     pub dtype: Option<DType>,
@@ -163,8 +164,7 @@ pub struct WritableBuffer {
 }
 
 impl WritableBuffer {
-    /// Returns the buffer of an object; `None` if it has none, or none that is writable and
-    /// contiguous.
+    /// Returns the buffer of an object; `None` if it has no writable and contiguous one.
     fn of(object: &Bound<'_, PyAny>) -> Option<Self> {
         let mut view = Box::new(ffi::Py_buffer::new());
         let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_WRITABLE | ffi::PyBUF_FORMAT;
@@ -175,8 +175,8 @@ impl WritableBuffer {
         }
         let item_bytes = usize::try_from(view.itemsize).unwrap_or(0);
         let mut this = Self { view, dtype: None, shape: Vec::new() };
-        // SAFETY: the view was filled with these flags: `format` is a text or null, for bytes, and
-        // `shape` has `ndim` extents.
+        // SAFETY: the view was filled with these flags: `format` is a C string, or null for bytes,
+        // and `shape` has `ndim` extents.
         unsafe {
             let format = if this.view.format.is_null() { c"B" } else { CStr::from_ptr(this.view.format) };
             this.dtype = from_buffer_format(format.to_bytes(), item_bytes);

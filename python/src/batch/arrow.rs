@@ -1,10 +1,10 @@
-//! Arrow's PyCapsule interface: batches, columns and datasets to other libraries.
+//! Exports batches, columns and datasets through Arrow's PyCapsule interface.
 //!
-//! A capsule holds a C structure of Arrow, whose buffers keep the owner of the values. Values are
-//! shared where Arrow has the same layout, and copied where it has another, as for bools and bf16.
+//! A capsule holds an Arrow C structure whose buffers keep the owner of the values alive. Values
+//! are shared where Arrow has the same layout, and copied where it differs, as for bools and bf16.
 //!
-//! A dataset is a stream of record batches with the types of what it was made of. A thread reads
-//! one batch ahead, and ends when the stream is dropped.
+//! A dataset is exported as a stream of record batches with the Arrow types it was imported from. A
+//! thread reads one batch ahead, and ends when the stream is dropped.
 
 use crate::array::memory::Memory;
 use crate::batch::samples::ColumnSamples;
@@ -31,7 +31,7 @@ use tensilo::import::arrow::ffi_stream::FFI_ArrowArrayStream;
 
 const SCHEMA: &CStr = c"arrow_schema";
 const ARRAY: &CStr = c"arrow_array";
-/// The name of the capsule of a stream.
+/// The capsule name of a stream.
 pub const STREAM: &CStr = c"arrow_array_stream";
 
 fn refused(error: &ArrowError) -> PyErr {
@@ -46,7 +46,7 @@ fn capsules<'py>(py: Python<'py>, field: &Field, data: &ArrayData) -> PyResult<B
     PyTuple::new(py, [schema, array])
 }
 
-/// Returns the record batch of columns of a batch.
+/// Returns a record batch of columns.
 fn record_batch(columns: impl Iterator<Item = ColumnSamples>, sample_count: usize) -> PyResult<RecordBatch> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for column in columns {
@@ -59,13 +59,13 @@ fn record_batch(columns: impl Iterator<Item = ColumnSamples>, sample_count: usiz
     made.map_err(|error| refused(&error))
 }
 
-/// Returns the capsules of a column.
+/// Returns the schema and array capsules of a column.
 pub fn column_capsules<'py>(py: Python<'py>, column: &ColumnSamples) -> PyResult<Bound<'py, PyTuple>> {
     let (field, data) = arrow_data(column)?;
     capsules(py, &field, &data)
 }
 
-/// Returns the capsules of a batch, as an array of structs.
+/// Returns the schema and array capsules of a batch, as an array of structs.
 pub fn batch_capsules<'py>(
     py: Python<'py>,
     columns: impl Iterator<Item = ColumnSamples>,
@@ -76,7 +76,7 @@ pub fn batch_capsules<'py>(
     capsules(py, &field, &structs.to_data())
 }
 
-/// Returns the capsule of a stream of one batch.
+/// Returns the capsule of a stream with a single batch.
 pub fn batch_stream<'py>(
     py: Python<'py>,
     columns: impl Iterator<Item = ColumnSamples>,
@@ -87,8 +87,8 @@ pub fn batch_stream<'py>(
     stream_capsule(py, Batches { schema, batches: Source::One(Some(batch)) })
 }
 
-/// Returns the capsule of a stream of all samples of a dataset, with the types of what it was made
-/// of. A thread reads one batch ahead, and ends when the stream is dropped.
+/// Returns the capsule of a stream of all samples of a dataset, with the Arrow types it was
+/// imported from.
 pub fn dataset_stream<'py>(
     py: Python<'py>,
     dataset: tensilo_data::Dataset,
@@ -102,7 +102,7 @@ pub fn dataset_stream<'py>(
         };
         let messages =
             std::iter::once(Message::Schema(found.schema())).chain(found.map(Message::Batch)).chain([Message::End]);
-        // nobody receives any more if the stream was dropped
+        // sending fails once the stream is dropped
         for message in messages {
             if sender.send(message).is_err() {
                 return;
@@ -157,8 +157,8 @@ impl Iterator for Batches {
                     self.batches = Source::One(None);
                     None
                 }
-                // a stream that ends without an end has lost samples
-                _ => Some(Err(ArrowError::ComputeError("the thread that reads the samples is gone".to_owned()))),
+                // a channel that closes without `End` has lost samples
+                _ => Some(Err(ArrowError::ComputeError("the thread that reads the samples has died".to_owned()))),
             },
         }
     }
@@ -170,10 +170,10 @@ impl RecordBatchReader for Batches {
     }
 }
 
-/// Returns a column of a batch as Arrow has it, see [`ArrowSamples`].
+/// Converts a column of a batch to Arrow, see [`ArrowSamples`].
 fn arrow_data(column: &ColumnSamples) -> PyResult<(FieldRef, ArrayData)> {
     let (found, schema) = (column.column(), &*column.schema);
-    // values that are converted are copied first: Python may write to what is shared
+    // the conversion reads a private copy: Python may write to shared memory at any time
     let is_converted = matches!(schema.dtype, DType::Bf16 | DType::Bool) || schema.metadata.contains_key("arrow.type");
     let memory = &column.memory;
     let samples = ArrowSamples {
@@ -195,8 +195,7 @@ fn arrow_data(column: &ColumnSamples) -> PyResult<(FieldRef, ArrayData)> {
 /// Returns a buffer that shares memory.
 fn shared(memory: &Memory) -> Buffer {
     let Some(pointer) = NonNull::new(memory.pointer()) else { return Buffer::from(Vec::<u8>::new()) };
-    // SAFETY: the memory is valid as long as the owner that the buffer keeps. Arrow's consumers
-    // take it as unchanging; that Python does not write to it meanwhile is up to the caller, as
-    // with arrays of NumPy that pyarrow wraps.
+    // SAFETY: the buffer keeps the owner, so the memory stays valid. Arrow consumers take it as
+    // immutable. As with NumPy arrays that pyarrow wraps, the caller must not write to it.
     unsafe { Buffer::from_custom_allocation(pointer, memory.byte_count(), Arc::new(AssertUnwindSafe(memory.clone()))) }
 }

@@ -1,7 +1,8 @@
-//! The parts that samples of a column consist of: to choose some of them, and to pickle them.
+//! The buffers of a column: what selections copy and pickles store.
 //!
-//! A batch of a reader has its samples in memory of the reader. Its parts are lists, extents,
-//! values and validity, as a writer takes them, and a batch can be made of such parts again.
+//! A batch keeps its samples in memory of its reader. To select samples or to pickle a batch, its
+//! columns are taken apart into lists, extents, values and validity, the form that writers take.
+//! [`batch`] makes a batch of such buffers again.
 
 use crate::array::memory::Memory;
 use crate::batch::samples::ColumnSamples;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, Extent, Shape};
 
-/// The lists of a level in a pickle: lengths and validity.
+/// A level of lists in a pickle: lengths and validity.
 type ListState<'py> = (Vec<u32>, Option<Bound<'py, PyBytes>>);
 
 /// A column in a pickle: name, type, lists, number of items, extents, values and validity.
@@ -45,7 +46,7 @@ struct Lists {
     validity: Option<Vec<u8>>,
 }
 
-/// A bitmap of samples that is filled from its start.
+/// A validity bitmap under construction.
 #[derive(Default)]
 struct Bitmap {
     bytes: Vec<u8>,
@@ -71,8 +72,7 @@ impl Bitmap {
 }
 
 impl ColumnBuffers {
-    /// Returns the parts of a column. If it was padded, its samples have the padded shape from now
-    /// on.
+    /// Takes a column apart. The result of a padded column has the padded shape.
     pub fn of(column: &ColumnSamples) -> PyResult<Self> {
         let found = column.column();
         let mut schema = ColumnSchema { cast: None, ..ColumnSchema::clone(&column.schema) };
@@ -95,7 +95,7 @@ impl ColumnBuffers {
         }
         let length = |ends: &[u64]| match ends {
             [start, end] => u32::try_from(end.saturating_sub(*start)),
-            _ => Ok(0), // windows of two
+            _ => Ok(0), // unreachable: windows have two entries
         };
         let lists = found.lists().iter().map(|lists| {
             let lengths = lists.offsets().windows(2).map(length).collect::<Result<_, _>>()?;
@@ -111,9 +111,9 @@ impl ColumnBuffers {
         })
     }
 
-    /// Returns the samples with these numbers, in this order.
+    /// Returns the samples at these indices, in this order.
     ///
-    /// Cost: a copy of these samples; of ragged and nested ones also a pass over all lengths.
+    /// Cost: a copy of these samples; for ragged and nested columns also a pass over all lengths.
     pub fn select(&self, samples: &[usize]) -> PyResult<Self> {
         let missing = || PyIndexError::new_err("the sample is not in the batch");
         let mut items = samples.to_vec();
@@ -156,7 +156,7 @@ impl ColumnBuffers {
         })
     }
 
-    /// Returns start and length of each ragged item, in bytes.
+    /// Returns the start and length of each ragged item, in bytes.
     fn item_ranges(&self, varying: usize) -> Vec<(usize, usize)> {
         let inner = self.schema.shape.inner_elements().and_then(|inner| usize::try_from(inner).ok());
         let inner = inner.unwrap_or(0).saturating_mul(self.schema.dtype.element_bytes());
@@ -166,7 +166,7 @@ impl ColumnBuffers {
         starts(bytes.iter().copied()).into_iter().zip(bytes).collect()
     }
 
-    /// Returns the parts for a pickle.
+    /// Returns the buffers for a pickle.
     pub fn to_state<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let lists =
             self.lists.iter().map(|lists| (&lists.lengths, lists.validity.as_ref().map(|bits| PyBytes::new(py, bits))));
@@ -183,7 +183,7 @@ impl ColumnBuffers {
             .into_pyobject(py)
     }
 
-    /// Returns the parts of a pickle.
+    /// Returns the buffers of a pickle.
     pub fn from_state(state: ColumnState<'_>) -> PyResult<Self> {
         let (name, column, lists, item_count, extents, values, validity) = state;
         let (extents, rest) = extents.as_bytes().as_chunks();
@@ -203,12 +203,12 @@ impl ColumnBuffers {
     }
 }
 
-/// Returns whether entry `i` of a bitmap is present.
+/// Returns whether bit `i` is set; without a bitmap, all entries are present.
 fn is_present(validity: Option<&[u8]>, i: usize) -> bool {
     validity.is_none_or(|bits| bits.get(i / 8).is_some_and(|byte| byte >> (i % 8) & 1 == 1))
 }
 
-/// Returns where each entry begins, one after the other.
+/// Returns the start of each entry, given the lengths of consecutive entries.
 fn starts(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     let mut end = 0_usize;
     let start = |length: usize| {
@@ -219,7 +219,7 @@ fn starts(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     lengths.map(start).collect()
 }
 
-/// Returns the batch of columns that have these samples.
+/// Makes a batch of columns that hold these samples.
 pub fn batch(samples: Vec<u64>, columns: &[ColumnBuffers]) -> crate::error::Result<tensilo_data::Batch> {
     let values: Vec<Vec<u8>> = columns.iter().map(|buffers| buffers.values.to_vec()).collect();
     let lists: Vec<Vec<ListBatch<'_>>> = columns

@@ -1,8 +1,8 @@
-//! `BatchColumn`: samples of one column, as Python sees them.
+//! `BatchColumn`: the samples of one column of a batch, as Python sees them.
 //!
-//! A column is one tensor if its samples have a fixed shape, and then any library takes it. If they
-//! differ in shape, no tensor holds them, and the caller chooses: values with offsets, a padded
-//! tensor, or a list of objects. Errors name the ways that a column has.
+//! Samples of a fixed shape are one tensor, which any library takes. Samples of different shapes
+//! are not, so the caller chooses between values with offsets, a padded tensor, and a list of
+//! objects. Errors name the methods that do work.
 
 use crate::arguments::{Natural, PaddingValue};
 use crate::array::Array;
@@ -21,24 +21,24 @@ use pyo3::types::{PyList, PyTuple};
 use tensilo::{DType, Extent};
 use tensilo_data::{BatchMemory, Padding};
 
-/// Samples of one column, side by side.
+/// The samples of one column of a batch.
 ///
 /// Samples of a fixed shape are one tensor: ``numpy()``, ``torch()``, ``jax()`` and
-/// ``torch.from_dlpack(column)`` share its memory. Samples of different shapes are ``ragged()``
-/// values and offsets, or ``padded()``. Text and bytes are ``tolist()``. Arrow's libraries take
-/// any: ``pa.array(column)``.
+/// ``torch.from_dlpack(column)`` share its memory. For samples of different shapes, ``ragged()``
+/// returns values and offsets, and ``padded()`` a padded tensor. ``tolist()`` returns text and
+/// bytes. Arrow libraries take any column: ``pa.array(column)``.
 #[pyclass(frozen, module = "tensilo")]
 pub struct BatchColumn(pub ColumnSamples);
 
 impl BatchColumn {
-    /// Returns the column of a batch that has one.
+    /// Returns the only column of a batch.
     pub fn of(batch: tensilo_data::Batch) -> PyResult<Self> {
         let (batch, memories) = Memory::from_batch(batch);
         let samples = memories.into_iter().next().and_then(|memory| ColumnSamples::new(&batch, 0, memory));
-        samples.map(Self).ok_or_else(|| PyValueError::new_err("a batch without its column"))
+        samples.map(Self).ok_or_else(|| PyValueError::new_err("internal error: the batch has no column"))
     }
 
-    /// Returns some of the samples, by their places in the batch.
+    /// Returns a copy of the samples at these indices of the batch.
     fn select(&self, py: Python<'_>, indices: &[u64]) -> PyResult<Self> {
         let indices = indices.iter().map(|index| usize::try_from(*index)).collect::<Result<Vec<_>, _>>()?;
         let samples = indices.iter().filter_map(|index| self.0.numbers().get(*index).copied()).collect();
@@ -46,13 +46,13 @@ impl BatchColumn {
         Self::of(buffers::batch(samples, &[buffers]).or_raise(py)?)
     }
 
-    /// Returns the tensor of samples of a fixed shape, or an error that names the ways to others.
+    /// Returns the tensor of samples of a fixed shape, or an error that names the methods to use.
     fn whole(&self) -> PyResult<Array> {
         self.0.check_values()?;
         self.0.tensor()?.ok_or_else(|| {
             let ways = if self.0.is_string() { "tolist()" } else { "ragged(), padded() or tolist()" };
             PyTypeError::new_err(format!(
-                "column {:?}: samples of {} {} are no tensor; use {ways}",
+                "column {:?}: samples of type {} {} are not one tensor: use {ways}",
                 self.0.name(),
                 self.0.schema.type_name(),
                 self.0.schema.shape
@@ -61,10 +61,10 @@ impl BatchColumn {
     }
 }
 
-/// Where the bytes of a sample begin, and its shape.
+/// The byte offset of a sample and its shape.
 type Slot<'py> = (usize, Bound<'py, PyTuple>);
 
-/// Returns a sample without arrays: as numbers and lists.
+/// Converts the arrays of a sample to numbers and lists.
 fn plain<'py>(sample: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     if let Ok(array) = sample.cast::<Array>() {
         return array.get().to_object(sample.py());
@@ -82,27 +82,27 @@ impl BatchColumn {
         self.0.name()
     }
 
-    /// The type of the elements, such as "bf16".
+    /// The dtype of the elements, such as "bf16".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.0.schema.dtype.name()
     }
 
-    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
-    /// None if it is their own.
+    /// The type that the elements represent, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if they are plain numbers, text or bytes.
     #[getter]
     fn logical_type(&self) -> Option<String> {
         logical_type(&self.0.schema)
     }
 
-    /// The same samples without their logical type: the stored elements, such as the unscaled
-    /// integers of decimals.
+    /// The same samples as stored elements, without their logical type: decimals, for example, as
+    /// unscaled integers.
     #[getter]
     pub fn stored(&self) -> Self {
         Self(self.0.stored())
     }
 
-    /// The shape: samples first, then that of a sample; None where an extent varies.
+    /// The number of samples followed by the shape of a sample; None where an extent varies.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let count = u64::try_from(self.0.sample_count())?;
@@ -124,28 +124,27 @@ impl BatchColumn {
         self.0.schema.nullable
     }
 
-    /// Whether the samples are one tensor: of a fixed shape, or padded.
+    /// Whether the samples are one tensor because they have a fixed shape or were padded.
     #[getter]
     fn is_tensor(&self) -> bool {
         self.0.column().tensor().is_some()
     }
 
-    /// The levels of lists around the items, outermost first: for each, whether its members may be
-    /// null.
+    /// For each level of lists around the items, outermost first, whether its members may be null.
     #[getter(levels)]
     fn level_nulls(&self) -> Vec<bool> {
         self.0.schema.levels.iter().map(|level| level.nullable).collect()
     }
 
-    /// The number of samples that are null.
+    /// The number of null samples.
     #[getter]
     fn null_count(&self) -> usize {
         self.0.column().lists().first().map_or(self.0.column().null_count(), |lists| lists.null_count())
     }
 
-    /// Returns which samples are null: an array of bool, or None if none is.
+    /// Returns a bool array that is true for null samples, or None if there are no nulls.
     ///
-    /// A null of a fixed shape has zeros for elements, one of another shape has none.
+    /// The elements of a null sample are zeros if the shape is fixed; otherwise it has none.
     fn nulls(&self) -> PyResult<Option<Array>> {
         if self.null_count() == 0 {
             return Ok(None);
@@ -155,12 +154,14 @@ impl BatchColumn {
         Array::new(Memory::copied(&nulls), DType::Bool, vec![count]).map(Some)
     }
 
-    /// Returns an array of NumPy: of samples of a fixed shape one that shares the memory, of text
-    /// and bytes one of objects.
+    /// Returns a NumPy array. For samples of a fixed shape, it shares the memory; for text and
+    /// bytes, it is an object array.
     ///
     /// Args:
-    ///     dtype: the type to convert to, such as "float32".
-    ///     view: the type to take the same bytes as, such as "uint16" for bf16.
+    ///     dtype (dtype or str, optional): the NumPy dtype to convert to, such as "float32".
+    ///         Default: no conversion.
+    ///     view (dtype or str, optional): the NumPy dtype to reinterpret the bytes as, such as
+    ///         "uint16" for bf16. Default: no reinterpretation.
     #[pyo3(signature = (dtype=None, *, view=None))]
     fn numpy<'py>(
         slf: &Bound<'py, Self>,
@@ -175,31 +176,31 @@ impl BatchColumn {
         numpy.call_method1("to_numpy", (this.whole()?, dtype, view))
     }
 
-    /// Returns a tensor of PyTorch: of samples of a fixed shape one that shares the memory, of
-    /// samples whose first extent varies a nested tensor of the layout ``torch.jagged``.
+    /// Returns a PyTorch tensor. For samples of a fixed shape, it shares the memory; for samples
+    /// whose first extent varies, it is a nested tensor of layout ``torch.jagged``.
     fn torch<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py().import("tensilo._torch_tensors")?.call_method1("of_column", (slf,))
     }
 
-    /// Returns an array of JAX, of samples of a fixed shape.
+    /// Returns a JAX array of samples of a fixed shape.
     fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("jax.dlpack")?.call_method1("from_dlpack", (self.whole()?,))
     }
 
-    /// Returns the tensor of samples of a fixed shape.
+    /// Returns samples of a fixed shape as one ``Array``.
     fn array(&self) -> PyResult<Array> {
         self.whole()
     }
 
-    /// Returns the values of all samples one after the other, and the offsets of each level,
-    /// outermost first: ``(values, offsets)`` if samples differ in one extent.
+    /// Returns the concatenated values of all samples and the offsets of each level, outermost
+    /// first. For samples that are not lists, the result is ``(values, offsets)``.
     ///
-    /// If only the first extent of samples varies, values have the others as dimensions, and
-    /// offsets count rows; otherwise offsets count elements. Sample ``i`` is
+    /// If only the first extent varies, the other extents are dimensions of ``values``, and offsets
+    /// count rows; otherwise offsets count elements. Sample ``i`` is
     /// ``values[offsets[i]:offsets[i + 1]]``.
     fn ragged<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         if self.0.column().tensor().is_some() {
-            let message = format!("column {:?}: samples have a fixed shape; use array()", self.0.name());
+            let message = format!("column {:?}: samples have a fixed shape: use array()", self.0.name());
             return Err(PyTypeError::new_err(message));
         }
         let mut buffers = vec![self.0.values_array()?];
@@ -207,26 +208,25 @@ impl BatchColumn {
         PyTuple::new(py, buffers)
     }
 
-    /// Where the values are in the memory of a batch on a GPU, start and end; None if they are in
-    /// the memory of the host.
+    /// The start and end of the values in the device memory of the batch; None if they are in host
+    /// memory.
     #[getter]
     fn _device_range(&self) -> Option<(usize, usize)> {
         self.0.column().device_range().map(|range| (range.start, range.end))
     }
 
-    /// The bytes of an element.
+    /// The size of an element, in bytes.
     #[getter]
     fn _element_bytes(&self) -> usize {
         self.0.element().element_bytes()
     }
 
-    /// Returns the offsets of samples whose first extent varies, among rows of values.
+    /// Returns the offsets of samples whose first extent varies, in rows of values.
     fn _row_offsets(&self) -> PyResult<Array> {
         Ok(Array::from_numbers(self.0.item_offsets()?))
     }
 
-    /// Returns where the bytes of each sample begin among the values, and its shape; None for
-    /// nulls.
+    /// Returns the byte offset of each sample in the values and its shape; None for nulls.
     fn _sample_slots<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Slot<'py>>>> {
         let slot = |i: usize| {
             let start = self.0.column().offsets().get(i).copied().unwrap_or(0);
@@ -237,13 +237,16 @@ impl BatchColumn {
         (0..self.0.sample_count()).map(slot).collect()
     }
 
-    /// Returns samples of different shapes as one tensor, as long as the longest of the batch.
+    /// Returns samples of different shapes as one tensor, padded to the longest sample of the
+    /// batch.
     ///
     /// Args:
-    ///     value: that of elements which a sample does not have, and of null samples.
-    ///     multiple: what lengths are rounded up to, so that fewer shapes occur.
-    ///     out: memory for the tensor, of the shape that ``padded_shape`` returns: anything
-    ///         writable with DLPack or the buffer protocol. It is returned.
+    ///     value (float, optional): the padding value, which also fills null samples. Default: 0.
+    ///     multiple (int, optional): rounds the padded length up to a multiple of this, so that
+    ///         fewer shapes occur. Default: 1.
+    ///     out (optional): an array to write to, of the shape that ``padded_shape`` returns:
+    ///         anything writable with DLPack or the buffer protocol. It is returned. Default: a new
+    ///         ``Array``.
     #[pyo3(signature = (value=PaddingValue(0.0), *, multiple=Natural(1), out=None))]
     fn padded<'py>(
         &self,
@@ -254,8 +257,8 @@ impl BatchColumn {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.0.check_values()?;
         let padding = Padding::new().value(value.0).multiple(multiple.0);
-        // SAFETY: nothing writes to the values while this call copies them, unless another thread
-        // of Python does, whose numbers are then any.
+        // SAFETY: only another Python thread could write to the values during this copy. It would
+        // garble the numbers, as with any array that is written and read at once.
         let values = unsafe { std::slice::from_raw_parts(self.0.memory.pointer(), self.0.memory.byte_count()) };
         let Some(object) = out else {
             let (extents, bytes) = py.detach(|| self.0.column().padded(padding, values)).or_raise(py)?;
@@ -267,20 +270,23 @@ impl BatchColumn {
         out.check(self.0.element(), &shape)?;
         let mut memory = out.memory();
         if self.0.memory.overlaps(memory.bytes().as_ptr(), memory.bytes().len()) {
-            return Err(PyValueError::new_err("out is the memory of the samples: pass other memory"));
+            return Err(PyValueError::new_err("out overlaps the samples: pass other memory"));
         }
         py.detach(|| self.0.column().pad_into(padding, values, memory.bytes_mut())).or_raise(py)?;
         Ok(object)
     }
 
     /// Returns the shape of the tensor that ``padded`` returns.
+    ///
+    /// Args:
+    ///     multiple (int, optional): rounds the padded length up, as in ``padded``. Default: 1.
     #[pyo3(signature = (*, multiple=Natural(1)), text_signature = "($self, *, multiple=1)")]
     fn padded_shape<'py>(&self, py: Python<'py>, multiple: Natural<u32>) -> PyResult<Bound<'py, PyTuple>> {
         let extents = self.0.column().padded_extents(Padding::new().multiple(multiple.0)).or_raise(py)?;
         PyTuple::new(py, extents)
     }
 
-    /// Returns the samples as objects of Python: numbers, texts, bytes, lists; None for nulls.
+    /// Returns the samples as Python numbers, strings, bytes and lists; None for nulls.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let samples = (0..self.0.sample_count()).map(|i| plain(&self.0.sample(py, i)?));
         PyList::new(py, samples.collect::<PyResult<Vec<_>>>()?)
@@ -305,7 +311,7 @@ impl BatchColumn {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let _ = requested_schema; // a wish, and the consumer casts
+        let _ = requested_schema; // only a hint: the consumer casts
         arrow::column_capsules(py, &self.0)
     }
 
@@ -334,7 +340,12 @@ impl BatchColumn {
         let count = self.0.sample_count();
         if let Some(index) = indices::single(&index)? {
             let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
-            return self.0.sample(py, i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {count}")))?);
+            return self.0.sample(
+                py,
+                i.ok_or_else(|| {
+                    PyIndexError::new_err(format!("sample index {index} is out of range for {count} samples"))
+                })?,
+            );
         }
         let indices = indices::from_object(&index, count as u64)?;
         Ok(self.select(py, &indices)?.into_pyobject(py)?.into_any())

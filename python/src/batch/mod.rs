@@ -1,9 +1,8 @@
-//! `Batch`: samples side by side, column by column.
+//! `Batch`: samples column by column, as readers and loaders return them.
 //!
-//! What readers and loaders return. A batch is a mapping from names to columns, and a sequence of
-//! samples, and shares its memory with both. The files of this folder are the samples of a column,
-//! the class of a column, and their ways out: Arrow's capsules, and the parts that pickles and
-//! selections are made of.
+//! A batch is both a mapping from names to columns and a sequence of samples, and shares its memory
+//! with both. In this folder, `samples` are the samples of a column and `column` is the class for
+//! Python. `arrow` exports them as capsules, and `buffers` copies them for selections and pickles.
 
 pub mod arrow;
 pub mod buffers;
@@ -23,12 +22,12 @@ use pyo3::types::{PyCapsule, PyDict, PyString, PyTuple};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Samples of several columns, in the order in which they were asked for.
+/// Samples of several columns, in the requested order.
 ///
 /// ``batch["mel"]`` is a ``BatchColumn``, ``batch[3]`` a sample as a dict. ``batch[2:4]``,
-/// ``batch[[5, 3]]`` and ``batch[mask]`` are batches of some samples, as copies. A batch is a
-/// mapping from names to columns, and ``len`` is the number of samples. Arrow's libraries take one:
-/// ``pa.table(batch)``. Pickled, it has the values of its samples.
+/// ``batch[[5, 3]]`` and ``batch[mask]`` are copies of the selected samples. A batch is a mapping
+/// from names to columns, but ``len(batch)`` is the number of samples. Arrow libraries take it:
+/// ``pa.table(batch)``. Its pickle contains the values.
 #[pyclass(frozen, mapping, module = "tensilo")]
 pub struct Batch {
     batch: Arc<tensilo_data::Batch>,
@@ -41,7 +40,6 @@ impl Batch {
         Self { batch, memories }
     }
 
-    /// Returns the names of the columns.
     fn names(&self) -> impl Iterator<Item = &str> {
         self.batch.columns().iter().filter_map(|column| Some(column.schema()?.name.as_str()))
     }
@@ -50,12 +48,11 @@ impl Batch {
         self.batch.samples().len()
     }
 
-    /// Returns a column, by its number in the batch.
+    /// Returns the column at an index of the batch.
     fn column_at(&self, number: usize) -> Option<ColumnSamples> {
         ColumnSamples::new(&self.batch, number, self.memories.get(number)?.clone())
     }
 
-    /// Returns all columns.
     fn columns(&self) -> impl Iterator<Item = ColumnSamples> {
         (0..self.memories.len()).filter_map(|number| self.column_at(number))
     }
@@ -69,7 +66,7 @@ impl Batch {
         Ok(row)
     }
 
-    /// Returns some of the samples, by their places in the batch.
+    /// Returns a copy of the samples at these indices of the batch.
     fn select(&self, py: Python<'_>, indices: &[u64]) -> PyResult<Self> {
         let indices = indices.iter().map(|index| usize::try_from(*index)).collect::<Result<Vec<_>, _>>()?;
         let columns = self.columns().map(|column| ColumnBuffers::of(&column)?.select(&indices));
@@ -86,14 +83,14 @@ impl Batch {
         let number = self.names().position(|found| found == name);
         number.and_then(|number| self.column_at(number)).map(BatchColumn).ok_or_else(|| {
             let all: Vec<&str> = self.names().collect();
-            PyKeyError::new_err(format!("no column {name:?} in the batch; there are {}", all.join(", ")))
+            PyKeyError::new_err(format!("no column {name:?} in the batch: its columns are {}", all.join(", ")))
         })
     }
 }
 
 #[pymethods]
 impl Batch {
-    /// The numbers of the samples: an array of i64.
+    /// The indices of the samples in the dataset: an i64 array.
     #[getter]
     fn samples(&self) -> PyResult<Array> {
         Ok(Array::from_numbers(
@@ -101,19 +98,19 @@ impl Batch {
         ))
     }
 
-    /// The epoch of a batch of a loader, counted from 0.
+    /// The epoch in which a loader delivered the batch, counted from 0.
     #[getter]
     fn epoch(&self) -> u64 {
         self.batch.epoch()
     }
 
-    /// The position in the epoch at which the step begins: that of its first sample of all ranks.
+    /// The position in the epoch at which the step starts, over all ranks.
     #[getter]
     fn position(&self) -> u64 {
         self.batch.position()
     }
 
-    /// Which samples of the batch take the places of damaged ones, counted from 0.
+    /// The indices in the batch of samples that replace damaged ones.
     #[getter]
     fn substituted(&self) -> Vec<usize> {
         self.batch.substituted().to_vec()
@@ -134,7 +131,7 @@ impl Batch {
         self.names().zip(self.values()).collect()
     }
 
-    /// Returns a column, or ``default`` if there is none.
+    /// Returns a column, or ``default`` if the batch does not have it.
     #[pyo3(signature = (name, default=None))]
     fn get<'py>(&self, py: Python<'py>, name: &str, default: Option<Bound<'py, PyAny>>) -> PyResult<Bound<'py, PyAny>> {
         match self.named(name) {
@@ -154,7 +151,7 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyTuple>> {
-        let _ = requested_schema; // a wish, and the consumer casts
+        let _ = requested_schema; // only a hint: the consumer casts
         arrow::batch_capsules(py, self.columns(), self.sample_count())
     }
 
@@ -164,7 +161,7 @@ impl Batch {
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema; // as above
+        let _ = requested_schema; // only a hint: the consumer casts
         arrow::batch_stream(py, self.columns(), self.sample_count())
     }
 
@@ -187,7 +184,9 @@ impl Batch {
         let count = self.sample_count();
         if let Some(index) = indices::single(&key)? {
             let i = indices::wrapped(index, count as u64).and_then(|i| usize::try_from(i).ok());
-            let i = i.ok_or_else(|| PyIndexError::new_err(format!("sample {index} of a batch of {count}")))?;
+            let i = i.ok_or_else(|| {
+                PyIndexError::new_err(format!("sample index {index} is out of range for a batch of {count}"))
+            })?;
             return Ok(self.row(py, i)?.into_any());
         }
         let samples = indices::from_object(&key, count as u64)?;
@@ -202,11 +201,11 @@ impl Batch {
         Ok((make, (self.batch.samples().to_vec(), origin, columns).into_pyobject(py)?))
     }
 
-    /// Raises, so that NumPy and pandas do not take the names of the columns for the values.
+    /// Raises TypeError, so that NumPy and pandas do not mistake the column names for the values.
     #[pyo3(signature = (*_arguments, **_options))]
     fn __array__(&self, _arguments: &Bound<'_, PyTuple>, _options: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         Err(PyTypeError::new_err(
-            "a batch has several columns: take one, as in batch[\"mel\"].numpy(), or all by pandas.DataFrame.from_arrow(batch)",
+            "a batch has several columns: convert one, as in batch[\"mel\"].numpy(), or all with pandas.DataFrame.from_arrow(batch)",
         ))
     }
 

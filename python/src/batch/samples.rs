@@ -1,11 +1,12 @@
-//! Samples of one column of a batch: their memory, and each as an object of Python.
+//! `ColumnSamples`: the samples of one column of a batch, and each as a Python object.
 //!
-//! A batch of the crates has for each column values, offsets, extents, lists and validity. Python
-//! may write to the values at any time, so they are taken out of the batch, see
-//! [`Memory::from_batch`]: a [`ColumnSamples`] is a column with its values beside it.
+//! The batch of the crates holds values, offsets, extents, lists and validity for each column.
+//! Python may write to the values at any time, so no Rust reference to them may exist:
+//! [`Memory::from_batch`] moves them out of the batch, and [`ColumnSamples`] pairs a column with
+//! the memory of its values.
 //!
-//! Everything that is made of samples starts here: the class `BatchColumn`, batches, Arrow's
-//! arrays, and pickles. This file knows none of them.
+//! Batches, `BatchColumn`, Arrow arrays and pickles are all built on this type, which knows none of
+//! them.
 
 use crate::array::Array;
 use crate::array::memory::Memory;
@@ -17,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use tensilo::{ColumnSchema, DType, Extent};
 use tensilo_data::Batch;
 
-/// Samples of one column, side by side.
+/// The samples of one column of a batch, with the memory of their values.
 #[derive(Clone)]
 pub struct ColumnSamples {
     batch: Arc<Batch>,
@@ -32,10 +33,10 @@ impl ColumnSamples {
         Some(Self { batch: batch.clone(), number, schema, memory })
     }
 
-    /// Returns the column of the batch. Its values are in the memory, and only there.
+    /// Returns the column of the batch for everything but its values, which only `memory` has.
     pub fn column(&self) -> &tensilo_data::BatchColumn {
         static NONE: OnceLock<tensilo_data::BatchColumn> = OnceLock::new();
-        // the number is that of a column, see `new`
+        // the column exists, see `new`
         self.batch.columns().get(self.number).unwrap_or_else(|| NONE.get_or_init(Default::default))
     }
 
@@ -51,23 +52,23 @@ impl ColumnSamples {
         self.schema.dtype.is_string()
     }
 
-    /// Returns the type of the elements of an array: bytes and text are `u8`.
+    /// Returns the dtype of the elements of an array: `u8` for text and bytes.
     pub fn element(&self) -> DType {
         if self.is_string() { DType::U8 } else { self.schema.dtype }
     }
 
-    /// Returns the tensor of samples of a fixed shape; `None` for others.
+    /// Returns samples of a fixed shape as one tensor; `None` for other samples.
     pub fn tensor(&self) -> PyResult<Option<Array>> {
         let Some(extents) = self.column().tensor() else { return Ok(None) };
         Array::new(self.memory.clone(), self.element(), shape_of(extents.to_vec())?).map(Some)
     }
 
-    /// Fails if the elements are not the values of the column, such as the integers of decimals.
+    /// Fails if the elements only encode the values, as the integers of decimals do.
     pub fn check_values(&self) -> PyResult<()> {
         check_values(&self.schema)
     }
 
-    /// Returns the extents that follow the first, if that alone varies.
+    /// Returns the extents after the first one if only the first one varies.
     fn inner_extents(&self) -> Option<Vec<usize>> {
         let (first, rest) = self.schema.shape.extents().split_first()?;
         let fixed = rest.iter().map(|extent| match extent {
@@ -77,7 +78,7 @@ impl ColumnSamples {
         if *first == Extent::Varying { fixed.collect() } else { None }
     }
 
-    /// Returns the elements of all samples one after the other.
+    /// Returns the concatenated elements of all samples.
     pub fn values_array(&self) -> PyResult<Array> {
         self.check_values()?;
         let width = self.element().element_bytes();
@@ -91,7 +92,7 @@ impl ColumnSamples {
             shape.extend(inner);
             return Array::new(self.memory.clone(), self.element(), shape);
         }
-        // items of a fixed shape, in lists
+        // lists of items of a fixed shape
         let fixed: Vec<usize> = self
             .schema
             .shape
@@ -113,13 +114,13 @@ impl ColumnSamples {
         ends.map_or(self.sample_count(), |end| usize::try_from(*end).unwrap_or(usize::MAX))
     }
 
-    /// Returns whether samples may have different shapes, or be lists.
+    /// Returns whether samples are lists or may have different shapes.
     pub fn item_shapes_vary(&self) -> bool {
         !self.schema.levels.is_empty() || self.schema.shape.is_ragged()
     }
 
-    /// Returns the offsets of items among rows of values, or among elements if not only the first
-    /// extent varies.
+    /// Returns the offsets of items: in rows of values if only the first extent varies, otherwise
+    /// in elements.
     pub fn item_offsets(&self) -> PyResult<Vec<i64>> {
         let column = self.column();
         if self.inner_extents().is_none() {
@@ -133,7 +134,7 @@ impl ColumnSamples {
         Ok(std::iter::once(0).chain(ends).collect())
     }
 
-    /// Returns the offsets of each level, outermost first: of lists, and of ragged items.
+    /// Returns the offsets of each level of lists, outermost first, then of ragged items.
     pub fn levels(&self) -> PyResult<Vec<Array>> {
         let mut levels = Vec::new();
         for lists in self.column().lists() {
@@ -153,7 +154,7 @@ impl ColumnSamples {
         Self { schema: Arc::new(schema), ..self.clone() }
     }
 
-    /// Returns the numbers of the samples.
+    /// Returns the indices of the samples in the dataset.
     pub fn numbers(&self) -> &[u64] {
         self.batch.samples()
     }
@@ -166,10 +167,13 @@ impl ColumnSamples {
         }
     }
 
-    /// Returns sample `i` as an object: None, a number, a text, bytes, an array or a list.
+    /// Returns sample `i` as a Python object: None, a number, a string, bytes, an array or a list.
     pub fn sample<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
         if i >= self.sample_count() {
-            return Err(PyIndexError::new_err(format!("sample {i} of {}", self.sample_count())));
+            return Err(PyIndexError::new_err(format!(
+                "sample index {i} is out of range for {} samples",
+                self.sample_count()
+            )));
         }
         if !self.is_null_sample(i) {
             self.check_values()?;
@@ -180,7 +184,7 @@ impl ColumnSamples {
         }
     }
 
-    /// Returns list `i` of a level.
+    /// Returns list `i` of a level, or the item below the last level.
     fn member<'py>(&self, py: Python<'py>, level: usize, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let Some(lists) = self.column().lists().get(level) else { return self.item(py, i) };
         if lists.is_null(i) {
@@ -193,7 +197,7 @@ impl ColumnSamples {
 
     fn item<'py>(&self, py: Python<'py>, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let tensor = self.tensor()?;
-        // the items of a tensor are the samples, also if it was padded
+        // the items of a padded tensor are the samples, not the members of lists
         let is_null = if tensor.is_some() { self.is_null_sample(i) } else { self.column().is_null(i) };
         if is_null {
             return Ok(py.None().into_bound(py));
@@ -210,7 +214,7 @@ impl ColumnSamples {
         }
     }
 
-    /// Returns the memory of item `i` of a column that is no tensor.
+    /// Returns the memory of item `i` of a column that is not one tensor.
     fn item_memory(&self, i: usize) -> Option<Memory> {
         let width = self.element().element_bytes();
         if !self.schema.shape.is_ragged() {
@@ -233,12 +237,12 @@ impl ColumnSamples {
     }
 }
 
-/// Returns extents as those of an array.
+/// Converts extents to the shape of an array.
 pub fn shape_of(extents: Vec<u64>) -> PyResult<Vec<usize>> {
     Ok(extents.into_iter().map(usize::try_from).collect::<Result<_, _>>()?)
 }
 
-/// Returns the number of an array without dimensions, and others as they are.
+/// Converts an array without dimensions to a number, and returns other arrays unchanged.
 fn scalar_or_array<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     if array.shape.is_empty() { array.to_object(py) } else { Ok(array.into_pyobject(py)?.into_any()) }
 }

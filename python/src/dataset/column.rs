@@ -1,8 +1,8 @@
-//! `Column`: one column of a dataset.
+//! `Column`: reads one column of a dataset.
 //!
-//! It reads samples of this column alone: to a new batch, or to memory of the caller, which the
-//! reader then fills directly. A raw sample in a mapped file can be viewed where it is, without a
-//! copy; the array then keeps the map.
+//! Samples are read into a new batch, or directly into memory of the caller (`out=`). A sample that
+//! is stored raw in a mapped file can also be viewed in place, without a copy; the array then keeps
+//! the mapping alive.
 
 use crate::array::Array;
 use crate::array::dtype::DTypeArgument;
@@ -21,11 +21,11 @@ use tensilo::{ColumnSchema, DType, Extent};
 
 /// A column of a dataset.
 ///
-/// ``column[17]`` is one sample, ``column[1000:1256]`` and ``column.take(indices)`` are samples
-/// side by side, a ``BatchColumn``.
+/// ``column[17]`` is one sample. ``column[1000:1256]`` and ``column.take(indices)`` return a
+/// ``BatchColumn``.
 #[pyclass(frozen, module = "tensilo")]
 pub struct Column {
-    /// The object of Python, for pickles.
+    /// The Python `Dataset`, for pickles.
     dataset: Py<PyAny>,
     opened: Arc<OpenDataset>,
     number: usize,
@@ -40,7 +40,7 @@ impl Column {
 
     fn schema(&self) -> PyResult<&ColumnSchema> {
         let found = self.opened.dataset.schema().columns.get(self.number);
-        found.ok_or_else(|| PyValueError::new_err("the dataset does not have the column any more"))
+        found.ok_or_else(|| PyValueError::new_err("the dataset no longer has the column"))
     }
 
     fn selection(&self, dtype: Option<DTypeArgument>, has_out: bool) -> Selection {
@@ -52,7 +52,7 @@ impl Column {
         BatchColumn::of(self.opened.take(py, &self.selection(dtype, false), samples)?)
     }
 
-    /// Reads samples to memory of the caller.
+    /// Reads samples into memory of the caller.
     fn read_slice(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
         let schema = self.schema()?;
         check_values(schema)?;
@@ -67,8 +67,7 @@ impl Column {
             })
             .collect();
         let Some(fixed) = fixed.filter(|_| schema.levels.is_empty()) else {
-            let message =
-                "samples of different shapes cannot be read to out: leave it away, and use ragged() or padded()";
+            let message = "out= needs samples of one shape; omit it and use ragged() or padded()";
             return Err(PyTypeError::new_err(message));
         };
         let mut shape = vec![samples.len()];
@@ -76,8 +75,8 @@ impl Column {
         out.check(expected, &shape)?;
         let selection = self.selection(dtype, true);
         let memory = out.memory();
-        // SAFETY: the memory belongs to `out`, which the caller lends to this call; the batch is
-        // dropped before it ends.
+        // SAFETY: the caller lends the memory of `out` to this call, which drops the batch before
+        // it returns.
         let prepare = |allocator: &OutAllocator| unsafe { allocator.set(memory) };
         self.opened.take_prepared(py, &selection, samples, prepare).map(drop)
     }
@@ -85,26 +84,26 @@ impl Column {
 
 #[pymethods]
 impl Column {
-    /// The name.
+    /// The name of the column.
     #[getter]
     fn name(&self) -> &str {
         &self.name
     }
 
-    /// The type of the elements, such as "bf16".
+    /// The dtype of the elements, such as "bf16".
     #[getter]
     fn dtype(&self) -> PyResult<&'static str> {
         Ok(self.schema()?.dtype.name())
     }
 
-    /// The type that the elements stand for, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
-    /// None if it is their own.
+    /// The type that the elements represent, such as "decimal128[22, 2]" or "timestamp[us, UTC]";
+    /// None if they are plain numbers, text or bytes.
     #[getter]
     fn logical_type(&self) -> PyResult<Option<String>> {
         Ok(logical_type(self.schema()?))
     }
 
-    /// The shape of a sample, or of an item of its lists: None where an extent varies.
+    /// The shape of a sample, or of an item of its lists; None where an extent varies.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         shape_tuple(py, &self.schema()?.shape)
@@ -116,24 +115,25 @@ impl Column {
         Ok(self.schema()?.nullable)
     }
 
-    /// The type with everything that the schema says.
+    /// The full type of the column in the schema.
     #[getter]
     fn r#type(&self) -> PyResult<ColumnType> {
         Ok(ColumnType(self.schema()?.clone()))
     }
 
-    /// Reads samples, in this order, and repeated ones each time.
+    /// Reads samples in the order of ``indices``; repeated indices are returned repeatedly.
     ///
     /// Args:
-    ///     indices: sample numbers: a list, a range, an array or a tensor of integers, or a mask of
-    ///         bools.
-    ///     dtype: the type that elements become: floats any float, rounded to nearest even if it is
-    ///         narrower; integers wider ones.
-    ///     out: memory to read to, of the shape ``(len(indices), *shape)``: anything writable with
-    ///         DLPack or the buffer protocol. It is returned. If the call fails, its content is
-    ///         unspecified.
+    ///     indices: the sample indices: a list, a range, an array or a tensor of integers, or a
+    ///         boolean mask. Negative indices count from the end.
+    ///     dtype (str or dtype, optional): the dtype to convert to. Floats convert to any float,
+    ///         rounded to nearest even if narrower; integers convert to wider integers. Default:
+    ///         the dtype of the column.
+    ///     out (optional): an array of shape ``(len(indices), *shape)`` to read into: anything
+    ///         writable with DLPack or the buffer protocol. It is returned. If the call fails, its
+    ///         content is unspecified. Default: a new ``BatchColumn``.
     ///
-    /// Cost: that of decoding the samples, without the GIL, into one allocation.
+    /// Cost: decodes the samples into one allocation, without the GIL.
     #[pyo3(signature = (indices, *, dtype=None, out=None))]
     fn take<'py>(
         &self,
@@ -152,24 +152,27 @@ impl Column {
         }
     }
 
-    /// Returns sample ``index`` where it is in the file: an array that can only be read. Only
-    /// chunks that are stored raw, in a file that is mapped, can be viewed.
+    /// Returns a read-only view of a sample in the mapped file, without a copy. Only chunks that
+    /// are stored raw in a mapped file can be viewed.
     ///
-    /// Cost: some cache misses; on the first touch of a chunk its checksum.
+    /// Args:
+    ///     index (int): the sample index. Negative indices count from the end.
+    ///
+    /// Cost: a few cache misses; the first view of a chunk verifies its checksum.
     fn view(&self, py: Python<'_>, index: i64) -> PyResult<Array> {
         check_values(self.schema()?)?;
         let n = self.opened.view.n();
         let no_view = |message: &str| PyValueError::new_err(format!("column {:?}: {message}", self.name));
         let sample = indices::wrapped(index, n)
-            .ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {n} samples, counted from 0")))?;
+            .ok_or_else(|| PyIndexError::new_err(format!("sample index {index} is out of range for {n} samples")))?;
         let view = self.opened.view.for_this_process();
-        let (_, sample) = view.sample(sample, 0).unwrap_or((0, sample)); // of the one dataset
+        let (_, sample) = view.sample(sample, 0).unwrap_or((0, sample)); // views of Python have one dataset
         let dataset = view.datasets().first().unwrap_or(&self.opened.dataset);
         let found = py.detach(|| dataset.find(self.number, sample)).or_raise(py)?;
         let Some(column) = found.column else { return Err(no_view("the sample is null")) };
         let column = Arc::new(column);
         let view = py.detach(|| column.view(found.index)).or_raise(py)?.ok_or_else(|| {
-            no_view("the chunk is not raw, or the file is not mapped: open with io=\"mmap\", or use take")
+            no_view("the chunk is not raw, or the file is not mapped: open with io=\"mmap\", or use take()")
         })?;
         if view.is_null() {
             return Err(no_view("the sample is null"));
@@ -177,13 +180,13 @@ impl Column {
         let shape = view.shape().iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
         let dtype =
             if view.shape().is_empty() || !self.schema()?.dtype.is_string() { self.schema()?.dtype } else { DType::U8 };
-        // SAFETY: the sample is in the map of the file, which the column keeps as it is: a mapped
-        // file does not change, as `open` asks for.
+        // SAFETY: the column keeps the mapping that contains the sample, and the file does not
+        // change: `open` documents that promise.
         let memory = unsafe { Memory::from_owner(view.bytes(), column.clone()) };
         Array::new(memory, dtype, shape)
     }
 
-    /// Reads all samples, as ``numpy.asarray`` asks for.
+    /// Reads all samples, for ``numpy.asarray``.
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__<'py>(
         &self,
@@ -191,7 +194,7 @@ impl Column {
         dtype: Option<Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _ = copy; // what was read is new
+        let _ = copy; // every read returns new memory
         let all = self.__getitem__(py, PySlice::full(py).into_any())?;
         all.call_method1("__array__", (dtype,))
     }

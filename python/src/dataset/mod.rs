@@ -1,10 +1,11 @@
-//! `Dataset`: files as one sequence of samples.
+//! `Dataset`: one or more files as one sequence of samples.
 //!
-//! The object of Python knows its source, and is open or not. One that was pickled opens the files
-//! when it is first used, so it is cheap to move to another process, which may never read from it.
+//! The Python object holds its source and is unopened, open or closed. An unpickled dataset opens
+//! its files on first use, so it is cheap to send to a process that may never read from it. It must
+//! then be the same dataset, which its id proves.
 //!
-//! The files of this folder are the source that is opened, the open dataset with its readers, and
-//! `Column`, one column of it.
+//! In this folder, `source` is where a dataset comes from and which subset of it is read, `opened`
+//! is the open dataset with its pool of readers, and `column` is a single column.
 
 pub mod column;
 pub mod opened;
@@ -25,30 +26,28 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule, PyDict, PyList, PySlice, PyString, PyTuple};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The members of a list that are looked at for names of columns.
+/// The maximum number of list members that are searched for column names.
 const MAX_NAMES: usize = 64;
 
-/// Files that are read as one sequence of samples: a dataset with versions, a file, or a list of
-/// files.
+/// A versioned dataset, a file, or a list of files, read as one sequence of samples.
 ///
-/// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample, a dict;
-/// ``dataset[1000:1256]`` a ``Batch``; ``dataset["mel"]`` a ``Column``. Threads can share a
-/// dataset, and it works in a process that was forked. ``with tensilo.open(path) as dataset``
-/// closes it at the end of the block: its files are closed when no array is a view of them.
-/// Pickled, it has less than 1 KB for a path: the other process opens it again when it is first
-/// used.
+/// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample as a dict,
+/// ``dataset[1000:1256]`` a ``Batch``, and ``dataset["mel"]`` a ``Column``. Threads can share a
+/// dataset, and it works in forked processes. ``with tensilo.open(path) as dataset`` closes it at
+/// the end of the block; its files are closed when no array is a view of them. The pickle of a
+/// dataset opened from a path is smaller than 1 KB: the other process opens it again on first use.
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Dataset {
     source: Source,
     subset: Subset,
-    /// The id that the dataset had where it was pickled.
+    /// The id of the dataset when it was pickled.
     expected_id: Option<String>,
     state: Mutex<State>,
 }
 
 /// Whether a dataset is open.
 enum State {
-    /// It is opened when it is first used.
+    /// Opened on first use.
     Unopened,
     Open(Arc<OpenDataset>),
     Closed,
@@ -62,7 +61,6 @@ impl Dataset {
         Ok(this)
     }
 
-    /// Locks the state, for a moment.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -71,7 +69,7 @@ impl Dataset {
         matches!(*self.state(), State::Closed)
     }
 
-    /// Returns the dataset, which is opened now if it was not.
+    /// Returns the open dataset, and opens it if necessary.
     pub fn opened(&self, py: Python<'_>) -> PyResult<Arc<OpenDataset>> {
         match &*self.state() {
             State::Open(opened) => return Ok(Arc::clone(opened)),
@@ -85,11 +83,11 @@ impl Dataset {
             if found != *expected_id {
                 let path = self.source.uri.text();
                 return Err(PyValueError::new_err(format!(
-                    "{path}: another dataset is there than when this was pickled: the id is {found}, not {expected_id}"
+                    "{path}: not the dataset that was pickled: expected id {expected_id}, found {found}"
                 )));
             }
         }
-        // of two threads that open it, one keeps its own
+        // if two threads open it at once, the first to store its result wins
         let opened = py.detach(|| OpenDataset::new(dataset, &self.subset)).or_raise(py)?;
         let mut state = self.state();
         match &*state {
@@ -100,7 +98,7 @@ impl Dataset {
         Ok(opened)
     }
 
-    /// Returns a part of the whole dataset.
+    /// Returns a subset of the whole dataset.
     fn subset(&self, py: Python<'_>, subset: Subset) -> PyResult<Self> {
         let dataset = self.opened(py)?.dataset.clone();
         let opened = py.detach(|| OpenDataset::new(dataset, &subset)).or_raise(py)?;
@@ -115,7 +113,7 @@ fn closed() -> PyErr {
     PyValueError::new_err("the dataset is closed: open it again")
 }
 
-/// Returns the error about names of columns among the numbers of samples, if there is one.
+/// Returns an error if a key mixes column names with sample indices.
 fn column_name_error(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
     if !key.is_instance_of::<PyList>() && !key.is_instance_of::<PyTuple>() {
         return Ok(None);
@@ -125,10 +123,12 @@ fn column_name_error(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
     let message = match members.as_slice() {
         [number, name] | [name, number] if is_name(name) && !is_name(number) => {
             let (name, number) = (name.repr()?, number.repr()?);
-            format!("a sample and a column are two steps: dataset[{number}][{name}], or dataset[{name}][{number}]")
+            format!(
+                "index the sample and the column in two steps: dataset[{number}][{name}] or dataset[{name}][{number}]"
+            )
         }
         names if names.iter().any(is_name) => {
-            "several columns need samples, too: dataset.take(indices, columns=[...])".to_owned()
+            "column names are not indices: use dataset.take(indices, columns=[...])".to_owned()
         }
         _ => return Ok(None),
     };
@@ -149,7 +149,7 @@ impl Dataset {
         Ok(self.opened(py)?.dataset.schema().columns.iter().map(|column| column.name.clone()).collect())
     }
 
-    /// The metadata of the dataset: a dict of texts.
+    /// The metadata of the dataset: a dict of strings.
     #[getter]
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let metadata = PyDict::new(py);
@@ -159,8 +159,8 @@ impl Dataset {
         Ok(metadata)
     }
 
-    /// The id of the dataset, 32 hexadecimal digits. A dataset with versions keeps it for its life;
-    /// that of files without a manifest depends on their content.
+    /// The id of the dataset: 32 hexadecimal digits. It is the same for all versions of a dataset
+    /// with a manifest. Without a manifest, it depends on the content of the files.
     #[getter]
     fn id(&self, py: Python<'_>) -> PyResult<String> {
         Ok(hex(&self.opened(py)?.dataset.id()))
@@ -172,13 +172,14 @@ impl Dataset {
         Ok(self.opened(py)?.dataset.version())
     }
 
-    /// What the dataset was opened from: a path, or a list of paths.
+    /// The path or list of paths that the dataset was opened from.
     #[getter]
     fn uri<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.source.uri.to_object(py)
     }
 
-    /// How files are read, and the reason: such as ("pread", "asked for").
+    /// The I/O method and the reason for it, such as
+    /// ("pread", "chosen by the caller").
     #[getter]
     fn io(&self, py: Python<'_>) -> PyResult<(&'static str, &'static str)> {
         let opened = self.opened(py)?;
@@ -186,27 +187,29 @@ impl Dataset {
         Ok((dataset.io().name(), dataset.io_reason()))
     }
 
-    /// Returns the numbers of the versions that the folder has, oldest first; none without a
+    /// Returns the version numbers in the folder, oldest first. The list is empty without a
     /// manifest.
     fn versions(&self, py: Python<'_>) -> PyResult<Vec<u64>> {
         let opened = self.opened(py)?;
         py.detach(|| opened.dataset.versions()).or_raise(py)
     }
 
-    /// Reads samples, in this order, and repeated ones each time.
+    /// Reads samples in the order of ``indices``; repeated indices are returned repeatedly.
     ///
     /// Args:
-    ///     indices: sample numbers: a list, a range, an array or a tensor of integers, or a mask of
-    ///         bools. Negative numbers count from the end.
-    ///     columns: the names of the columns, in the order of the batch; all by default.
-    ///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
+    ///     indices: the sample indices: a list, a range, an array or a tensor of integers, or a
+    ///         boolean mask. Negative indices count from the end.
+    ///     columns (list of str, optional): the columns to read, in the order of the batch.
+    ///         Default: all columns.
+    ///     dtypes (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
+    ///         Default: the stored dtypes.
     ///
     /// Raises:
-    ///     IndexError: a sample that does not exist.
-    ///     KeyError: a column that does not exist.
+    ///     IndexError: a sample does not exist.
+    ///     KeyError: a column does not exist.
     ///     CorruptionError: a sample is damaged.
     ///
-    /// Cost: that of decoding the samples, without the GIL; independent of the size of the dataset.
+    /// Cost: decodes the samples without the GIL, whatever the size of the dataset.
     #[pyo3(signature = (indices, columns=None, *, dtypes=None))]
     fn take(
         &self,
@@ -222,23 +225,30 @@ impl Dataset {
         Ok(Batch::new(opened.take(py, &selection, &samples)?))
     }
 
-    /// Returns parts of the dataset with these fractions of its samples, and none in common, such
-    /// as ``train, validation = dataset.split([0.95, 0.05])``.
+    /// Splits the dataset into disjoint random subsets with these fractions of its samples, such as
+    /// ``train, validation = dataset.split([0.95, 0.05])``.
     ///
-    /// Whether a sample is in a part depends on seed and sample alone: samples that are added later
-    /// do not move others from one part to another, and fractions are met on average. Numbers of
-    /// samples are then those in the part.
+    /// The subset of a sample depends only on the seed and the sample. So samples that are added
+    /// later never move others between subsets, and the fractions hold on average. Sample indices
+    /// count within a subset.
     ///
-    /// Cost: 10 ns and 1.1 bits for each sample of the dataset.
+    /// Args:
+    ///     fractions (list of float): the fractions, each above 0, with a sum of at most 1.
+    ///     seed (int, optional): the seed of the split. Default: 0.
+    ///
+    /// Cost: 10 ns and 1.1 bits per sample of the dataset.
     #[pyo3(signature = (fractions, *, seed=Natural(0)), text_signature = "($self, fractions, *, seed=0)")]
     fn split(&self, py: Python<'_>, fractions: Vec<f64>, seed: Natural<u64>) -> PyResult<Vec<Self>> {
         if !self.subset.is_all() {
-            return Err(PyValueError::new_err("this is a part already: split the whole dataset"));
+            return Err(PyValueError::new_err("this is already a subset: split the whole dataset"));
         }
         Subset::from_fractions(&fractions, seed.0)?.into_iter().map(|subset| self.subset(py, subset)).collect()
     }
 
-    /// Returns the samples with these numbers as a dataset, in this order. Of a part, too.
+    /// Returns a dataset of these samples, in this order. Works on subsets, too.
+    ///
+    /// Args:
+    ///     indices: the sample indices, as in ``take``.
     fn select(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Self> {
         let opened = self.opened(py)?;
         let view = &opened.view;
@@ -247,22 +257,24 @@ impl Dataset {
         self.subset(py, Subset::List(samples.into()))
     }
 
-    /// Returns a column.
+    /// Returns a column by name.
     fn column(slf: &Bound<'_, Self>, name: &str) -> PyResult<Column> {
         let opened = slf.get().opened(slf.py())?;
         Column::new(slf.as_any(), opened, name)
     }
 
-    /// A stream of all samples, with the types of what the dataset was made of.
+    /// Returns a stream of all samples, with the Arrow types that the dataset was imported from.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        let _ = requested_schema; // a wish, and the consumer casts
+        let _ = requested_schema; // only a hint: the consumer casts
         if !self.subset.is_all() {
-            return Err(PyTypeError::new_err("a part of a dataset is no stream of Arrow: take its samples as batches"));
+            return Err(PyTypeError::new_err(
+                "a subset of a dataset cannot be exported as an Arrow stream: take batches of its samples",
+            ));
         }
         arrow::dataset_stream(py, self.opened(py)?.for_this_process(), None)
     }
@@ -285,8 +297,9 @@ impl Dataset {
         let selection = Selection { columns: None, casts: Vec::new(), has_out: false };
         if let Some(index) = indices::single(&key)? {
             let n = opened.view.n();
-            let sample = indices::wrapped(index, n)
-                .ok_or_else(|| PyIndexError::new_err(format!("sample {index} of {n} samples, counted from 0")))?;
+            let sample = indices::wrapped(index, n).ok_or_else(|| {
+                PyIndexError::new_err(format!("sample index {index} is out of range for {n} samples"))
+            })?;
             let batch = Batch::new(opened.take(py, &selection, &[sample])?);
             return Ok(batch.row(py, 0)?.into_any());
         }
@@ -294,7 +307,7 @@ impl Dataset {
         if !is_sequence {
             let name = key.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "a dataset takes the number of a sample, a slice, a list of numbers, or the name of a column, not {name}"
+                "a dataset is indexed by an integer, a slice, a list of integers, a mask or a column name, not {name}"
             )));
         }
         if let Some(error) = column_name_error(&key)? {
@@ -304,10 +317,10 @@ impl Dataset {
         Ok(Batch::new(opened.take(py, &selection, &samples)?).into_pyobject(py)?.into_any())
     }
 
-    /// Closes the dataset. What was read from it stays valid.
+    /// Closes the dataset. Batches and arrays that were read from it stay valid.
     fn close(&self, py: Python<'_>) {
         let state = std::mem::replace(&mut *self.state(), State::Closed);
-        py.detach(|| drop(state)); // closing files may wait
+        py.detach(|| drop(state)); // closing files may block
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -355,27 +368,27 @@ impl Dataset {
 /// ``"train/shard-*.tsl"``, or a list of files, which are read as one sequence of samples.
 ///
 /// Args:
-///     source: the path, the pattern, or the list of paths.
-///     version: the version of a dataset with a manifest; the newest by default.
-///     io: how files are read. "auto" (the default) maps files of a local disk into memory if they
-///         have at most half of it, and otherwise chooses "io_uring" or "pread". "mmap" maps files
-///         of any size. "pread" reads one range after the other. On Linux, "io_uring" reads all
-///         ranges of a batch at the same time, and "direct" also bypasses the page cache: for
-///         shuffled datasets larger than memory.
-///     max_open_files: the maximum number of files that stay open. The default is half of the
-///         process's limit, but at most 256, and 4,096 for objects of a store. Raise it for
-///         datasets of many files in a shuffled order.
+///     source (path or list of paths): the file, folder, pattern or list of files.
+///     version (int, optional): the version of a dataset with a manifest. Default: the newest.
+///     io (str, optional): how files are read. "auto" maps files on a local disk into memory if
+///         they take at most half of it, and otherwise chooses "io_uring" or "pread". "mmap" maps
+///         files of any size. "pread" reads one range after the other. On Linux, "io_uring" reads
+///         all ranges of a batch at the same time, and "direct" also bypasses the page cache, for
+///         shuffled datasets larger than memory. Default: "auto".
+///     max_open_files (int, optional): the maximum number of files that stay open. Raise it for
+///         shuffled datasets of many files. Default: half of the limit of the process, but at most
+///         256; 4,096 for objects of a store.
 ///
-/// No process may change or shorten a file that is mapped: the system ends a process that reads
-/// what is gone. Files that are replaced as a whole, as tensilo does, are safe. "pread" needs no
-/// promise.
+/// While a file is mapped, no process may change or truncate it: the system kills a process that
+/// reads truncated pages. Replacing whole files, as tensilo does, is safe. "pread" has no such
+/// restriction.
 ///
 /// Raises:
-///     FileNotFoundError: nothing is there.
+///     FileNotFoundError: the source does not exist.
 ///     CorruptionError: a file is damaged, or not a tensilo file.
 ///     UnsupportedError: a file needs a newer version of this package.
 ///
-/// Cost: with a manifest the reading of one text; without, the opening of all files.
+/// Cost: reads one manifest, or opens all files if there is none.
 #[pyfunction]
 #[pyo3(signature = (source, *, version=None, io="auto", max_open_files=None))]
 pub fn open(
@@ -390,7 +403,7 @@ pub fn open(
     Dataset::open(py, Source::new(uri, version, io.to_owned(), max_open_files)?)
 }
 
-/// Returns the dataset of a pickle, which is opened when it is first used.
+/// Returns the dataset of a pickle, which is opened on first use.
 #[pyfunction]
 pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: String) -> PyResult<Dataset> {
     let option = |name: &str| options.get_item(name).map(|value| value.filter(|value| !value.is_none()));

@@ -1,8 +1,9 @@
-//! An open dataset, and its readers of samples, which are kept for the next call.
+//! An open dataset and its pool of readers.
 //!
-//! A reader has memory and open files that the next call can use again. Threads read at the same
-//! time, each with a reader of its own from a pool. The pool has no lock, because a thread that a
-//! forked process does not have could hold it. After a fork, the process opens the view again.
+//! A reader has memory and open files that the next call reuses. Threads read concurrently, each
+//! with its own reader from the pool. The pool is lock-free: after a fork, a lock could be held by
+//! a thread that does not exist in the child. For the same reason, a forked process abandons the
+//! pooled readers of its parent and reopens the view.
 
 use crate::array::out::OutAllocator;
 use crate::dataset::source::Subset;
@@ -35,7 +36,8 @@ impl OpenDataset {
         self.pool.take(py, &self.view, selection, samples, |_| ())
     }
 
-    /// Reads samples as [`OpenDataset::take`] does. `prepare` sets the memory of the caller.
+    /// Reads samples as [`OpenDataset::take`] does, after `prepare` has set the memory of the
+    /// caller.
     pub fn take_prepared(
         &self,
         py: Python<'_>,
@@ -46,32 +48,32 @@ impl OpenDataset {
         self.pool.take(py, &self.view, selection, samples, prepare)
     }
 
-    /// Returns the dataset for this process, which may be forked from the one that has opened it.
+    /// Returns the dataset for this process, which may be a fork of the one that opened it.
     pub fn for_this_process(&self) -> Dataset {
         self.view.for_this_process().datasets().first().unwrap_or(&self.dataset).clone()
     }
 }
 
-/// The columns that are read, and the types they become.
+/// The columns to read, and their casts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Selection {
-    /// All, if `None`.
+    /// `None` for all columns.
     pub columns: Option<Vec<String>>,
     pub casts: Vec<(String, DType)>,
-    /// Whether values go to memory of the caller.
+    /// Whether values are written to memory of the caller.
     pub has_out: bool,
 }
 
-/// Readers that wait for work. Each thread takes one of its own, without a lock: a lock could be
-/// held by a thread that a forked process does not have.
+/// Idle readers. A thread takes one out of its slot and puts it back after the read, without a
+/// lock.
 #[derive(Default)]
 struct ReaderPool([AtomicCell<Option<Box<PooledReader>>>; SLOTS]);
 
-/// As many threads can read from one dataset without making readers anew.
+/// The number of threads that can read from a dataset at once without creating readers again.
 const SLOTS: usize = 8;
 
-/// The memory that a reader has used is kept for the next call, if a batch had at most so many
-/// bytes.
+/// Readers return to the pool after batches of at most this size; larger ones would hold on to too
+/// much memory.
 const MAX_POOLED_BYTES: usize = 32 << 20;
 
 struct PooledReader {
@@ -83,8 +85,8 @@ struct PooledReader {
 }
 
 impl ReaderPool {
-    /// Reads samples of a view, without the GIL, until signals interrupt it. `prepare` sets the
-    /// memory of the caller.
+    /// Reads samples of a view without the GIL; a signal interrupts it. `prepare` sets the memory
+    /// of the caller.
     fn take(
         &self,
         py: Python<'_>,
@@ -117,12 +119,12 @@ impl ReaderPool {
         }
     }
 
-    /// Takes a reader of this process for the selection out of its slot.
+    /// Takes an idle reader for the selection that belongs to this process.
     fn find(&self, selection: &Selection) -> Option<Box<PooledReader>> {
         for slot in &self.0 {
             let Some(idle) = slot.take() else { continue };
             if idle.process != process::id() {
-                // what it had in hand when the process was forked is in any state
+                // it may have been in use during the fork, so its state is arbitrary
                 std::mem::forget(idle);
             } else if idle.selection == *selection {
                 return Some(idle);
@@ -133,11 +135,11 @@ impl ReaderPool {
         None
     }
 
-    /// Puts a reader into an empty slot, or in the place of another.
+    /// Puts a reader into an empty slot, or evicts another reader if there is none.
     fn put(&self, idle: Box<PooledReader>) {
         let mut idle = Some(idle);
         for slot in &self.0 {
-            // whatever another thread has put there meanwhile moves on
+            // a reader that was in this slot moves to the next one
             idle = slot.swap(idle);
             if idle.is_none() {
                 return;
@@ -146,7 +148,7 @@ impl ReaderPool {
     }
 }
 
-/// A view, and the process that has opened it.
+/// A view and the process that opened it.
 pub struct ProcessView {
     process: u32,
     view: View,
@@ -162,12 +164,12 @@ impl ProcessView {
         self.view.n()
     }
 
-    /// Returns the number in the dataset of a sample.
+    /// Returns the index in the dataset of sample `i` of the view.
     pub fn sample(&self, i: u64) -> Option<u64> {
         self.view.sample(i, 0).map(|(_, sample)| sample)
     }
 
-    /// Returns the view for this process, which may be forked from the one that has opened it.
+    /// Returns the view for this process, which may be a fork of the one that opened it.
     pub fn for_this_process(&self) -> View {
         if self.process == process::id() { self.view.clone() } else { self.view.reopened() }
     }
@@ -200,27 +202,27 @@ fn is_small(batch: &Batch) -> bool {
     batch.columns().iter().map(|column| column.bytes().len()).fold(0, usize::saturating_add) <= MAX_POOLED_BYTES
 }
 
-/// Returns the columns that a caller names, or an error that lists all.
+/// Checks the requested column names. The error for an unknown name lists all columns.
 pub fn named_columns(columns: Option<Bound<'_, PyAny>>, opened: &OpenDataset) -> PyResult<Option<Vec<String>>> {
     let Some(columns) = columns else { return Ok(None) };
     let names: Vec<String> = match columns.cast::<PyString>() {
         Ok(name) => vec![name.to_str()?.to_owned()],
-        Err(_) => columns.extract().map_err(|_| PyTypeError::new_err("columns is a list of names"))?,
+        Err(_) => columns.extract().map_err(|_| PyTypeError::new_err("columns must be a list of column names"))?,
     };
     for (i, name) in names.iter().enumerate() {
         find_column(opened, name)?;
         if names.iter().skip(i.saturating_add(1)).any(|other| other == name) {
-            return Err(PyValueError::new_err(format!("column {name:?} is asked for twice")));
+            return Err(PyValueError::new_err(format!("column {name:?} is listed twice")));
         }
     }
     Ok(Some(names))
 }
 
-/// Returns the number of a column.
+/// Returns the index of a column in the schema.
 pub fn find_column(opened: &OpenDataset, name: &str) -> PyResult<usize> {
     let columns = &opened.dataset.schema().columns;
     columns.iter().position(|column| column.name == name).ok_or_else(|| {
         let all: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        PyKeyError::new_err(format!("no column {name:?}; there are {}", all.join(", ")))
+        PyKeyError::new_err(format!("no column {name:?}: the columns are {}", all.join(", ")))
     })
 }

@@ -1,8 +1,8 @@
-//! Where the samples of a dataset come from: what was opened, how, and which part of it.
+//! The source of a dataset: what was opened, how, and which subset of its samples.
 //!
-//! A dataset that is pickled is opened again in another process. It takes these facts with it, and
-//! no sample: paths that are absolute, the version, and the part. A part is all samples, a split,
-//! which is a seed and a range of hashes, or a list of numbers.
+//! A pickled dataset is opened again in another process, so its pickle contains these facts and no
+//! samples: absolute paths, the version, and the subset. A subset is all samples, a split (a seed
+//! and a range of hashes), or a list of indices.
 
 use crate::error::Result;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -13,19 +13,19 @@ use std::sync::Arc;
 use tensilo_data::{DataError, Dataset, DatasetOptions, SampleList, Split, View};
 use tensilo_object::Address;
 
-/// The files of a dataset, as the caller names them.
+/// The location of a dataset, as given by the caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uri {
-    /// A file, a folder, a pattern or an address.
+    /// A file, a folder, a pattern or a URL.
     Path(PathBuf),
     Files(Vec<PathBuf>),
 }
 
-/// What a dataset is opened from, so that another process can open it again.
+/// Everything that another process needs to open the same dataset.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub uri: Uri,
-    /// The same with absolute paths, for another process.
+    /// The same with absolute paths: another process may have another working directory.
     pub absolute: Uri,
     pub version: Option<u64>,
     pub io: String,
@@ -37,7 +37,7 @@ impl Uri {
         if let Ok(path) = object.extract::<PathBuf>() {
             return Ok(Self::Path(path));
         }
-        let wrong = || PyTypeError::new_err("a dataset is opened from a path or a list of paths");
+        let wrong = || PyTypeError::new_err("source must be a path or a list of paths");
         let files = object.try_iter().map_err(|_| wrong())?;
         let files: Vec<PathBuf> = files.map(|file| file?.extract().map_err(|_| wrong())).collect::<PyResult<_>>()?;
         if files.is_empty() {
@@ -53,7 +53,7 @@ impl Uri {
         })
     }
 
-    /// Returns the text for messages.
+    /// Returns a short name for messages.
     pub fn text(&self) -> String {
         match self {
             Self::Path(path) => path.to_string_lossy().into_owned(),
@@ -66,7 +66,7 @@ impl Uri {
 }
 
 fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
-    // an empty path is an error when it is opened, and an address has no folder
+    // URLs are absolute; an empty path is left for `open` to refuse
     if path.as_os_str().is_empty() || Address::is_url_path(path) {
         Ok(path.clone())
     } else {
@@ -74,7 +74,7 @@ fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
     }
 }
 
-/// Returns whether a path that does not exist is a pattern.
+/// Returns whether a path is a glob pattern; an existing path with such characters is not one.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.contains(['*', '?', '[']) && !Address::is_url_path(path) && !path.exists()
@@ -109,8 +109,8 @@ impl Source {
         Ok(match self.io.as_str() {
             // SAFETY: as below.
             "auto" => unsafe { options.mmap_if_cached() },
-            // SAFETY: the documentation of `open` asks for the promise that no file changes while
-            // it is mapped.
+            // SAFETY: the documentation of `open` makes the caller promise that no file changes
+            // while it is mapped.
             "mmap" => unsafe { options.mmap() },
             "pread" => options.pread(),
             #[cfg(target_os = "linux")]
@@ -127,7 +127,7 @@ impl Source {
         })
     }
 
-    /// Returns the arguments with which another process opens the same dataset.
+    /// Returns the arguments for another process to open the same dataset.
     pub fn arguments<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyDict>)> {
         let options = PyDict::new(py);
         options.set_item("version", self.version)?;
@@ -137,17 +137,17 @@ impl Source {
     }
 }
 
-/// Seed, first hash, and the hash after the last one.
+/// The seed, and the start and end of the range of hashes.
 type SplitState = (u64, u64, u64);
 
-/// The samples of a dataset that are read.
+/// The subset of a dataset that is read.
 #[derive(Clone, Debug, Default)]
 pub enum Subset {
     #[default]
     All,
-    /// Those whose hash is in a range.
+    /// The samples whose hash is in a range.
     Split { seed: u64, start: u64, end: u64 },
-    /// Those that are listed, in this order.
+    /// The listed samples, in this order.
     List(Arc<[u64]>),
 }
 
@@ -156,7 +156,7 @@ impl Subset {
         matches!(self, Self::All)
     }
 
-    /// Returns the view of the part.
+    /// Returns a view of the subset.
     pub fn view(&self, dataset: &Dataset) -> Result<View> {
         match self {
             Self::All => Ok(View::all(dataset)),
@@ -167,22 +167,22 @@ impl Subset {
         }
     }
 
-    /// Returns parts that have these fractions of the samples, and none in common.
+    /// Returns disjoint subsets with these fractions of the samples.
     pub fn from_fractions(fractions: &[f64], seed: u64) -> PyResult<Vec<Self>> {
         let sum: f64 = fractions.iter().sum();
         if fractions.is_empty()
             || fractions.iter().any(|fraction| fraction.is_nan() || *fraction <= 0.0)
             || sum > 1.0 + 1e-9
         {
-            return Err(PyValueError::new_err("fractions are above 0, and 1 at most together, such as [0.9, 0.1]"));
+            return Err(PyValueError::new_err("fractions must be above 0 and sum to at most 1, such as [0.9, 0.1]"));
         }
         let (mut subsets, mut before, mut start) = (Vec::new(), 0.0, 0);
         for fraction in fractions {
             before += fraction;
-            // below 2^33
+            // at most `Split::END`, far below the limit of exact floats
             let end = ((before.min(1.0) * Split::END as f64).round() as u64).min(Split::END);
             if end <= start {
-                return Err(PyValueError::new_err(format!("a fraction of {fraction} has no samples")));
+                return Err(PyValueError::new_err(format!("the fraction {fraction} is too small to contain samples")));
             }
             subsets.push(Self::Split { seed, start, end });
             start = end;
@@ -190,7 +190,7 @@ impl Subset {
         Ok(subsets)
     }
 
-    /// Returns the part as numbers, for a pickle: none, the split, or the list.
+    /// Returns the split or the list for a pickle; neither for all samples.
     pub fn to_pickle(&self) -> (Option<SplitState>, Option<Vec<u8>>) {
         match self {
             Self::All => (None, None),
@@ -199,7 +199,7 @@ impl Subset {
         }
     }
 
-    /// Returns the part of a pickle.
+    /// Returns the subset of a pickle.
     pub fn from_pickle(split: Option<SplitState>, list: Option<&[u8]>) -> Self {
         match (split, list) {
             (Some((seed, start, end)), _) => Self::Split { seed, start, end },

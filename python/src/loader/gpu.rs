@@ -1,9 +1,10 @@
-//! GPUs that decode, and their memory.
+//! GPUs that decode batches, and the memory of these batches.
 //!
-//! The memory of batches comes from an allocator of Python: PyTorch's, or [`Gpu::allocate`], whose
-//! memory other libraries take by DLPack.
+//! The memory comes from a Python allocator: PyTorch's, or [`Gpu::allocate`], whose memory other
+//! libraries take by DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer may free one while
+//! its stream still uses it, so a returned buffer is reused only after the GPU was synchronized.
 //!
-//! Tests use an emulated GPU, whose memory is on the host: see [`tensilo_cuda::Gpu::open`].
+//! Tests use an emulated GPU with host memory, see [`tensilo_cuda::Gpu::open`].
 
 use crate::arguments::Natural;
 use crate::array::dlpack::{self, CPU, ExportedTensor};
@@ -18,7 +19,7 @@ use tensilo::DType;
 use tensilo_cuda::{BatchMemory, DeviceBuffer};
 use tensilo_data::DeviceAllocator;
 
-/// The device of memory of a GPU, in DLPack.
+/// The DLPack device type of GPU memory.
 const CUDA: i32 = 2;
 
 /// A GPU.
@@ -38,19 +39,22 @@ impl Gpu {
         Ok(Self { gpu, number: i32::try_from(number.0)?, pool })
     }
 
-    /// Whether its memory is memory of the host.
+    /// Whether the GPU is emulated and its memory is host memory.
     #[getter]
     fn is_emulated(&self) -> bool {
         self.gpu.is_emulated()
     }
 
-    /// The stream that batches are decoded on, as a number.
+    /// The handle of the stream that batches are decoded on.
     #[getter]
     fn stream(&self) -> u64 {
         self.gpu.stream()
     }
 
-    /// Returns memory, which is reused when nothing shares it any more.
+    /// Returns device memory, which is reused once nothing shares it.
+    ///
+    /// Args:
+    ///     byte_count (int): the size in bytes.
     fn allocate(&self, py: Python<'_>, byte_count: usize) -> PyResult<DeviceMemory> {
         let buffer = py.detach(|| self.pool.take(byte_count)).map_err(|error| gpu_exception(py, error))?;
         let device = if self.gpu.is_emulated() { CPU } else { (CUDA, self.number) };
@@ -68,7 +72,7 @@ pub fn gpu_exception(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
     exception(py, &error.into())
 }
 
-/// Memory of a GPU, for reuse.
+/// GPU buffers for reuse.
 struct Pool {
     gpu: tensilo_cuda::Gpu,
     buffers: Mutex<Buffers>,
@@ -77,13 +81,13 @@ struct Pool {
 #[derive(Default)]
 struct Buffers {
     free: Vec<DeviceBuffer>,
-    /// Buffers that operations of other libraries may still use.
+    /// Freed buffers that operations of other libraries may still use.
     returned: Vec<DeviceBuffer>,
 }
 
-/// The pool waits for the GPU, and then reuses returned buffers, when it has this number.
+/// With this many returned buffers, the pool synchronizes the GPU and reuses them.
 const MAX_RETURNED: usize = 4;
-/// Lengths are rounded up to pages of the GPU.
+/// Buffer sizes are rounded up to GPU pages.
 const PAGE_BYTES: usize = 2 << 20;
 
 impl Pool {
@@ -101,10 +105,10 @@ impl Pool {
             if buffers.returned.len() < MAX_RETURNED { Vec::new() } else { mem::take(&mut buffers.returned) }
         };
         if !returned.is_empty() {
-            // unlocked, since a consumer may return memory meanwhile
+            // without the lock, so that consumers can return memory meanwhile
             self.gpu.synchronize()?;
             let mut buffers = self.lock();
-            let before = mem::replace(&mut buffers.free, returned); // of other lengths
+            let before = mem::replace(&mut buffers.free, returned); // none of these was long enough
             let found = buffers.take_free(bytes);
             drop(buffers);
             drop(before);
@@ -125,7 +129,7 @@ impl Buffers {
     }
 }
 
-/// A buffer of a pool, to which it returns.
+/// A buffer that returns to its pool when it is dropped.
 struct PooledBuffer {
     buffer: Option<DeviceBuffer>,
     pool: Arc<Pool>,
@@ -143,7 +147,7 @@ impl Drop for PooledBuffer {
     }
 }
 
-/// Memory of a GPU.
+/// GPU memory of a batch.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceMemory {
     buffer: Arc<PooledBuffer>,
@@ -153,22 +157,32 @@ pub struct DeviceMemory {
 
 #[pymethods]
 impl DeviceMemory {
-    /// Returns the address of its first byte.
+    /// Returns the device address of the first byte.
     fn data_ptr(&self) -> u64 {
         self.buffer.address()
     }
 
-    /// Returns the tensor that begins at a byte.
+    /// Returns a tensor in this memory.
+    ///
+    /// Args:
+    ///     start (int): the offset of the tensor, in bytes.
+    ///     dtype (str or dtype): its dtype.
+    ///     shape (sequence of int): its shape.
     fn array(&self, start: usize, dtype: DTypeArgument, shape: Vec<usize>) -> PyResult<DeviceArray> {
         let bytes = shape.iter().try_fold(dtype.0.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
         let end = bytes.and_then(|bytes| bytes.checked_add(start)).filter(|end| *end <= self.byte_count);
-        let outside = || PyValueError::new_err(format!("{shape:?} elements from byte {start} of {}", self.byte_count));
+        let outside = || {
+            PyValueError::new_err(format!(
+                "shape {shape:?} at byte {start} exceeds the memory of {} bytes",
+                self.byte_count
+            ))
+        };
         end.ok_or_else(outside)?;
         Ok(DeviceArray { buffer: self.buffer.clone(), start, dtype: dtype.0, shape, device: self.device })
     }
 }
 
-/// A tensor in memory of a GPU, which other libraries take by DLPack. Its values are complete.
+/// A tensor in GPU memory that other libraries take by DLPack. Decoding has finished.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceArray {
     buffer: Arc<PooledBuffer>,
@@ -184,7 +198,7 @@ impl DeviceArray {
         self.device
     }
 
-    /// Exports the tensor. Any stream may use it at once.
+    /// Exports the tensor by DLPack. Any stream may use it at once.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -194,9 +208,9 @@ impl DeviceArray {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let _ = stream; // there is nothing to wait for
+        let _ = stream; // decoding has finished, so no stream has to wait
         if dl_device.is_some_and(|device| device != self.device) || copy == Some(true) {
-            return Err(PyBufferError::new_err("the array is in memory of a GPU: copy it after the import"));
+            return Err(PyBufferError::new_err("the array is in GPU memory: copy it after the import"));
         }
         let address = usize::try_from(self.buffer.address())?.saturating_add(self.start);
         let exported = ExportedTensor {
@@ -215,22 +229,22 @@ impl DeviceArray {
     }
 }
 
-/// An allocator of Python.
+/// A batch allocator implemented in Python.
 pub struct PythonAllocator {
-    /// Returns memory for a number of bytes.
+    /// A callable that takes a number of bytes and returns memory.
     pub allocate: Py<PyAny>,
     pub stream: u64,
 }
 
-/// Memory of an allocator of Python.
+/// Memory from a [`PythonAllocator`].
 pub struct PythonMemory {
     pub object: Py<PyAny>,
     location: BatchMemory,
 }
 
-// SAFETY: the callers in `tensilo/*.py` return tensors of PyTorch, or `DeviceMemory`, whose memory
-// is on the GPU of the loader. It lives as long as the object, which no other code can reach before
-// it is delivered. Earlier users have freed the memory on the same stream.
+// SAFETY: the callables in `tensilo/*.py` return PyTorch tensors or `DeviceMemory` on the GPU of
+// the loader. The memory lives as long as the object, which no other code can reach before it is
+// delivered. Earlier users freed the memory on the same stream.
 unsafe impl DeviceAllocator for PythonAllocator {
     type Memory = PythonMemory;
 
@@ -240,7 +254,7 @@ unsafe impl DeviceAllocator for PythonAllocator {
             let address = object.call_method0(py, "data_ptr")?.extract(py)?;
             Ok(PythonMemory { object, location: BatchMemory { address, bytes, stream: self.stream } })
         });
-        Ok(allocated.ok_or("the interpreter ends")??)
+        Ok(allocated.ok_or("the Python interpreter is shutting down")??)
     }
 
     fn location(memory: &PythonMemory) -> BatchMemory {

@@ -1,12 +1,12 @@
-//! The batches of an epoch, as Python iterates over them, on the host or on a GPU; and the place
-//! of the loader, which they move.
+//! Iterators over the batches of an epoch, on the host or on a GPU, and the loader's [`Cursor`].
 //!
-//! Waiting for a batch must not hold the GIL, must end with Ctrl-C, and must not hang in a process
-//! that was forked. So an iterator waits in short steps, looks for signals between them, and never
-//! waits for a lock that a thread of the other process may hold.
+//! Waiting for a batch must not hold the GIL, must end with Ctrl-C, and must not hang in a forked
+//! process. So an iterator waits in short steps, checks for signals between them, and never waits
+//! for a lock that a thread of the parent process may hold.
 //!
-//! An iterator moves the place when it delivers a batch. One that a newer iterator has replaced
-//! moves it no more, and of threads that share an iterator the one that is ahead counts.
+//! The cursor records how far the training loop got. An iterator advances it when it delivers a
+//! batch. Once a newer iterator has replaced it, it no longer does. If several threads share an
+//! iterator, the state that is furthest ahead counts.
 
 use crate::batch::Batch;
 use crate::error::exception;
@@ -19,23 +19,23 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 use tensilo_data::{BatchIterator, DataError, LoaderMetrics, State};
 
-/// The batches of an epoch.
+/// An iterator over the batches of an epoch.
 #[pyclass(frozen, module = "tensilo")]
 pub struct LoaderIterator(pub Iteration<BatchIterator>);
 
-/// The batches of an epoch on a GPU, each with its memory.
+/// An iterator over the batches of an epoch on a GPU, each with its memory.
 #[pyclass(frozen, module = "tensilo")]
 pub struct DeviceIterator(pub Iteration<tensilo_data::DeviceIterator<PythonAllocator>>);
 
-/// Batches that threads read ahead.
+/// An iterator over prefetched batches.
 pub trait Batches: Iterator<Item = Result<Self::Batch, DataError>> + Send {
     type Batch: Send;
-    /// Whether a forked process can continue them.
+    /// Whether a forked process can continue the iteration.
     const ARE_FORKED: bool;
 
     fn wait(&self, timeout: Duration) -> bool;
 
-    /// Returns the state and the metrics after the batches that were taken.
+    /// Returns the state and the metrics after the delivered batches.
     fn reached(&self) -> StateAndMetrics;
 }
 
@@ -65,7 +65,7 @@ impl Batches for tensilo_data::DeviceIterator<PythonAllocator> {
     }
 }
 
-/// Batches of an iteration of a loader, whose place they move.
+/// One iteration of a loader, which advances the cursor of the loader.
 pub struct Iteration<B: Batches> {
     process: u32,
     batches: Mutex<Option<B>>,
@@ -76,7 +76,7 @@ pub struct Iteration<B: Batches> {
 /// The state after a batch, and the metrics.
 type StateAndMetrics = (State, LoaderMetrics);
 
-/// What waiting for a batch gave.
+/// The outcome of waiting for a batch.
 enum WaitOutcome<T> {
     Batch(T),
     Failed(DataError),
@@ -89,27 +89,28 @@ impl<B: Batches> Iteration<B> {
         Self { process: process::id(), batches: Mutex::new(Some(batches)), cursor: cursor.clone(), iteration }
     }
 
-    /// Locks the batches. A lock that another thread held when the process was forked is never
-    /// released in the child, so waiting for it is an error.
+    /// Locks the batches. If another thread held the lock when the process was forked, it is never
+    /// released in the child, so this fails there instead of waiting.
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<B>>> {
         if self.process == process::id() {
             return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
         }
         if !B::ARE_FORKED {
             return Err(PyRuntimeError::new_err(
-                "this process was forked after the loader was iterated, and cannot use its GPU: start processes by spawn",
+                "this process was forked after the loader was iterated and cannot use its GPU: start processes with spawn",
             ));
         }
         match self.batches.try_lock() {
             Ok(batches) => Ok(batches),
             Err(TryLockError::Poisoned(batches)) => Ok(batches.into_inner()),
             Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "another thread took a batch when this process was forked: iterate over the loader again",
+                "this process was forked while another thread took a batch: iterate over the loader again",
             )),
         }
     }
 
-    /// Moves the place of the loader. Of threads that share an iterator, the last is ahead.
+    /// Advances the cursor, unless a newer iteration has started or another thread is further
+    /// ahead.
     fn advance(&self, state: &State, metrics: LoaderMetrics, is_over: bool) {
         let mut cursor = lock(&self.cursor);
         let at = |state: &State| (state.epoch, state.position);
@@ -119,11 +120,11 @@ impl<B: Batches> Iteration<B> {
         }
         (cursor.reached, cursor.metrics, cursor.has_taken) = (Some(*state), Some(metrics), true);
         if is_over {
-            cursor.epoch = state.epoch; // that of the next iteration
+            cursor.epoch = state.epoch; // the state after the last batch is in the next epoch
         }
     }
 
-    /// Takes the next batch, if it is ready soon.
+    /// Takes the next batch if it is ready within the polling interval.
     fn wait(&self) -> PyResult<(WaitOutcome<B::Batch>, Option<StateAndMetrics>)> {
         let mut batches = self.lock()?;
         let Some(running) = batches.as_mut() else { return Ok((WaitOutcome::End, None)) };
@@ -137,12 +138,12 @@ impl<B: Batches> Iteration<B> {
         };
         let reached = running.reached();
         if matches!(outcome, WaitOutcome::End) {
-            *batches = None; // its threads end
+            *batches = None; // ends its threads
         }
         Ok((outcome, Some(reached)))
     }
 
-    /// Returns the next batch. Waits without the GIL, and looks for signals.
+    /// Returns the next batch. Waits without the GIL and checks for signals.
     fn next(&self, py: Python<'_>) -> PyResult<B::Batch> {
         loop {
             let (outcome, reached) = py.detach(|| self.wait())?;
@@ -164,7 +165,7 @@ impl<B: Batches> Drop for Iteration<B> {
     fn drop(&mut self) {
         let batches = self.batches.get_mut().unwrap_or_else(PoisonError::into_inner).take();
         let mut batches = Some(batches);
-        // at the end of the interpreter nothing can be attached
+        // attaching fails while the interpreter shuts down
         Python::try_attach(|py| py.detach(|| drop(batches.take())));
     }
 }
@@ -192,24 +193,24 @@ impl DeviceIterator {
     }
 }
 
-/// Where a loader is. The lock is held only by a thread that has the GIL, so that no other holds it
-/// when a process is forked.
+/// How far a loader got. Threads lock it only while they hold the GIL, so no other thread holds the
+/// lock when a process is forked.
 #[derive(Default)]
 pub struct Cursor {
     pub epoch: u64,
-    /// A state that was loaded, at which the next iteration begins.
+    /// A loaded state, at which the next iteration starts.
     pub loaded: Option<State>,
-    /// The state after the last batch that was taken.
+    /// The state after the last delivered batch.
     pub reached: Option<State>,
-    /// Whether a batch was taken since the last iteration began.
+    /// Whether a batch was delivered since the last iteration started.
     pub has_taken: bool,
-    /// The number of iterations that were begun: an earlier one no longer moves the place.
+    /// The number of iterations started so far: an earlier one no longer advances the cursor.
     pub iteration: u64,
     pub metrics: Option<LoaderMetrics>,
 }
 
 impl Cursor {
-    /// Returns the position in its epoch at which the next iteration begins.
+    /// Returns the position in its epoch at which the next iteration starts.
     pub fn next_position(&self) -> u64 {
         match self.reached {
             Some(_) if self.has_taken => 0,
@@ -217,21 +218,21 @@ impl Cursor {
         }
     }
 
-    /// Moves to where another iteration begins.
+    /// Moves to the start of the next iteration.
     pub fn begin_again(&mut self) {
         let Some(reached) = self.reached.take() else { return };
         match (self.has_taken, reached.position) {
-            // nothing was taken: it begins at the same state
+            // no batch was delivered: start at the same state again
             (false, 1..) => self.loaded = Some(reached),
-            // what is left of an epoch that was left early is over, as with other loaders
+            // the loop left the epoch early: skip the rest, as other loaders do
             (true, 1..) => self.epoch = reached.epoch.saturating_add(1),
-            // the epoch after one of which all batches were taken, maybe without asking for more
+            // all batches were delivered, even if the loop did not ask for the end
             (_, 0) => self.epoch = reached.epoch,
         }
     }
 }
 
-/// Locks the place of a loader.
+/// Locks the cursor of a loader.
 pub fn lock(cursor: &Mutex<Cursor>) -> MutexGuard<'_, Cursor> {
     cursor.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,12 +1,12 @@
-//! `Loader`: batches that threads read ahead of time.
+//! `Loader`: batches that threads prefetch.
 //!
-//! The loader of the crates has threads, an order and a state. The class of Python adds what a
-//! training loop expects: each `for` is an epoch, `state_dict()` is where the loop is, and options
-//! have names. The place moves only when a batch is delivered, so batches that were read ahead
-//! count as not seen.
+//! The loader of the crates has threads, an order and a state. The Python class adds what a
+//! training loop expects: each `for` is an epoch, `state_dict()` says how far the loop got, and
+//! options are keyword arguments. Only delivering a batch advances the state, so prefetched batches
+//! that the loop has not seen are delivered again after a restart.
 //!
-//! The files of this folder are the iterators and the place that they move, GPUs that decode
-//! batches, and samples that stay on a GPU.
+//! In this folder, `iterator` has the iterators and the cursor that they advance, `gpu` the GPUs
+//! that decode batches, and `resident` the samples that stay in GPU memory.
 
 pub mod gpu;
 pub mod iterator;
@@ -30,39 +30,43 @@ use tensilo_data::{
     BatchIterator, LastBatch, LoaderOptions, OnDamage, Order, Padding, SampleReader, State, WindowSizes,
 };
 
-/// Batches of a dataset, which threads read before they are asked for.
+/// Delivers the batches of a dataset, which threads prefetch.
 ///
-/// ``for batch in loader`` delivers the batches of an epoch, and the next ``for`` those of the next
-/// epoch, also if the first was left early. ``state_dict()`` is where the loader is, and
-/// ``load_state_dict`` goes on there, also with another number of ranks or another batch size: no
-/// sample is lost or repeated.
+/// ``for batch in loader`` delivers the batches of one epoch. The next ``for`` delivers the next
+/// epoch, even if the loop left the previous one early. ``state_dict()`` returns the state of the
+/// loader, and ``load_state_dict()`` resumes from it, also with another number of ranks or another
+/// batch size: no sample is lost or repeated.
 ///
 /// Args:
-///     dataset: a ``Dataset``, or what ``open`` takes.
-///     batch_size: the samples of a batch of this rank.
-///     columns: the names of the columns; all by default.
-///     dtypes: types that columns become, such as ``{"mel": "f32"}``.
-///     pad: columns of samples of different shapes that become one tensor: a dict from names to the
-///         value of what is filled up, or to ``(value, multiple)``.
-///     order: "windowed" (the default), which shuffles runs of samples and then samples in windows
-///         of runs, so that files are read in long pieces; "shuffled", any sample after any other;
-///         or "sequential".
-///     window: ``(samples of a run, runs of a window)``, of the order "windowed".
-///     seed: that of the order; 0 by default.
-///     last_batch: how an epoch ends: "drop" leaves out what does not fill a batch of each rank,
-///         "pad" repeats samples from the beginning, "exact" delivers each sample once, in smaller
-///         batches.
-///     rank, world_size: the number of this rank, counted from 0, and how many there are.
-///     decode_threads: the maximum number of threads that decode at the same time. "auto" (the
-///         default) leaves a processor to the training. Raise it if ``stats()`` show more decoding
-///         than fetching, and the training waits.
-///     io_depth: the number of batches that are read at the same time. The default, 0, is the
-///         number of decode threads, and at least 4 for objects of a store. Raise it for storage
-///         with a high latency.
-///     prefetch: the maximum number of batches that are ready or in work. The default, 0, is twice
-///         the I/O depth. Raise it if the times of steps or of the storage vary much.
-///     on_damage: "error", or "substitute": other samples take the places of damaged ones, the same
-///         ones on every rank.
+///     dataset (Dataset, path or list of paths): the dataset, or a source for ``open``.
+///     batch_size (int): the number of samples in a batch of this rank.
+///     columns (list of str, optional): the columns to read. Default: all columns.
+///     dtypes (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
+///         Default: the stored dtypes.
+///     pad (dict, optional): pads columns whose samples differ in shape, so that each becomes one
+///         tensor: maps names to the padding value or to ``(value, multiple)``. Default: no
+///         padding.
+///     order (str, optional): "windowed" shuffles runs of samples, and then the samples within
+///         windows of runs, so that files are read in long ranges. "shuffled" is a uniform shuffle
+///         of all samples. "sequential" does not shuffle. Default: "windowed".
+///     window (tuple of int, optional): ``(samples of a run, runs of a window)`` for "windowed".
+///         Default: the sizes that the dataset records.
+///     seed (int, optional): the seed of the shuffle. Default: 0.
+///     last_batch (str, optional): what happens to samples that do not fill a batch on every rank.
+///         "drop" leaves them out, "pad" adds samples from the start of the epoch, "exact" delivers
+///         every sample once, in smaller batches. Default: "drop".
+///     rank (int, optional): the rank of this process, counted from 0. Default: 0.
+///     world_size (int, optional): the number of ranks. Default: 1.
+///     decode_threads (int or "auto", optional): the maximum number of threads that decode at the
+///         same time. "auto" leaves one CPU to the training. Raise it if the training waits and
+///         ``stats()`` shows more decoding than fetching. Default: "auto".
+///     io_depth (int, optional): the number of batches that are fetched at the same time. 0 means
+///         the number of decode threads, and at least 4 for objects of a store. Raise it for
+///         storage with high latency. Default: 0.
+///     prefetch (int, optional): the maximum number of batches that are ready or in flight. 0 means
+///         twice the I/O depth. Raise it if step times or storage latency vary. Default: 0.
+///     on_damage (str, optional): "error" raises at a damaged sample; "substitute" replaces it with
+///         another sample, the same one on every rank. Default: "error".
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Loader {
     opened: Arc<OpenDataset>,
@@ -74,12 +78,12 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Returns the samples that it delivers.
+    /// Returns the view that the loader delivers.
     pub fn view(&self) -> tensilo_data::View {
         self.opened.view.for_this_process()
     }
 
-    /// Begins an iteration. Returns its batches and its number.
+    /// Starts an iteration. Returns its batches and its number.
     fn begin(&self, py: Python<'_>) -> PyResult<(BatchIterator, u64)> {
         let (epoch, loaded, iteration) = {
             let mut cursor = lock(&self.cursor);
@@ -97,7 +101,7 @@ impl Loader {
         Ok((batches, iteration))
     }
 
-    /// Returns the state at which the next iteration begins, or the one that the last has reached.
+    /// Returns the state that the last iteration reached, or at which the first one starts.
     fn state(&self) -> State {
         let cursor = lock(&self.cursor);
         match cursor.reached.or(cursor.loaded) {
@@ -107,7 +111,7 @@ impl Loader {
     }
 }
 
-/// Returns a dataset, or opens what [`open`](dataset::open) takes.
+/// Returns a dataset, or opens a source for [`open`](dataset::open).
 fn opened<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Dataset>> {
     match source.cast::<Dataset>() {
         Ok(dataset) => Ok(dataset.clone()),
@@ -188,17 +192,20 @@ impl Loader {
         Ok(Self { opened, options, loader, batch_size, world_size, cursor: Arc::default() })
     }
 
-    /// The epoch of the state, counted from 0: that of the batch which comes next if the loader
-    /// goes on. After the last batch of an epoch, it is the next one. A new ``for`` goes on in it
-    /// only if a state was loaded or all batches were taken; otherwise it begins the next epoch.
+    /// The epoch of the next batch, counted from 0. After the last batch of an epoch, it is the
+    /// next epoch. A new ``for`` continues in this epoch only if a state was loaded or all batches
+    /// were delivered; otherwise it starts the epoch after it.
     #[getter]
     fn epoch(&self) -> u64 {
         let cursor = lock(&self.cursor);
         cursor.reached.or(cursor.loaded).map_or(cursor.epoch, |state| state.epoch)
     }
 
-    /// Makes the next iteration begin at the start of an epoch. After ``load_state_dict``, that is
-    /// not needed: the next iteration goes on where the state is.
+    /// Makes the next iteration start at the beginning of an epoch. Do not call it after
+    /// ``load_state_dict``, which already resumes at the right place.
+    ///
+    /// Args:
+    ///     epoch (int): the epoch, counted from 0.
     fn set_epoch(&self, py: Python<'_>, epoch: Natural<u64>) -> PyResult<()> {
         let epoch = epoch.0;
         {
@@ -209,12 +216,12 @@ impl Loader {
                 return Ok(());
             }
         }
-        let text = c"set_epoch begins the epoch of the loaded state again, so samples repeat; to go on in it, do not call set_epoch before the first iteration";
+        let text = c"set_epoch restarts the epoch of the loaded state, so samples repeat; to resume in it, do not call set_epoch before the first iteration";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
     }
 
-    /// Returns where the loader is: after the batches that were taken. The dict can be pickled or
-    /// written as JSON. All ranks have the same, but for their receipts.
+    /// Returns the state after the delivered batches. The dict can be pickled or written as JSON.
+    /// It is the same on all ranks, except for their receipts.
     fn state_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let state = self.state();
         let dict = PyDict::new(py);
@@ -225,13 +232,16 @@ impl Loader {
         Ok(dict)
     }
 
-    /// Makes the next iteration go on where a loader of the same dataset was, of any batch size and
-    /// any number of ranks.
+    /// Makes the next iteration resume from the state of a loader of the same dataset, order and
+    /// seed, with any batch size and number of ranks.
+    ///
+    /// Args:
+    ///     state_dict (dict): the result of ``state_dict``.
     ///
     /// Raises:
     ///     ValueError: the state is of another dataset, order or seed, or is damaged.
     fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyDict>) -> PyResult<()> {
-        let wrong = || PyValueError::new_err("this is no state of a loader: pass what state_dict() has returned");
+        let wrong = || PyValueError::new_err("not a valid loader state: pass the result of state_dict()");
         let text: String = state_dict.get_item("state")?.ok_or_else(wrong)?.extract()?;
         let bytes = unhex(&text).ok_or_else(wrong)?;
         let state = State::from_bytes(&bytes).or_raise(py)?;
@@ -241,8 +251,12 @@ impl Loader {
         Ok(())
     }
 
-    /// Returns the numbers of the samples that this rank takes in a step of the current epoch,
-    /// counted from 0 at its beginning, or at a position.
+    /// Returns the indices of the samples that this rank takes in a step of the current epoch.
+    ///
+    /// Args:
+    ///     step (int): the step, counted from 0 at ``position``.
+    ///     position (int, optional): a position in the epoch, in samples of all ranks. Default: 0,
+    ///         the start of the epoch.
     #[pyo3(signature = (step, *, position=Natural(0)), text_signature = "($self, step, *, position=0)")]
     fn samples(&self, py: Python<'_>, step: Natural<u64>, position: Natural<u64>) -> PyResult<Array> {
         let epoch = self.epoch();
@@ -254,8 +268,8 @@ impl Loader {
         Ok(Array::from_numbers(samples))
     }
 
-    /// Returns what the loader did in the last iteration, and a sentence on what to do, "verdict".
-    /// Times are in seconds.
+    /// Returns statistics of the last iteration, with times in seconds. The entry "verdict" is a
+    /// sentence that says what limits the loader and what to change.
     fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let metrics = lock(&self.cursor).metrics.unwrap_or_default();
         let dict = PyDict::new(py);
@@ -278,8 +292,8 @@ impl Loader {
         Ok(dict)
     }
 
-    /// Returns a reader of any samples with the columns, dtypes and paddings of this loader. It has
-    /// no threads.
+    /// Returns a reader of arbitrary samples with the columns, dtypes and padding of this loader.
+    /// It has no threads.
     fn reader(&self, py: Python<'_>) -> LoaderReader {
         LoaderReader { process: process::id(), reader: Mutex::new(py.detach(|| self.loader.reader())) }
     }
@@ -289,8 +303,8 @@ impl Loader {
         self.loader.batches_from(position)
     }
 
-    /// The number of batches that the next ``for`` delivers: fewer than ``len`` after a state
-    /// inside of an epoch was loaded.
+    /// The number of batches that the next ``for`` delivers: fewer than ``len(loader)`` if a state
+    /// in the middle of an epoch was loaded.
     #[getter]
     fn batches_left(&self) -> u64 {
         self.loader.batches_from(lock(&self.cursor).next_position())
@@ -306,11 +320,11 @@ impl Loader {
         Ok(LoaderIterator(Iteration::new(batches, &self.cursor, iteration)))
     }
 
-    /// As ``iter``, with batches that the GPU of the loader decodes to memory that ``allocate``
-    /// returns for a number of bytes: anything with the method ``data_ptr``. An item is the batch,
-    /// in which some columns have no values, and the memory.
+    /// Iterates like ``iter``, but the GPU of the loader decodes the batches. ``allocate`` takes a
+    /// number of bytes and returns memory: any object with a method ``data_ptr``. An item is the
+    /// batch, in which columns on the device have no values, and the memory.
     ///
-    /// The memory belongs to ``stream``, or was used on it last.
+    /// The memory belongs to ``stream``, or was last used on it.
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {
         let (batches, iteration) = self.begin(py)?;
         let batches = batches.on_device(PythonAllocator { allocate, stream });
@@ -328,7 +342,7 @@ impl Loader {
     }
 }
 
-/// Reads samples as a loader delivers them, by the thread that calls it.
+/// Reads samples in the form that a loader delivers, on the calling thread.
 #[pyclass(frozen, module = "tensilo")]
 pub struct LoaderReader {
     process: u32,
@@ -340,7 +354,7 @@ impl LoaderReader {
         match self.process == process::id() {
             true => Ok(()),
             false => {
-                Err(PyRuntimeError::new_err("this process was forked after the reader was made: make another one"))
+                Err(PyRuntimeError::new_err("this process was forked after the reader was created: create another one"))
             }
         }
     }
@@ -348,7 +362,7 @@ impl LoaderReader {
 
 #[pymethods]
 impl LoaderReader {
-    /// Reads samples, in this order, and repeated ones each time.
+    /// Reads samples in the order of ``indices``; repeated indices are returned repeatedly.
     fn take(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Batch> {
         self.check_process()?;
         let samples = indices::from_object(&indices, u64::MAX)?;
@@ -356,7 +370,7 @@ impl LoaderReader {
         Ok(Batch::new(py.detach(read).or_raise(py)?))
     }
 
-    /// As ``take``, with samples that the GPU of the loader decodes, see
+    /// Reads samples like ``take``, but the GPU of the loader decodes them, see
     /// ``Loader._iter_on_device``.
     fn _take_on_device(
         &self,
@@ -377,11 +391,11 @@ impl LoaderReader {
     }
 }
 
-/// Returns the paddings that a caller asks for.
+/// Returns the requested paddings.
 fn paddings(pad: Option<&Dict<'_>>) -> PyResult<Vec<(String, Padding)>> {
     let Some(pad) = pad else { return Ok(Vec::new()) };
     let padding = |(name, how): (String, Bound<'_, PyAny>)| {
-        let wrong = |_| PyTypeError::new_err("pad: a dict from names to values, or to (value, multiple)");
+        let wrong = |_| PyTypeError::new_err("pad must be a dict from column names to values or to (value, multiple)");
         let (value, multiple) = match how.extract::<(PaddingValue, u32)>() {
             Ok(both) => both,
             Err(_) => (how.extract().map_err(wrong)?, 1),
@@ -395,11 +409,11 @@ fn parse_order(order: &str, window: Option<(u32, u32)>, of_dataset: WindowSizes,
     match (order, window) {
         ("windowed", Some((run, window))) => WindowSizes::new(run, window).or_raise(py).map(Order::Windowed),
         ("windowed", None) => Ok(Order::Windowed(of_dataset)),
-        (_, Some(_)) => Err(PyValueError::new_err("window is for order=\"windowed\"")),
+        (_, Some(_)) => Err(PyValueError::new_err("window needs order=\"windowed\"")),
         ("shuffled", None) => Ok(Order::Shuffled),
         ("sequential", None) => Ok(Order::Sequential),
         (other, None) => {
-            Err(PyValueError::new_err(format!("{other:?} is no order; there are windowed, shuffled and sequential")))
+            Err(PyValueError::new_err(format!("order={other:?}: pass \"windowed\", \"shuffled\" or \"sequential\"")))
         }
     }
 }

@@ -1,9 +1,9 @@
-//! Samples that stay in the memory of a GPU.
+//! Encoded samples that stay in GPU memory.
 //!
-//! Where a training set fits in the memory of a GPU, encoded, nothing needs to be read or sent in
-//! an epoch. The samples of a loader are sent once, and batches are gathered and decoded there, in
-//! the order that `tensilo/cuda.py` asks for. Errors of a gather are known when the GPU is done, so
-//! they wait in [`PendingGathers`].
+//! If the encoded training set fits in GPU memory, an epoch reads and transfers nothing. The
+//! samples of a loader are sent once; after that, the GPU gathers and decodes batches in the order
+//! that `tensilo/cuda.py` requests. Errors of a gather are known only when the GPU has finished, so
+//! unfinished gathers are kept in [`PendingGathers`].
 
 use crate::arguments::{ByteCount, Natural};
 use crate::loader::Loader;
@@ -16,24 +16,23 @@ use std::sync::{Mutex, PoisonError};
 use tensilo_cuda::{BatchMemory, PendingGather};
 use tensilo_data::{ResidentColumn, ResidentSamples};
 
-/// Samples that stay in the memory of a GPU, column by column.
+/// Encoded samples in GPU memory, column by column.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct ResidentDataset(ResidentSamples);
 
-/// Gathers whose outcome is not known yet.
+/// Gathers that may still be running on the GPU.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct PendingGathers(Mutex<Vec<PendingGather>>);
 
 impl ResidentDataset {
     fn column(&self, number: usize) -> PyResult<&ResidentColumn> {
-        self.0.columns().get(number).ok_or_else(|| PyIndexError::new_err("no such column"))
+        self.0.columns().get(number).ok_or_else(|| PyIndexError::new_err("the column index is out of range"))
     }
 }
 
 #[pymethods]
 impl ResidentDataset {
-    /// Sends the samples of a loader from ``start`` to ``end``, as many as ``max_bytes`` of its GPU
-    /// have room for.
+    /// Sends samples ``start`` to ``end`` of a loader to its GPU, as many as fit in ``max_bytes``.
     #[new]
     fn new(
         py: Python<'_>,
@@ -57,14 +56,14 @@ impl ResidentDataset {
         Ok(usize::try_from(self.0.sample_count())?)
     }
 
-    /// The bytes of the GPU that they take.
+    /// The GPU memory that the samples take, in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.byte_count()
     }
 
-    /// Returns for each column its name, dtype, the shape of a row, the bytes of the element that
-    /// fills up rows, whether it may have nulls, and which samples are null.
+    /// Returns for each column its name, dtype, row shape, the bytes of the padding element,
+    /// whether it is nullable, and which samples are null.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let column = |column: &ResidentColumn| {
             let schema = column.schema();
@@ -76,9 +75,10 @@ impl ResidentDataset {
         self.0.columns().iter().map(column).collect()
     }
 
-    /// Decodes samples to rows, on the GPU, after what the stream of the caller does now: ``count``
-    /// numbers of 8 bytes at an address, and rows of ``row_bytes`` at another, both of the GPU.
-    #[expect(clippy::too_many_arguments, reason = "facts of a launch")]
+    /// Enqueues the decoding of samples into rows, after the current work of ``stream``.
+    /// ``indices`` and ``rows`` are device addresses of ``count`` 8-byte indices and of ``count``
+    /// rows of ``row_bytes`` bytes.
+    #[expect(clippy::too_many_arguments, reason = "the parameters of a kernel launch")]
     fn gather(
         &self,
         py: Python<'_>,
@@ -93,8 +93,8 @@ impl ResidentDataset {
         let column = self.column(column)?;
         let bytes = count.saturating_mul(row_bytes);
         let rows = BatchMemory { address: rows, bytes, stream };
-        // SAFETY: the caller in `tensilo/cuda.py` passes tensors of this GPU, on their stream, and
-        // keeps them until `pending` was waited for or the stream was used again.
+        // SAFETY: the caller in `tensilo/cuda.py` passes tensors of this GPU and their stream. It
+        // keeps them until it has waited for `pending` or used the stream again.
         let gathered = unsafe { column.samples().gather(indices, count, rows, row_bytes) };
         let gathered = gathered.map_err(|error| gpu_exception(py, error))?;
         let mut pending = pending.get().0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,8 +110,8 @@ impl PendingGathers {
         Self(Mutex::default())
     }
 
-    /// Waits for the GPU. Returns the first row that it could not decode: its sample does not
-    /// exist, or breaks a rule.
+    /// Waits for the GPU. Returns the first row that it could not decode because its sample does
+    /// not exist or is invalid.
     fn finish(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let pending = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut first: Option<usize> = None;

@@ -1,8 +1,8 @@
-//! Conversion of files of other formats, and changes of datasets.
+//! `convert`, `append` and `add_columns`.
 //!
-//! The crates do the work. Here are the options of Python, the choice between a file and the
-//! folder of a dataset, and the calls off the interpreter. A conversion that fails or is
-//! interrupted leaves nothing: a file or a version appears when it is complete.
+//! The crates do the work. This file parses the Python options, chooses between a file and the
+//! folder of a dataset, and runs the work without the GIL. A file or a version appears only when it
+//! is complete, so a conversion that fails or is interrupted leaves nothing behind.
 
 use crate::arguments::{ByteCount, Dict, Threads, dtypes};
 use crate::error::OrRaise;
@@ -22,16 +22,16 @@ use tensilo::sink::AtomicFile;
 use tensilo_data::{DataFile, Dataset};
 use tensilo_object::Address;
 
-/// Tells the progress of a conversion.
+/// Reports the progress of a conversion.
 pub fn update(progress: &Progress, at: import::Progress) -> ControlFlow<()> {
     match at {
         import::Progress::Scanning { done, total } => progress.update("scanning", done, total),
         import::Progress::Converting { done, total } => progress.update("converting", done, total),
-        _ => progress.update("working", 0, None), // a phase newer than this package
+        _ => progress.update("working", 0, None), // the enum is non-exhaustive
     }
 }
 
-/// The options that say what a conversion makes.
+/// The options that determine the content of the output.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Conversion<'py> {
@@ -47,7 +47,7 @@ pub struct Conversion<'py> {
 }
 
 impl Conversion<'_> {
-    /// Returns the options for inputs and a number of threads.
+    /// Returns the options of the crates for these inputs.
     pub fn to_options(&self, inputs: &Inputs, threads: &Threads) -> PyResult<ConvertOptions> {
         let options = ConvertOptions::new()
             .bf16(self.bf16)
@@ -66,7 +66,7 @@ impl Conversion<'_> {
     }
 }
 
-/// Converts files: see `tensilo.convert`. Returns the keys of the metadata that were left out.
+/// Converts files, see `tensilo.convert`. Returns the metadata keys that were left out.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, options, *, shard_bytes, threads, overwrite, progress))]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
@@ -104,7 +104,7 @@ pub fn _convert(
         let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
         changes.import(&inputs, shard_bytes, &options, &mut update)?;
         if changes.sample_count() == 0 {
-            let message = "the inputs have no samples, of which a dataset could be made";
+            let message = "the inputs have no samples, so there is no dataset to create";
             return Err(tensilo_data::DataError::BadArgument(message.to_owned()));
         }
         let dropped = import::dropped_metadata(&changes.schema());
@@ -114,7 +114,7 @@ pub fn _convert(
     unreadable.warned(py, converted)
 }
 
-/// Appends files to a file or a dataset: see `tensilo.append`.
+/// Appends files to a file or a dataset, see `tensilo.append`.
 #[pyfunction]
 #[pyo3(signature = (target, inputs, *, skip_extra_columns, file_is_sample, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
@@ -140,7 +140,7 @@ pub fn _append(
     if !Address::is_dataset_prefix(&target) && !target.is_dir() {
         if shard_bytes.is_some() {
             return Err(PyValueError::new_err(format!(
-                "{}: a file has no shards; leave shard_bytes out",
+                "{}: shard_bytes is only for datasets, not for a file",
                 target.display()
             )));
         }
@@ -164,15 +164,15 @@ pub fn _append(
     unreadable.warned(py, appended)
 }
 
-/// Adds the columns of tensilo files to all samples of a dataset.
+/// Adds columns to a dataset, from tensilo files that contain them for all samples.
 ///
 /// Args:
-///     folder: the dataset, a folder with a manifest.
-///     files: a path, a pattern or a list of paths of tensilo files, which are in the folder: one
-///         for each data file of the dataset, in order and with as many samples.
+///     folder (path): the folder of the dataset, with a manifest.
+///     files (path or list of paths): a path, a pattern or a list of tensilo files in the folder:
+///         one per data file of the dataset, in the same order and with the same number of samples.
 ///
 /// Raises:
-///     ConflictError: another writer has published a version meanwhile.
+///     ConflictError: another writer has published a version in the meantime.
 #[pyfunction]
 pub fn add_columns(py: Python<'_>, folder: PathBuf, files: Bound<'_, PyAny>) -> PyResult<()> {
     let mut files = paths(&files)?;

@@ -1,14 +1,13 @@
-//! The inputs of a conversion: paths, or Arrow data of this process.
+//! The inputs of a conversion: paths, or Arrow data in this process.
 //!
-//! A conversion reads its inputs twice: the first pass finds shapes, the second writes. A table
-//! that is in memory is read where it is, as often as needed. A stream, such as the result of a
-//! query, can be read once, so it is copied to a temporary file. That file has no name (or loses it
-//! at once, where the system cannot do without): the system frees it when the process ends, also
-//! after a signal.
+//! A conversion reads its inputs twice: the first pass finds shapes, the second writes. A table in
+//! memory is read in place, as often as needed. A stream, such as a query result, can be read only
+//! once, so it is copied to a temporary file. That file has no name (or is unlinked at once where
+//! the system requires a name), so the system frees it when the process ends, even after a signal.
 //!
-//! The crates know inputs by their paths. So the data get a path such as `<pyarrow.Table>`, which
-//! errors show, and [`ArrowInput`] is the store that has this path. For a table it is the format,
-//! too.
+//! The crates identify inputs by path. So Arrow data get a path such as `<pyarrow.Table>`, which
+//! errors show, and [`ArrowInput`] is the store that serves this path. For a table, it is the input
+//! format, too.
 
 use crate::batch::arrow::STREAM;
 use crate::error::{OrRaise, os_error};
@@ -37,7 +36,7 @@ use tensilo::{Error, Result};
 use tensilo_convert::FormatOptions;
 use tensilo_object::{Address, ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
-/// The bytes at the beginning and at the end of a table that the id of a file depends on, about.
+/// The approximate number of bytes at each end of a table that enter the id of the file.
 const FINGERPRINT_BYTES: usize = 64 << 10;
 
 /// The inputs of a conversion.
@@ -48,8 +47,8 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Returns paths, or the data of an object of Arrow. Those that can be read once are copied to
-    /// an unnamed file beside `output`.
+    /// Returns the inputs of a path, a list of paths or an Arrow object. A stream is copied to an
+    /// unnamed file next to `output`.
     pub fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
         if !object.hasattr("__arrow_c_stream__")? {
             return Ok(Self { paths: paths(object)?, unreadable: UnreadableObjects::default(), arrow: None });
@@ -59,7 +58,7 @@ impl Inputs {
         Ok(Self { paths, unreadable, arrow: Some(Arc::new(input)) })
     }
 
-    /// Returns the formats that the inputs may have.
+    /// Returns the additional formats of the inputs.
     pub fn formats(&self, file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
         match &self.arrow {
             Some(input) => vec![Arc::<ArrowInput>::clone(input)],
@@ -67,7 +66,7 @@ impl Inputs {
         }
     }
 
-    /// Returns the store of inputs that are no files.
+    /// Returns the store of inputs that are not files.
     pub fn store(&self) -> Arc<dyn InputStore> {
         match &self.arrow {
             Some(input) => Arc::<ArrowInput>::clone(input),
@@ -76,12 +75,12 @@ impl Inputs {
     }
 }
 
-/// Returns the formats of inputs beside Parquet, Arrow and tensilo files.
+/// Returns the input formats other than Parquet, Arrow and tensilo files.
 pub fn formats(file_is_sample: bool) -> Vec<Arc<dyn InputFormat>> {
     tensilo_convert::input_formats(FormatOptions::new().file_is_sample(file_is_sample))
 }
 
-/// The addresses of objects that cannot be read, which a conversion passes over.
+/// The addresses of unreadable objects that a conversion skipped.
 #[derive(Clone, Default)]
 pub struct UnreadableObjects(Arc<Mutex<BTreeSet<String>>>);
 
@@ -90,7 +89,7 @@ impl UnreadableObjects {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the store of inputs that are objects. It notes those that cannot be read.
+    /// Returns the store of inputs in object stores. It records the objects that it cannot read.
     pub fn store(&self) -> Arc<dyn InputStore> {
         let noted = self.clone();
         let note = move |address: &str| {
@@ -99,12 +98,12 @@ impl UnreadableObjects {
         Arc::new(ObjectInputs::new(ObjectOptions::new()).skip_unreadable(note))
     }
 
-    /// Warns about them after a conversion, and returns its result: the error of the conversion
-    /// before one of a filter that makes errors of warnings.
+    /// Warns about skipped objects after a conversion, and returns its result. If a warning filter
+    /// raises, an error of the conversion takes precedence.
     pub fn warned<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
         let addresses = std::mem::take(&mut *self.lock());
         let warned = addresses.iter().try_for_each(|address| {
-            let text = CString::new(format!("{address}: passed over: {UNREADABLE_KEY}"));
+            let text = CString::new(format!("{address}: skipped: {UNREADABLE_KEY}"));
             let text = text.unwrap_or_default(); // control characters are escaped
             PyErr::warn(py, &py.get_type::<PyUserWarning>(), &text, 2)
         });
@@ -113,10 +112,10 @@ impl UnreadableObjects {
     }
 }
 
-/// Arrow data of this process as an input.
+/// Arrow data in this process as an input.
 struct ArrowInput {
     path: PathBuf,
-    /// What the store has under the path: of a table its outline, otherwise a stream of Arrow IPC.
+    /// The bytes at the path: the fingerprint of a table, or an Arrow IPC stream.
     bytes: Arc<dyn Source>,
     table: Option<Table>,
 }
@@ -191,8 +190,8 @@ impl RecordSource for Table {
 }
 
 impl Table {
-    /// Takes all batches. They are checked once: other code relies on texts that are UTF-8 and on
-    /// offsets that are inside.
+    /// Takes all batches. They are validated here, because later code relies on valid UTF-8 and on
+    /// offsets within bounds.
     fn new(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path) -> PyResult<Self> {
         let (schema, mut batches) = (reader.schema(), Vec::new());
         for batch in reader {
@@ -207,12 +206,12 @@ impl Table {
         Ok(Self { schema, batches: batches.into() })
     }
 
-    /// Returns schema, row count, and some rows of the beginning and the end, as bytes on which the
-    /// id of a file depends.
+    /// Returns the bytes that enter the id of the file: the schema, the row count, and some rows at
+    /// each end.
     fn fingerprint(&self) -> std::result::Result<Vec<u8>, ArrowError> {
         let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
         if let (Some(first), Some(last)) = (self.batches.first(), self.batches.last()) {
-            // about as many bytes for each row as the first has
+            // the size of the first row stands for all rows
             let mut one = StreamWriter::try_new(Vec::new(), &self.schema)?;
             one.write(&rows_of(first, 0..1)?)?;
             let rows = FINGERPRINT_BYTES.checked_div(one.get_ref().len()).unwrap_or(0).max(1);
@@ -225,8 +224,8 @@ impl Table {
     }
 }
 
-/// Returns rows of a batch, with no other values. A slice would have all: the arrays of views and
-/// of dictionaries keep what their rows do not use, and a stream of Arrow IPC has it.
+/// Copies rows of a batch, without any other values. A slice does not do: view and dictionary
+/// arrays keep values that none of the rows uses, and Arrow IPC would write these, too.
 fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
     let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
     let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {
@@ -238,7 +237,7 @@ fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<Recor
     RecordBatch::try_new_with_options(batch.schema(), columns, &options)
 }
 
-/// Returns an array without values that none of its rows uses.
+/// Removes values from an array that none of its rows uses.
 fn compact(array: &dyn Array) -> std::result::Result<ArrayRef, ArrowError> {
     let array: ArrayRef = match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
@@ -259,14 +258,13 @@ fn compact(array: &dyn Array) -> std::result::Result<ArrayRef, ArrowError> {
 fn stream_of(object: &Bound<'_, PyAny>, path: &Path) -> PyResult<RecordBatchStreamReader> {
     let capsule = object.call_method0("__arrow_c_stream__")?;
     let capsule =
-        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ returned no capsule"))?;
+        capsule.cast::<PyCapsule>().map_err(|_| PyTypeError::new_err("__arrow_c_stream__ did not return a capsule"))?;
     let stream = capsule.pointer_checked(Some(STREAM))?.as_ptr().cast::<FFI_ArrowArrayStream>();
-    // SAFETY: the pointer of a capsule of this name is a stream, which is taken out of it.
+    // SAFETY: a capsule of this name points to a stream, which `from_raw` moves out of it.
     unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(path, &error))
 }
 
-/// Returns whether the data that an object exports are in memory as long as it lives, so that
-/// keeping them takes no more.
+/// Returns whether an object keeps its data in memory anyway, so that holding on to them is free.
 fn is_in_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.hasattr("__arrow_c_array__")? {
         return Ok(true);
@@ -280,14 +278,14 @@ fn is_in_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(false)
 }
 
-/// Returns the name of a class behind that of its package: `pyarrow.Table` for `pyarrow.lib.Table`.
+/// Returns the name of a class with its top-level package: `pyarrow.Table` for `pyarrow.lib.Table`.
 fn type_name(class: &Bound<'_, PyType>) -> PyResult<String> {
     let module = class.module()?;
     let package = module.to_str()?.split('.').next().unwrap_or_default();
     Ok(format!("{package}.{}", class.name()?))
 }
 
-/// Returns the folder that an output is in, or one above if that does not exist yet.
+/// Returns the closest existing ancestor folder of an output.
 fn folder_beside(output: &Path) -> PathBuf {
     if Address::is_url_path(output) {
         return std::env::temp_dir();
@@ -307,7 +305,7 @@ fn copied(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path, folder: 
     let written = file.try_clone().map_err(|error| failed(&error))?;
     let mut writer =
         StreamWriter::try_new(BufWriter::new(written), &reader.schema()).map_err(|error| stopped(&error))?;
-    // the batches are those of Python's library: it may need the GIL to make them
+    // a Python library produces the batches and may need the GIL for it
     for batch in reader {
         py.check_signals()?;
         let batch = batch.map_err(|error| refused(path, &error))?;
@@ -319,7 +317,7 @@ fn copied(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path, folder: 
 
 fn refused(path: &Path, error: &ArrowError) -> PyErr {
     let text = error.to_string();
-    // which of the functions of Arrow's library failed says nothing to a caller
+    // the prefix names an internal detail of the Arrow library
     let text = text.strip_prefix("Invalid argument error: ").unwrap_or(&text);
     PyValueError::new_err(format!("{}: {text}", path.display()))
 }

@@ -1,8 +1,9 @@
-//! Conversions whose files many processes write: see `tensilo.distributed`.
+//! Distributed conversion by many processes, see `tensilo.distributed`.
 //!
-//! One process plans: which rows become which file, with ids that do not depend on who writes. Any
-//! process writes a file of the plan, also twice, and one publishes the version. So these functions
-//! take and return plain values, which frameworks such as Ray and Spark send between processes.
+//! One process plans which rows go to which file, with file ids that do not depend on the writer.
+//! Any process writes a file of the plan, and may do so twice. One process publishes the version.
+//! So these functions take and return plain values, which frameworks such as Ray and Spark can send
+//! between processes.
 
 use crate::arguments::{ByteCount, Threads};
 use crate::error::{OrRaise, Result};
@@ -23,17 +24,16 @@ use tensilo::import::{self, AppendOptions, PlannedInput, ShardPlan};
 use tensilo_data::{Dataset, DatasetOptions, JobFile, WriteJob};
 use tensilo_object::{Address, ObjectOptions, ObjectStorage};
 
-/// An input: path, rows and digest. The path is a text: `pathlib` would make another one of an
-/// address.
+/// An input: path, rows and digest. The path is a string, because `pathlib` would change a URL.
 type Input = (OsString, u64, [u8; 16]);
 
-/// A plan: its inputs, its schema, and first row, end and id of each file.
+/// A plan: the inputs, the schema, and the first row, end row and id of each file.
 type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 12])>);
 
-/// A file that was written: number, samples, raw bytes, bytes, offset of the footer, content id.
+/// A written file: number, samples, raw bytes, bytes, footer offset, content id.
 type File = (u32, u64, u64, u64, u64, [u8; 16]);
 
-/// The job that a process takes part in: folder, version and number.
+/// A job: folder, version and number.
 #[derive(FromPyObject)]
 pub struct Job(PathBuf, u64, u64);
 
@@ -75,7 +75,7 @@ pub fn _plan(
     unreadable.warned(py, planned)
 }
 
-/// Plans the files of an append, and returns the version that it makes, too.
+/// Plans the files of an append. Returns the plan and the version that the append creates.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub fn _plan_append(
@@ -90,7 +90,7 @@ pub fn _plan_append(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Plan, u64)> {
     if !has_manifest(&target) {
-        let message = format!("{}: no dataset with a manifest, to which files could be added", target.display());
+        let message = format!("{}: not a dataset with a manifest, so files cannot be appended", target.display());
         return Err(PyValueError::new_err(message));
     }
     let inputs = paths(&inputs)?;
@@ -109,7 +109,7 @@ pub fn _plan_append(
     unreadable.warned(py, planned)
 }
 
-/// Writes a file of a plan, unless it exists.
+/// Writes a file of a plan unless it exists.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "the options of Python")]
 pub fn _run_task(
@@ -129,7 +129,7 @@ pub fn _run_task(
     let options =
         AppendOptions::new().skip_extra_columns(skip_extra_columns).null_elements(self::null_elements(null_elements)?);
     let options = options.writer(writer_options(&profile, &threads)?.file_id(id)).formats(formats(false));
-    let options = options.store(UnreadableObjects::default().store()); // the plan has warned
+    let options = options.store(UnreadableObjects::default().store()); // planning has already warned
     let input = |(path, rows, digest): Input| PlannedInput { path: path.into(), rows, digest };
     let inputs: Vec<PlannedInput> = inputs.into_iter().map(input).collect();
     work::run(py, None, move |progress| {
@@ -143,8 +143,8 @@ pub fn _run_task(
     })
 }
 
-/// Converts files, or Arrow data, to a file of a job, unless it exists, and returns its schema,
-/// too.
+/// Converts files or Arrow data to a file of a job unless it exists. Returns the file and its
+/// schema.
 #[pyfunction]
 pub fn _write_task(
     py: Python<'_>,
@@ -168,7 +168,7 @@ pub fn _write_task(
     unreadable.warned(py, written)
 }
 
-/// Publishes the files of a job, unless they are, and returns the version.
+/// Publishes the files of a job unless they are published already. Returns the version.
 #[pyfunction]
 pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, change: &str) -> PyResult<u64> {
     let file = |(number, samples, raw_bytes, bytes, footer, content_id)| {
@@ -193,13 +193,13 @@ pub fn _has_manifest(py: Python<'_>, folder: PathBuf) -> bool {
     py.detach(|| has_manifest(Path::new(&folder)))
 }
 
-/// Returns a text that changes when an object is replaced; `None` if the store has none.
+/// Returns a string that changes when an object is replaced; `None` if the store provides none.
 #[pyfunction]
 pub fn _object_version(py: Python<'_>, address: PathBuf) -> PyResult<Option<String>> {
     py.detach(|| {
         let address = Address::from_path(&address)?;
         ObjectStorage::new(&address, ObjectOptions::new()).version(&address)
     })
-    .map_err(|error| Error::io("looking at the object", error.into_io()))
+    .map_err(|error| Error::io("reading the metadata of the object", error.into_io()))
     .or_raise(py)
 }

@@ -1,8 +1,7 @@
-//! Everything that writes: samples of Python, conversions, and conversions by many processes.
+//! Everything that writes: the `Writer`, conversions, and distributed conversions.
 //!
-//! They share the options of writers and of targets. `samples` and `writer` write what a program of
-//! Python has in hand; `inputs` and `convert` write what files or Arrow data have, `job` in many
-//! processes.
+//! `samples` and `writer` write samples of a Python program. `inputs` and `convert` convert files
+//! and Arrow data, and `job` does so in many processes. All share the writer options in `options`.
 
 pub mod convert;
 pub mod inputs;

@@ -1,8 +1,8 @@
-//! Options of what writes: how it encodes, and whether its target is a file or a dataset.
+//! Writer options: how to encode, and whether the target is a file or a dataset.
 //!
-//! `Writer`, `convert` and `append` share them. A target is the folder of a dataset if its name
-//! says so or such a folder is there, also in an object store; a folder that has a manifest gets a
-//! new version, and is never replaced.
+//! `Writer`, `convert` and `append` share them. A target is the folder of a dataset if the folder
+//! exists or the name says so, also in an object store. A folder with a manifest is never replaced:
+//! it gets a new version.
 
 use crate::arguments::{Dict, Threads, members};
 use crate::error::Result;
@@ -16,7 +16,7 @@ use tensilo::{Profile, Shape, WriterOptions};
 use tensilo_data::{Changes, DataError, Dataset};
 use tensilo_object::Address;
 
-/// The profile of all columns, or of columns by name: the others have the default.
+/// One profile for all columns, or profiles by column name; other columns have the default.
 #[derive(FromPyObject)]
 pub enum Profiles {
     #[pyo3(annotation = "str")]
@@ -31,12 +31,12 @@ impl Default for Profiles {
     }
 }
 
-/// Returns the profile of a name.
+/// Parses the name of a profile.
 fn profile(name: &str) -> PyResult<Profile> {
     name.parse().map_err(|error: tensilo::Error| PyValueError::new_err(error.message().to_owned()))
 }
 
-/// Returns the options of a writer.
+/// Returns writer options with profiles and threads.
 pub fn writer_options(profiles: &Profiles, threads: &Threads) -> PyResult<WriterOptions> {
     let options = WriterOptions::new().threads(threads.or_all_cpus());
     match profiles {
@@ -47,7 +47,7 @@ pub fn writer_options(profiles: &Profiles, threads: &Threads) -> PyResult<Writer
     }
 }
 
-/// Returns one path, or several.
+/// Returns the paths of a path or a list of paths.
 pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if let Ok(path) = object.extract::<PathBuf>() {
         return Ok(vec![path]);
@@ -55,20 +55,20 @@ pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     let wrong = |_| {
         let name = object.get_type().name().map_or(String::new(), |name| name.to_string());
         PyTypeError::new_err(format!(
-            "inputs are a path, a list of paths, or a table of Arrow, not {name}: from_iterable takes samples"
+            "inputs must be a path, a list of paths or an Arrow table, not {name}; for samples, use from_iterable"
         ))
     };
     let paths: Vec<PathBuf> = object.extract().map_err(wrong)?;
     if paths.is_empty() { Err(PyValueError::new_err("the list of inputs is empty")) } else { Ok(paths) }
 }
 
-/// Returns the shapes that columns are declared to have.
+/// Returns the declared shapes of columns.
 pub fn shapes(shapes: Option<&Dict<'_>>) -> PyResult<Vec<(String, Shape)>> {
     let Some(shapes) = shapes else { return Ok(Vec::new()) };
     members(shapes)?.into_iter().map(|(name, extents)| Ok((name, extents.extract::<ShapeArgument>()?.0))).collect()
 }
 
-/// Returns the treatment of null elements.
+/// Parses the treatment of null elements.
 pub fn null_elements(name: &str) -> PyResult<NullElements> {
     Ok(match name {
         "keep" => NullElements::Keep,
@@ -82,31 +82,31 @@ pub fn null_elements(name: &str) -> PyResult<NullElements> {
     })
 }
 
-/// Fails if a folder has a dataset, which a conversion would have to replace.
+/// Fails if a folder contains a dataset, which a conversion would have to replace.
 pub fn refuse_manifest(folder: &Path) -> PyResult<()> {
     if !has_manifest(folder) {
         return Ok(());
     }
-    let message = format!("{}: a dataset is there; append to it, or choose another folder", folder.display());
+    let message = format!("{}: the dataset already exists; append to it, or choose another folder", folder.display());
     Err(PyFileExistsError::new_err(message))
 }
 
-/// The raw bytes of a data file unless told.
+/// The default size of a data file, in raw bytes.
 pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
 
-/// Returns whether a path without options names a folder: it ends in a slash, one is there, or it
-/// is an address that does not end in `.tsl`.
+/// Returns whether a path names the folder of a dataset: it ends in a slash, it is an existing
+/// folder, or it is a URL that does not end in `.tsl`.
 pub fn is_folder(path: &Path) -> bool {
     Address::is_dataset_prefix(path) || path.as_os_str().as_encoded_bytes().ends_with(b"/") || path.is_dir()
 }
 
-/// Returns whether a folder has a dataset with a manifest.
+/// Returns whether a folder contains a dataset with a manifest.
 pub fn has_manifest(folder: &Path) -> bool {
     (Address::is_dataset_prefix(folder) || folder.is_dir())
         && matches!(Dataset::files_without_manifest(folder), Ok(None))
 }
 
-/// Publishes changes, with the time to record in place of now.
+/// Publishes changes. The manifest records `time` if it is given, otherwise the current time.
 pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> Result<()> {
     if time.is_some() {
         changes.set_time(time);
@@ -114,8 +114,8 @@ pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> Result<
     changes.publish(change).map(|_| ())
 }
 
-/// Returns the time that programs are to record in place of now, in seconds. An empty variable
-/// counts as unset. Call it before the work: a malformed one is an error.
+/// Returns the time of `SOURCE_DATE_EPOCH`, in seconds, to record instead of the current time. An
+/// empty variable counts as unset, and a malformed one is an error, so call this before the work.
 pub fn source_date_epoch() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
     let time = text.to_str().and_then(|text| text.parse().ok());

@@ -1,11 +1,11 @@
-//! Samples of Python, as a writer takes them.
+//! Converts Python samples to the form that the writer of the crates takes.
 //!
-//! A call of `Writer.write` has for each column an array, a column of a batch, or a list of
-//! samples. An [`Input`] makes values, extents, lists and validity of it, which the writer of the
-//! crates takes. All of a call is read before any of it is written, so a call that is refused
-//! writes nothing. Errors name column and sample.
+//! For each column, a call of `Writer.write` passes an array, a batch column or a list of samples.
+//! An [`Input`] converts it to values, extents, lists and validity. The whole call is converted
+//! before anything is written, so a call that fails writes nothing. Errors name the column and the
+//! sample.
 //!
-//! Values must fit the column: numbers are not rounded unless the column says so.
+//! Values must fit the column: numbers are rounded only if the column declares `cast_from`.
 
 use crate::array::elements::{self, Elements, widened, widened_floats};
 use crate::batch::column::BatchColumn;
@@ -18,20 +18,20 @@ use pyo3::types::{
 use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 
-/// The samples that one call writes, at most: also those that have no bytes take time.
+/// The maximum number of samples in a call: even samples without bytes take time.
 const MAX_SAMPLES: usize = 1 << 30;
 
-/// The characters of an object's text in a message, at most.
+/// The maximum number of characters of an object in a message.
 const MAX_TEXT_CHARS: usize = 80;
 
-/// Samples of one column.
+/// The samples of one column in a call.
 #[derive(Default)]
 pub struct Input {
     dtype: Option<DType>,
     item_count: usize,
     extents: Vec<u32>,
     values: Vec<u8>,
-    /// A bit for each item, from the first null on.
+    /// A bit per item; `None` until the first null.
     validity: Option<Vec<u8>>,
     levels: Vec<Level>,
 }
@@ -43,7 +43,7 @@ struct Level {
     validity: Option<Vec<u8>>,
 }
 
-/// Notes whether entry `count` of a bitmap is present; a bitmap begins with the first null.
+/// Records whether entry `count` is present. The bitmap is created at the first null.
 fn push_validity(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool) {
     if is_present && validity.is_none() {
         return;
@@ -56,15 +56,15 @@ fn push_validity(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool)
 }
 
 impl Input {
-    /// Returns the samples of an object: an array whose first dimension is the sample, a
-    /// `BatchColumn`, or a sequence of samples.
+    /// Converts an array whose first dimension counts samples, a `BatchColumn`, or a sequence of
+    /// samples.
     pub fn new(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::read(column, object).map_err(|error| prefixed(object.py(), error, &format!("column {:?}", column.name)))
     }
 
     fn read(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut this = Self { levels: column.levels.iter().map(|_| Level::default()).collect(), ..Self::default() };
-        // values of the same type are written as they are stored
+        // for the same logical type, the stored elements are the samples
         let stored = match object.cast::<BatchColumn>() {
             Ok(samples) if LogicalType::of(&samples.get().0.schema) == LogicalType::of(column) => {
                 Some(Bound::new(object.py(), samples.get().stored())?.into_any())
@@ -89,11 +89,13 @@ impl Input {
         }
         if is_non_list_iterable(object) {
             let name = object.get_type().name()?;
-            return Err(PyTypeError::new_err(format!("one {name} is no list of samples: put it in a list")));
+            return Err(PyTypeError::new_err(format!(
+                "samples must be an array or a list, not {name}: put a single sample in a list"
+            )));
         }
         let samples = object.try_iter().map_err(|_| {
             let name = object.get_type().name().map_or(String::new(), |name| name.to_string());
-            PyTypeError::new_err(format!("samples are an array or a list, not {name}"))
+            PyTypeError::new_err(format!("samples must be an array or a list, not {name}"))
         })?;
         for (number, sample) in samples.enumerate() {
             let added = this.add(column, 0, &sample?);
@@ -107,12 +109,12 @@ impl Input {
         self.levels.first().map_or(self.item_count, |level| level.lengths.len())
     }
 
-    /// Returns the bytes of the values.
+    /// Returns the size of the values, in bytes.
     pub fn byte_count(&self) -> usize {
         self.values.len()
     }
 
-    /// Returns the lists for [`Input::batch`].
+    /// Returns the lists to pass to [`Input::batch`].
     pub fn lists(&self) -> Vec<ListBatch<'_>> {
         let lists = self.levels.iter().map(|level| match &level.validity {
             Some(validity) => ListBatch::new(&level.lengths).with_validity(validity),
@@ -132,13 +134,17 @@ impl Input {
         }
     }
 
-    /// Adds a tensor whose first dimension is the sample.
+    /// Adds a tensor whose first dimension counts samples.
     fn add_tensor(&mut self, column: &ColumnSchema, elements: Elements) -> PyResult<()> {
         let Some((&count, sample)) = elements.shape.split_first() else {
-            return Err(PyValueError::new_err("an array without dimensions is no list of samples"));
+            return Err(PyValueError::new_err(
+                "an array without dimensions has no samples: its first dimension must count them",
+            ));
         };
         if count > MAX_SAMPLES {
-            return Err(PyValueError::new_err(format!("{count} samples in one call; there are at most {MAX_SAMPLES}")));
+            return Err(PyValueError::new_err(format!(
+                "{count} samples in one call exceed the maximum of {MAX_SAMPLES}"
+            )));
         }
         let extents = own_extents(column, sample)?;
         let dtype = column.pushed_dtype();
@@ -158,9 +164,10 @@ impl Input {
             0
         } else {
             if is_non_list_iterable(sample) {
-                return Err(PyTypeError::new_err("a sample of this column is a list"));
+                return Err(PyTypeError::new_err("a sample of this column must be a list"));
             }
-            let members = sample.try_iter().map_err(|_| PyTypeError::new_err("a sample of this column is a list"))?;
+            let members =
+                sample.try_iter().map_err(|_| PyTypeError::new_err("a sample of this column must be a list"))?;
             let mut length = 0_u32;
             for member in members {
                 self.add(column, level.saturating_add(1), &member?)?;
@@ -229,8 +236,8 @@ impl Input {
         Ok(())
     }
 
-    /// Adds numbers in nested lists, and notes the extents of these. Numbers have no extent, so
-    /// that no list has their depth.
+    /// Adds numbers in nested lists. `shape` has the extent of each depth; `None` marks the depth
+    /// of the numbers, at which no list may occur.
     fn add_numbers(
         &mut self,
         dtype: DType,
@@ -239,23 +246,23 @@ impl Input {
         object: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
         if depth > tensilo::limits::RANK {
-            return Err(PyValueError::new_err("lists deeper than a tensor has dimensions"));
+            return Err(PyValueError::new_err("lists are nested deeper than the maximum rank of a tensor"));
         }
         let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
         if !is_list {
             match shape.get(depth) {
                 None => shape.push(None),
                 Some(None) => {}
-                Some(Some(_)) => return Err(PyValueError::new_err("lists of different depths are no tensor")),
+                Some(Some(_)) => return Err(PyValueError::new_err("lists of different depths do not form a tensor")),
             }
             return self.add_number(dtype, object);
         }
         let length = object.len()?;
         match shape.get(depth) {
             None => shape.push(Some(length)),
-            Some(None) => return Err(PyValueError::new_err("lists of different depths are no tensor")),
+            Some(None) => return Err(PyValueError::new_err("lists of different depths do not form a tensor")),
             Some(Some(extent)) if *extent != length => {
-                return Err(PyValueError::new_err("lists of different lengths are no tensor"));
+                return Err(PyValueError::new_err("lists of different lengths do not form a tensor"));
             }
             Some(Some(_)) => {}
         }
@@ -276,7 +283,7 @@ impl Input {
         match dtype {
             DType::F32 => {
                 let wide = float(number, dtype, f64::from(f32::MAX))?;
-                // rounded, as the literal of a float is
+                // rounds as a float literal does
                 self.values.extend_from_slice(&(wide as f32).to_ne_bytes());
             }
             DType::F64 => self.values.extend_from_slice(&float(number, dtype, f64::MAX)?.to_ne_bytes()),
@@ -305,14 +312,14 @@ impl Input {
                     Ok(complex) => (complex.real(), complex.imag()),
                     Err(_) => (float(number, dtype, f64::from(f32::MAX))?, 0.0),
                 };
-                // rounded, as the literal of a float is
+                // rounds as a float literal does
                 for component in [real as f32, imaginary as f32] {
                     self.values.extend_from_slice(&component.to_ne_bytes());
                 }
             }
             small if small.is_small() => {
                 let value = number.extract::<f64>().map_err(|_| invalid_element(number, dtype))?;
-                // nothing is rounded: casts to these types have rules of their own
+                // exact values only: rounding to these types has rules of its own
                 let is_value = |element: &u8| {
                     small.small_value(*element).is_some_and(|own| f64::from(own).to_bits() == value.to_bits())
                 };
@@ -325,13 +332,13 @@ impl Input {
     }
 }
 
-/// Returns the elements of an array, side by side; `None` if the object is none. A column of a
-/// batch is samples, although it has DLPack, too.
+/// Returns the elements of an array, or `None` for other objects. A `BatchColumn` is a sequence of
+/// samples here, although it supports DLPack.
 fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if object.is_instance_of::<BatchColumn>() { Ok(None) } else { elements::elements(object) }
 }
 
-/// Returns whether an object has parts one after the other, but is no list.
+/// Returns whether an object is an iterable that does not stand for a list of samples.
 fn is_non_list_iterable(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
         || object.is_instance_of::<PyBytes>()
@@ -341,15 +348,15 @@ fn is_non_list_iterable(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyFrozenSet>()
 }
 
-/// Returns the number of Python for a float that is at most `max`. An integer that floats do not
-/// have is refused, and so is what would become infinite.
+/// Returns the value of a Python number for a float type with maximum `max`. Refuses integers
+/// without an exact `f64` and finite values that would become infinite.
 fn float(number: &Bound<'_, PyAny>, dtype: DType, max: f64) -> PyResult<f64> {
     let wide: f64 = number.extract().map_err(|_| invalid_element(number, dtype))?;
     let is_whole = !number.is_instance_of::<PyInt>() || number.eq(wide)?;
     if (wide.is_finite() && wide.abs() > max) || !is_whole { Err(invalid_element(number, dtype)) } else { Ok(wide) }
 }
 
-/// Says in an error where it occurred.
+/// Prefixes the message of an error with its location.
 fn prefixed(py: Python<'_>, error: PyErr, location: &str) -> PyErr {
     let text = error.value(py).str().map_or_else(|_| error.to_string(), |text| text.to_string());
     let message = format!("{location}: {text}");
@@ -362,17 +369,20 @@ fn prefixed(py: Python<'_>, error: PyErr, location: &str) -> PyErr {
     }
 }
 
-/// Returns the extents of a sample that vary in the column. Fails if others are not the column's.
+/// Returns the varying extents of a sample. Fails if a fixed extent differs from the column's.
 fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
     let expected = column.shape.extents();
     let fits = |(extent, expected): (&usize, &Extent)| match expected {
         Extent::Fixed(expected) => usize::try_from(*expected) == Ok(*extent),
         Extent::Varying => true,
     };
-    // an empty list tells nothing of the dimensions inside it
+    // the dimensions inside an empty list are unknown
     let is_empty = shape.len() < expected.len() && shape.last() == Some(&0);
     if !(shape.len() == expected.len() || is_empty) || !shape.iter().zip(expected).all(fits) {
-        return Err(PyValueError::new_err(format!("a sample of shape {shape:?} in a column of {}", column.shape)));
+        return Err(PyValueError::new_err(format!(
+            "sample shape {shape:?} does not match the column shape {}",
+            column.shape
+        )));
     }
     let extent = |(i, expected): (usize, &Extent)| match expected {
         Extent::Fixed(_) => None,
@@ -381,8 +391,8 @@ fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
     Ok(expected.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
 }
 
-/// Returns the bytes of elements as those of the column: integers may be narrower, and of a column
-/// that is rounded, elements may be rounded already.
+/// Converts elements to the dtype that the column takes. Integers may be narrower; if the column
+/// rounds, elements may be rounded already.
 fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     let (found, expected) = (elements.dtype, column.pushed_dtype());
     if found == expected || (expected == DType::Bool && found == DType::U8) {
@@ -391,7 +401,7 @@ fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     if let Some(bytes) = widened(&elements, expected) {
         return Ok(bytes);
     }
-    // exact, and so is the rounding that follows
+    // widening is exact, and rounding back to the column's dtype is, too
     if found == column.dtype
         && let Some(bytes) = widened_floats(&elements, expected)
     {
@@ -400,19 +410,19 @@ fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     let own = if expected == column.dtype {
         expected.to_string()
     } else {
-        format!("{}, which is rounded from {expected}", column.dtype)
+        format!("{} rounded from {expected}", column.dtype)
     };
     let way = match found.is_float() && expected.is_float() && expected == column.dtype {
         true => format!(": declare the column with cast_from={:?}, or convert the values", found.name()),
         false => ": convert the values".to_owned(),
     };
-    Err(PyTypeError::new_err(format!("elements of {found} in a column of {own}{way}")))
+    Err(PyTypeError::new_err(format!("elements of dtype {found} do not fit a column of {own}{way}")))
 }
 
 #[cold]
 fn wrong_sample_type(found: &Bound<'_, PyAny>, expected: &str) -> PyErr {
     let name = found.get_type().name().map_or(String::new(), |name| name.to_string());
-    PyTypeError::new_err(format!("a sample is {expected}, not {name}"))
+    PyTypeError::new_err(format!("a sample must be {expected}, not {name}"))
 }
 
 #[cold]
@@ -420,5 +430,5 @@ fn invalid_element(found: &Bound<'_, PyAny>, dtype: DType) -> PyErr {
     let text = found.repr().map_or(String::new(), |text| text.to_string());
     let start: String = text.chars().take(MAX_TEXT_CHARS).collect();
     let rest = if start.len() == text.len() { "" } else { "..." };
-    PyTypeError::new_err(format!("{start}{rest} is no element of {dtype}"))
+    PyTypeError::new_err(format!("{start}{rest} is not a valid {dtype} element"))
 }

@@ -1,11 +1,11 @@
-//! `Writer`: samples of Python to a file or a dataset.
+//! `Writer`: writes Python samples to a file or a dataset.
 //!
-//! A file, or a version of a dataset, appears when the writer is closed, and nothing is left if the
-//! block of its `with` raises. A dataset gets data files of `shard_bytes`, one after the other.
-//! If one of them cannot be finished, its samples are lost, so nothing is published any more.
+//! The file, or the version of the dataset, appears when the writer is closed; if the `with` block
+//! raises, nothing is left behind. A dataset gets data files of `shard_bytes`, one after the other.
+//! If one of them cannot be finished, its samples are lost, so the writer refuses to publish.
 //!
-//! A writer belongs to the process that has made it: one that was forked has the same open files,
-//! and must not touch them.
+//! A writer belongs to the process that created it: a forked child shares its open files and must
+//! not touch them.
 
 use crate::arguments::{ByteCount, Threads};
 use crate::error::{OrRaise, Result};
@@ -27,22 +27,23 @@ use tensilo_data::{Changes, DataError, DataFile, Dataset};
 /// Writes samples to a new file, or to the folder of a dataset.
 ///
 /// Use it in a ``with`` statement: the file, or the version of the dataset, appears when the block
-/// ends, and nothing is left if the block raises. A folder that has a dataset gets a new version
-/// with the samples added.
+/// ends, and nothing is left behind if the block raises. If the folder already contains a dataset,
+/// the samples are appended as a new version.
 ///
 /// Args:
-///     path: a file, or a folder: one that is there, a path that ends in a slash, or any with
-///         ``shard_bytes``.
-///     schema: a dict from names to types, as ``tensor``, ``utf8``, ``binary`` and ``list_``
-///         return them.
-///     shard_bytes: the raw bytes of a data file of a dataset, such as "1GiB", which is the
-///         default.
-///     profile: "balanced" (the default), "fast" to read, "small", "raw" for views, or
-///         "bitshuffle-zstd". A dict from names to profiles chooses them for these columns; the
-///         others have the default.
-///     metadata: a dict of texts.
-///     threads: how many encode.
-///     overwrite: whether a file that is there is replaced.
+///     path (path): a file, or a folder. A path is a folder if it exists as one, ends in a slash,
+///         or ``shard_bytes`` is given.
+///     schema (dict or Schema): the types of the columns by name, such as ``tensor``, ``utf8``,
+///         ``binary`` and ``list_`` return.
+///     shard_bytes (int or str, optional): the raw bytes of a data file of a dataset, as a number
+///         or such as "1GiB". Default: "1GiB".
+///     profile (str or dict, optional): "balanced", "fast" (to decode), "small", "raw" (for views),
+///         or "bitshuffle-zstd"; or a dict from column names to profiles, where other columns have
+///         the default. Default: "balanced".
+///     metadata (dict, optional): strings to store with the file. Default: none.
+///     threads (int or "auto", optional): the number of threads that encode. Default: "auto", all
+///         CPUs.
+///     overwrite (bool, optional): whether to replace an existing file. Default: False.
 #[pyclass(frozen, module = "tensilo")]
 pub struct Writer {
     schema: Schema,
@@ -54,10 +55,10 @@ impl Drop for Writer {
     fn drop(&mut self) {
         let Ok(state) = self.state.get_mut().map(Option::take) else { return };
         if self.process != process::id() {
-            // the files are those of the process that was forked
+            // the files belong to the parent process
             std::mem::forget(state);
         } else if state.is_some() {
-            // at the end of the interpreter nothing can be attached
+            // attaching fails while the interpreter shuts down
             Python::try_attach(warn_of_loss);
         }
     }
@@ -66,8 +67,7 @@ impl Drop for Writer {
 fn warn_of_loss(py: Python<'_>) {
     // a writer may be dropped because it raised: the warning must not replace the exception
     let raised = PyErr::take(py);
-    let text =
-        c"a tensilo.Writer was dropped without close(), so that nothing of it is left; use it in a with statement";
+    let text = c"a tensilo.Writer was dropped without close(), so its samples are lost; use it in a with statement";
     let warned = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), text, 1);
     warned.unwrap_or_else(|error| error.write_unraisable(py, None));
     if let Some(raised) = raised {
@@ -75,13 +75,13 @@ fn warn_of_loss(py: Python<'_>) {
     }
 }
 
-/// What is being written.
+/// The target of a writer.
 enum State {
     File(Box<tensilo::Writer<DataFile>>),
     Folder(Box<FolderState>),
 }
 
-/// A dataset that is being written, data file by data file.
+/// A dataset under construction, written data file by data file.
 struct FolderState {
     changes: Changes,
     schema: Schema,
@@ -89,7 +89,7 @@ struct FolderState {
     shard_bytes: u64,
     shard: Option<Shard>,
     is_new: bool,
-    /// The time to record in place of now.
+    /// The time to record instead of the current time.
     time: Option<u64>,
     /// Whether a data file could not be finished.
     has_lost: bool,
@@ -126,18 +126,20 @@ impl FolderState {
                 self.shard.insert(Shard { path, writer, bytes: 0 })
             }
         };
-        // samples that are refused leave those before as they are
+        // a refused batch does not affect earlier ones
         shard.writer.push_batch(batches)?;
         shard.bytes = shard.bytes.saturating_add(bytes);
         if shard.bytes >= self.shard_bytes { self.end_shard() } else { Ok(()) }
     }
 
-    /// Fails if samples were lost before: nothing must be published without them.
+    /// Fails if samples were lost: the dataset must not be published without them.
     fn check(&self) -> Result<()> {
         if !self.has_lost {
             return Ok(());
         }
-        Err(DataError::BadArgument("a write failed before, so that samples are missing: begin again".to_owned()))
+        Err(DataError::BadArgument(
+            "an earlier write failed and lost samples: start again with a new writer".to_owned(),
+        ))
     }
 
     fn end_shard(&mut self) -> Result<()> {
@@ -151,37 +153,36 @@ impl FolderState {
         self.check()?;
         self.end_shard()?;
         if self.changes.sample_count() == 0 {
-            return Err(DataError::BadArgument("no samples were written, of which a dataset could be made".to_owned()));
+            return Err(DataError::BadArgument(
+                "no samples were written, so there is no dataset to publish".to_owned(),
+            ));
         }
         publish(self.changes, if self.is_new { "write" } else { "append" }, self.time)
     }
 }
 
-/// Refuses metadata that the dataset does not have: samples that are appended change none.
+/// Refuses metadata that the dataset does not have: an append cannot change metadata.
 fn check_metadata(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
     match schema.metadata.iter().find(|(key, value)| expected.metadata.get(*key) != Some(value)) {
         Some((key, _)) => Err(DataError::BadArgument(format!(
-            "{}: the metadata {key:?} is not that of the dataset that is there, which cannot be changed",
+            "{}: metadata {key:?} differs from the existing dataset, and an append cannot change it",
             folder.display()
         ))),
         None => Ok(()),
     }
 }
 
-/// Refuses to append samples whose columns are not those of the dataset, before any is written.
+/// Refuses to append samples whose columns differ from the dataset, before anything is written.
 fn check_schema(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
     let folder = folder.display();
     let refused = |message: String| Err(DataError::BadArgument(format!("{folder}: {message}")));
     for column in &schema.columns {
         let Some(expected) = expected.columns.iter().find(|expected| expected.name == column.name) else {
-            return refused(format!("the dataset that is there has no column {:?}", column.name));
+            return refused(format!("the existing dataset has no column {:?}", column.name));
         };
         if (column.dtype, &column.shape, &column.levels) != (expected.dtype, &expected.shape, &expected.levels) {
             let (expected, found) = (expected.type_name(), column.type_name());
-            return refused(format!(
-                "column {:?} of the dataset that is there is {expected}, not {found}",
-                column.name
-            ));
+            return refused(format!("column {:?} of the existing dataset is {expected}, not {found}", column.name));
         }
     }
     match expected
@@ -189,7 +190,7 @@ fn check_schema(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()>
         .iter()
         .find(|expected| !expected.nullable && !schema.columns.iter().any(|own| own.name == expected.name))
     {
-        Some(missing) => refused(format!("the dataset that is there has a column {:?}, too", missing.name)),
+        Some(missing) => refused(format!("column {:?} of the existing dataset is missing in the schema", missing.name)),
         None => Ok(()),
     }
 }
@@ -211,12 +212,14 @@ impl State {
 }
 
 impl Writer {
-    /// Locks the state, which belongs to the process that has made it.
+    /// Locks the state; fails in a forked process.
     fn lock(&self) -> Result<MutexGuard<'_, Option<State>>> {
         if self.process == process::id() {
             return Ok(self.state.lock().unwrap_or_else(PoisonError::into_inner));
         }
-        Err(DataError::BadArgument("the writer belongs to the process that was forked; make another one".to_owned()))
+        Err(DataError::BadArgument(
+            "the writer belongs to the parent process: create another one after the fork".to_owned(),
+        ))
     }
 
     fn push(&self, py: Python<'_>, inputs: &[Input]) -> PyResult<()> {
@@ -258,7 +261,9 @@ impl Writer {
         let options = writer_options(&profile, &threads)?;
         let is_folder = shard_bytes.is_some() || is_folder(&path);
         if is_folder && overwrite {
-            return Err(PyValueError::new_err("a dataset is not overwritten: choose another folder, or remove it"));
+            return Err(PyValueError::new_err(
+                "overwrite=True does not apply to a dataset: choose another folder, or remove it",
+            ));
         }
         let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);
         let begin = || -> Result<State> {
@@ -274,15 +279,18 @@ impl Writer {
         Ok(Self { schema, process: process::id(), state: Mutex::new(Some(state)) })
     }
 
-    /// Writes samples: for each column an array whose first dimension is the sample, or a list of
-    /// samples, None for nulls. All have the same number of samples.
+    /// Writes samples: for each column an array whose first dimension counts samples, or a list of
+    /// samples, with None for nulls. All columns need the same number of samples.
     ///
-    /// Arrays are of NumPy, PyTorch, or any library with DLPack or the buffer protocol, of the type
-    /// of the column, or the type that it is rounded from.
+    /// Arrays may come from NumPy, PyTorch, or any library with DLPack or the buffer protocol.
+    /// Their dtype is the dtype of the column, or the dtype that it is rounded from.
+    ///
+    /// Args:
+    ///     **columns: the samples of each column, by name.
     ///
     /// Raises:
-    ///     KeyError: a column that does not exist.
-    ///     TypeError, ValueError: samples that do not fit; nothing of the call is written.
+    ///     KeyError: a column does not exist.
+    ///     TypeError, ValueError: samples do not fit; the call writes nothing.
     #[pyo3(signature = (**columns))]
     fn write(&self, py: Python<'_>, columns: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let none = PyDict::new(py);
@@ -292,13 +300,15 @@ impl Writer {
             let name: String = name.extract()?;
             if !names().any(|known| known == name) {
                 let all = names().collect::<Vec<_>>().join(", ");
-                return Err(pyo3::exceptions::PyKeyError::new_err(format!("no column {name:?}; there are {all}")));
+                return Err(pyo3::exceptions::PyKeyError::new_err(format!(
+                    "no column {name:?}: the columns are {all}"
+                )));
             }
         }
         let mut inputs = Vec::new();
         for column in &self.schema.columns {
             let samples = columns.get_item(&column.name)?.ok_or_else(|| {
-                PyTypeError::new_err(format!("column {:?} is missing: samples have all columns", column.name))
+                PyTypeError::new_err(format!("column {:?} is missing: pass samples for all columns", column.name))
             })?;
             inputs.push(Input::new(column, &samples)?);
         }
@@ -306,19 +316,19 @@ impl Writer {
         if counts.iter().any(|count| Some(count) != counts.first()) {
             let counts: Vec<String> = names().zip(&counts).map(|(name, count)| format!("{name} {count}")).collect();
             return Err(PyValueError::new_err(format!(
-                "columns with different numbers of samples: {}",
+                "columns have different numbers of samples: {}",
                 counts.join(", ")
             )));
         }
         self.push(py, &inputs)
     }
 
-    /// Finishes the file or the version, which appears now. ``with`` calls it.
+    /// Finishes the file or the version, and publishes it. ``with`` calls this.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock()?.take().map_or(Ok(()), State::finish)).or_raise(py)
     }
 
-    /// Gives up what was written: nothing is left of it.
+    /// Discards everything that was written.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock().map(|mut state| drop(state.take()))).or_raise(py)
     }

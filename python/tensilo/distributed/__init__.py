@@ -1,4 +1,4 @@
-"""Conversion by many processes, on any number of machines, as three plain functions::
+"""Distributed conversion on any number of processes and machines, as three plain functions::
 
     from concurrent.futures import ProcessPoolExecutor
     from tensilo import distributed
@@ -7,13 +7,11 @@
     with ProcessPoolExecutor() as pool:
         distributed.commit("train/", pool.map(distributed.run, tasks))
 
-``plan`` says which rows of which inputs each file has, and writes nothing. ``run`` writes one file.
-``commit`` publishes all of them as one version: until then nobody sees any of them. Every step can be
-repeated, also while another process does the same, with the same result. ``tensilo.ray``,
-``tensilo.dask`` and ``tensilo.spark`` run the three functions on their clusters.
+``plan`` assigns the rows of the inputs to files, and writes nothing. ``run`` writes one file. ``commit`` publishes all
+files as one version; until then, no reader sees any of them. Every step is idempotent, even if several processes do it
+at the same time. ``tensilo.ray``, ``tensilo.dask`` and ``tensilo.spark`` run these functions on their clusters.
 
-All processes see the inputs under the same paths. The output is a folder that they share, or a prefix of an
-object store.
+All processes must see the inputs under the same paths. The output is a shared folder, or a prefix of an object store.
 """
 
 from ._commit import commit

@@ -1,4 +1,7 @@
-"""The version of a job, published at once."""
+"""``commit``: publishes the files of a job as one version.
+
+Nothing but the fragments is needed: they contain everything that the manifest records, so no data file is opened.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +12,24 @@ from .. import _tensilo
 from ._paths import absolute
 from ._task import Fragment, Job
 
-_DIFFERENT_JOBS = "fragments of different jobs: commit each job by itself"
+_DIFFERENT_JOBS = "the fragments belong to different jobs: commit each job separately"
 
 
 def commit(out: str | PathLike[str], fragments: Iterable[Fragment]) -> int:
-    """Publishes the files of a job as a version of the dataset, and returns its number.
+    """Publishes the files of a job as a version of the dataset, and returns the version number.
 
-    Readers see the version before, or all of this one. If the version has these files already, nothing
-    changes: so repeat it when it is not known whether it succeeded. Fragments may be in any order, and
-    repeated.
+    Readers see either the previous version or all of the new one. If the version already has these files, nothing
+    changes, so retry if you do not know whether a commit succeeded.
+
+    Args:
+        out: the folder of the dataset, or a prefix of an object store.
+        fragments: the results of ``run``, in any order. Duplicates are allowed.
 
     Raises:
-        ConflictError: another writer has published this version meanwhile. Plan again.
-        ValueError: fragments are missing, or of several jobs.
+        ConflictError: another writer has published this version in the meantime. Plan again.
+        ValueError: fragments are missing, or belong to several jobs.
 
-    Cost: one listing of the folder of the job, and the writing of one text. No data file is opened.
+    Cost: lists the folder of the job and writes one manifest. No data file is opened.
     """
     found: dict[int, Fragment] = {}
     for fragment in fragments:
@@ -31,9 +37,9 @@ def commit(out: str | PathLike[str], fragments: Iterable[Fragment]) -> int:
         if known.job != fragment.job:
             raise ValueError(_DIFFERENT_JOBS)
         if known.file != fragment.file:
-            raise ValueError(f"two different files have the number {fragment.number}: inputs changed during the job")
+            raise ValueError(f"two different files have number {fragment.number}: the inputs changed during the job")
     if not found:
-        raise ValueError("no fragments, of which a version could be made")
+        raise ValueError("there are no fragments to commit")
     first = found[min(found)]
     for fragment in found.values():
         if fragment.job != first.job:
@@ -48,18 +54,18 @@ def _check_complete(job: Job, found: dict[int, Fragment]) -> None:
     missing = [number for number in range(job.count or 0) if number not in found]
     if missing:
         listed = ", ".join(map(str, missing[:10])) + (", ..." if len(missing) > 10 else "")
-        raise ValueError(f"{len(missing)} of {job.count} fragments are missing: {listed}; run their tasks again")
+        raise ValueError(f"{len(missing)} of {job.count} fragments are missing: {listed}; run these tasks again")
 
 
 def _check_alike(first: Fragment, other: Fragment) -> None:
-    """Refuses files whose columns differ: their shapes were found in different samples."""
+    """Refuses files with different columns: tasks found shapes from different samples."""
     if other.schema == first.schema:
         return
     for name in {**dict(first.schema.items()), **dict(other.schema.items())}:
         expected, found = first.schema.get(name), other.schema.get(name)
         if expected != found:
             raise ValueError(
-                f"column {name!r} is {expected} in file {first.number}, and {found} in file {other.number}; "
+                f"column {name!r} is {expected} in file {first.number}, but {found} in file {other.number}; "
                 "declare its type, or its shape with shapes={...}"
             )
-    raise ValueError(f"the metadata of file {other.number} are not those of file {first.number}")
+    raise ValueError(f"the metadata of file {other.number} differs from file {first.number}")

@@ -1,4 +1,4 @@
-"""Paths that mean the same in every process."""
+"""Makes paths absolute, so that they mean the same in every process."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from .. import _tensilo
 
 
 def absolute(path: str | PathLike[str]) -> str:
-    """Returns a path that does not depend on the folder at work. Addresses are as they are."""
+    """Returns a path that does not depend on the working directory. URLs are unchanged."""
     path = os.fsdecode(path)
     return path if "://" in path else os.path.abspath(path)
 
 
 def all_absolute(inputs: Any) -> list[str]:
-    """Returns one path, or several, as absolute ones."""
+    """Returns the absolute paths of a path or a list of paths."""
     if isinstance(inputs, (str, PathLike)):
         return [absolute(inputs)]
     if hasattr(inputs, "__arrow_c_stream__"):
-        raise TypeError("tasks read files that all processes see: write the table to a Parquet file first")
+        raise TypeError("tasks need files that all processes see: write the table to a Parquet file first")
     return [absolute(path) for path in inputs]
 
 
 def opened(source: Any) -> _tensilo.Dataset:
-    """Opens a dataset, unless it is one, so that another process can open it again."""
+    """Returns a dataset, or opens a source with absolute paths, which other processes can open again."""
     if isinstance(source, _tensilo.Dataset):
         return source
     return _tensilo.open(absolute(source) if isinstance(source, (str, PathLike)) else all_absolute(source))

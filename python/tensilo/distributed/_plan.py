@@ -1,4 +1,9 @@
-"""The plan of a conversion: which rows of which inputs each file has."""
+"""``plan`` and ``plan_append``: assign the rows of the inputs to files.
+
+A plan is deterministic: the same inputs and options give the same tasks, file ids and job number. So a job can be
+planned again after a failure and continued with the files that exist. The job number depends on the versions of the
+inputs, so that a job over changed inputs never mixes with an older one.
+"""
 
 from __future__ import annotations
 
@@ -38,32 +43,33 @@ def plan(
 ) -> list[Task]:
     """Plans the conversion of files to a new dataset, and writes nothing.
 
-    The same inputs and options give the same tasks. Their files are those of ``tensilo.convert`` with these
-    options, byte for byte.
+    The same inputs and options give the same tasks. Their files are byte for byte the ones that ``tensilo.convert``
+    writes with these options.
 
     Args:
-        inputs: a path, a folder, a pattern, also in an object store, or a list of these.
+        inputs: a path, a folder or a pattern, also in an object store, or a list of these.
         out: the folder of the dataset, or a prefix of an object store.
-        shard_bytes: the raw bytes of a file, such as "1GiB". Each is a task.
-        threads: how many read the inputs now.
+        shard_bytes: the raw bytes of a file, as a number or such as "1GiB". Each file is a task. Default: "1GiB".
+        bf16, casts, columns, skip, shapes, null_elements, profile, progress: see ``tensilo.convert``.
+        threads: the number of threads that read the inputs. Default: "auto", all CPUs.
 
-    Other options are those of ``tensilo.convert``.
+    Returns:
+        The tasks, which may be sent to other processes.
 
     Raises:
-        FileExistsError: a dataset is there.
+        FileExistsError: the dataset exists.
         InputError: an input is malformed.
         ValueError: the inputs have no samples.
 
-    Cost: as far as types do not tell the shapes of samples, reading the columns whose shapes are found, and
-    those whose samples differ in length. Declare ``shapes`` to save the first. Columns of scalars, and of
-    tensors of one stated shape, are not read.
+    Cost: reads columns whose shapes must be found and columns whose samples differ in length. Declare ``shapes``
+    to avoid the former. Columns of scalars and of tensors of one declared shape are not read.
     """
     options = conversion(bf16, casts, columns, skip, shapes, null_elements, profile)
     folder = absolute(out)
     with progress_callback(progress) as show:
         planned = _tensilo._plan(all_absolute(inputs), folder, options, shard_bytes, threads, show)
     if not planned[2]:
-        raise ValueError("the inputs have no samples, of which a dataset could be made")
+        raise ValueError("the inputs have no samples, so there is no dataset to create")
     return _tasks(planned, folder, 1, "convert", profile, null_elements, skip_extra_columns=True)
 
 
@@ -78,10 +84,20 @@ def plan_append(
     threads: int | Literal["auto"] = "auto",
     progress: _Progress = False,
 ) -> list[Task]:
-    """Plans files whose samples the next version of a dataset has after the others, and writes nothing.
+    """Plans files that append samples to a dataset in its next version, and writes nothing.
 
-    They are those of ``tensilo.append`` with these options. There are none if the inputs have no samples.
-    If another writer publishes a version meanwhile, ``commit`` raises ``ConflictError``: plan again.
+    The files are the ones that ``tensilo.append`` writes with these options. If another writer publishes a version
+    in the meantime, ``commit`` raises ``ConflictError``: plan again.
+
+    Args:
+        out: the folder of the dataset, or a prefix of an object store.
+        inputs: a path, a folder or a pattern, also in an object store, or a list of these.
+        shard_bytes: the raw bytes of a file, as a number or such as "1GiB". Each file is a task. Default: "1GiB".
+        skip_extra_columns, null_elements, profile, progress: see ``tensilo.append``.
+        threads: the number of threads that read the inputs. Default: "auto", all CPUs.
+
+    Returns:
+        The tasks. The list is empty if the inputs have no samples.
     """
     folder = absolute(out)
     with progress_callback(progress) as show:
@@ -100,7 +116,7 @@ def _tasks(
     null_elements: str,
     skip_extra_columns: bool,
 ) -> list[Task]:
-    """Returns the tasks of a plan, each with the inputs that it reads."""
+    """Returns the tasks of a plan, each with only the inputs that it reads."""
     inputs, schema, shards = planned
     number = _job_number(inputs, shards, version, null_elements)
     job = Job(version, number, change, len(shards))
@@ -121,8 +137,8 @@ def _job_number(
 ) -> int:
     """Returns a number of at least 2^32 that two jobs share only if their files are the same.
 
-    The ids of files depend on schema, options, and metadata of inputs. Values may change without these: so do
-    the times of files then, or the tags of objects.
+    File ids depend on the schema, the options and the metadata of inputs. The values of an input may change without
+    any of these, so the number also depends on modification times of files and entity tags of objects.
     """
     changed = [_version(path) for path, _, _ in inputs]
     text = repr((_tensilo.__version__, version, nulls, inputs, changed, shards))
@@ -131,7 +147,7 @@ def _job_number(
 
 
 def _version(path: str) -> Any:
-    """Returns what changes when an input is changed."""
+    """Returns a value that changes whenever an input changes."""
     if "://" in path:
         return _tensilo._object_version(path)
     found = os.stat(path)

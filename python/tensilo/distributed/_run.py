@@ -1,4 +1,4 @@
-"""One file of a dataset, written by any process."""
+"""``run``: writes one file of a plan, in any process."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from ._task import Fragment, Task
 
 
 def run(task: Task, *, threads: int | Literal["auto"] = 1) -> Fragment:
-    """Writes the file of a task, unless it exists, and returns what the manifest will say of it.
+    """Writes the file of a task unless it exists, and returns its entry for the manifest.
 
-    The file appears under its name when it is complete, and nobody reads it before ``commit``. A task gives
-    the same bytes in any process, with any number of threads: repeat it after a failure, or run it twice at
-    the same time, and there is one file.
+    The file appears under its name when it is complete, and no reader opens it before ``commit``. A task writes the
+    same bytes in any process and with any number of threads. So after a failure, or if it runs twice at the same
+    time, there is still one file.
 
     Args:
-        threads: how many encode.
+        task: a task of ``plan`` or ``plan_append``.
+        threads: the number of threads that encode. Default: 1.
 
     Raises:
         InputError: an input is malformed, or was replaced since it was planned.

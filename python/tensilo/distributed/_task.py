@@ -1,4 +1,4 @@
-"""What travels between the processes of a conversion."""
+"""``Job``, ``Task`` and ``Fragment``: the values that the processes of a distributed conversion exchange."""
 
 from __future__ import annotations
 
@@ -9,32 +9,32 @@ from .. import _tensilo
 
 # path, rows and digest
 PlannedInput = tuple[str, int, bytes]
-# number, samples, raw bytes, bytes, offset of the footer, content id
+# number, samples, raw bytes, bytes, footer offset, content id
 JobFile = tuple[int, int, int, int, int, bytes]
 
 
 @dataclass(frozen=True)
 class Job:
-    """The version that a job makes. Its number names the folder of its files."""
+    """A job, which creates one version. Its number names the folder of its files."""
 
     version: int
     number: int
     change: str
     count: int | None
-    """The number of its files, if it is known beforehand."""
+    """The number of files, or None if it is not known in advance."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """The rows of one file of a dataset, and how it is written. ``run`` writes it, in any process."""
+    """One data file to write: its rows and its options. ``run`` writes it in any process."""
 
     folder: str
     job: Job
     number: int
     inputs: tuple[PlannedInput, ...] = field(repr=False)
-    """The inputs that have some of its rows."""
+    """The inputs that contain some of its rows."""
     rows: tuple[int, int]
-    """Its rows, counted from the first of ``inputs``."""
+    """The start and end of its rows, counted from the first of ``inputs``."""
     file_id: bytes = field(repr=False)
     schema: _tensilo.Schema = field(repr=False)
     profile: str | Mapping[str, str] = field(hash=False)
@@ -44,7 +44,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A file that was written, and is in no version yet: all that the manifest will say of it."""
+    """A written file that no version lists yet, with everything that the manifest records about it."""
 
     job: Job
     file: JobFile
@@ -52,7 +52,7 @@ class Fragment:
 
     @property
     def number(self) -> int:
-        """The number of the file: its samples follow those of lower numbers."""
+        """The number of the file. Its samples follow the samples of files with lower numbers."""
         return self.file[0]
 
     @property
@@ -62,5 +62,5 @@ class Fragment:
 
     @property
     def stored_bytes(self) -> int:
-        """The length of the file."""
+        """The length of the file, in bytes."""
         return self.file[3]

@@ -1,8 +1,8 @@
-"""Importers of samples in other containers.
+"""Importers for containers that only Python libraries read.
 
-Each reads a batch at a time, writes it with ``tensilo.Writer``, and opens the result. The output appears
-when it is complete; if a sample cannot be read or stored, nothing of it appears. Files of Parquet and
-Arrow have ``tensilo.convert``.
+Each importer reads a batch at a time, writes it with ``tensilo.Writer``, and opens the result. The output appears when
+it is complete; if a sample cannot be read or stored, there is no output. For Parquet, Arrow and other files, use
+``tensilo.convert``.
 """
 
 from .blosc_decoder import blosc_decoder

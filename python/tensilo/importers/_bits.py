@@ -1,4 +1,4 @@
-"""Types of elements of NumPy by the names that tensilo has for them."""
+"""NumPy dtypes by their tensilo names."""
 
 _NAMES = {
     "f16": "float16",
@@ -9,7 +9,7 @@ _NAMES = {
 
 
 def numpy_dtype(dtype):
-    """Returns the dtype of NumPy for a name such as "bf16" or "float32", or for a dtype of NumPy or PyTorch.
+    """Returns the NumPy dtype for a name such as "bf16" or "float32", or for a NumPy or PyTorch dtype.
 
     Raises:
         ImportError: NumPy, or ml_dtypes for bf16, is not installed.
@@ -25,5 +25,5 @@ def numpy_dtype(dtype):
     try:
         import ml_dtypes
     except ImportError as error:
-        raise ImportError("NumPy has no bf16 of its own: pip install ml_dtypes") from error
+        raise ImportError("NumPy has no dtype for bf16: pip install ml_dtypes") from error
     return np.dtype(ml_dtypes.bfloat16)

@@ -1,9 +1,11 @@
-"""The columns that values become: dicts are structs, whose members are columns of their own.
+"""Maps nested values to columns: dicts are structs, and each of their members is a column.
 
-The member "content" of the dicts in a list "messages" is the column "messages.content", whose samples are
-lists. Its metadata have its path, "messages[].content", so that an export joins the members of a struct. A dict
-that is None somewhere, or has no members, has a column of its own name for that. This is what a conversion makes
-of the same values in Arrow structs or in JSON lines.
+The member "content" of the dicts in a list "messages" becomes the column "messages.content", whose samples are lists.
+The metadata of the column record its path, "messages[].content", so that an export can rebuild the struct. If a dict is
+None in some sample or has no members, a column with the name of the dict records that.
+
+``tensilo.convert`` makes the same columns of the same values in Arrow structs or JSON lines. The structure is inferred
+from the first samples; later samples that do not match it are refused, because some of their values would be lost.
 """
 
 from .. import _tensilo
@@ -14,7 +16,7 @@ _ABSENT = object()
 
 
 class Leaf:
-    """A column, and the way to its values: keys of dicts, and None for the members of lists."""
+    """A column and the steps to its values: a key for a dict, None for the members of a list."""
 
     def __init__(self, name, key, steps, type_):
         self.name, self.key, self.type = name, key, type_
@@ -22,17 +24,17 @@ class Leaf:
 
     @property
     def is_of_dicts(self):
-        """Whether the column says which dicts are None, and has no values."""
+        """Whether the column only records which dicts are None, and has no values."""
         return _NoValues in self._steps
 
     def value(self, sample):
-        """Returns the value that a sample has in the column."""
+        """Returns the value of a sample in the column."""
         value = sample.get(self.key)
         return _at(value, self._steps) if self._steps else value
 
 
 class _NoValues:
-    """The step from dicts to the column that says which of them are None."""
+    """The step from dicts to the column that records which of them are None."""
 
 
 def _at(value, steps):
@@ -45,21 +47,21 @@ def _at(value, steps):
 
 
 class _Struct:
-    """The members that the dicts of a column have in the first samples."""
+    """Dicts, with their members in the first samples."""
 
     def __init__(self, has_nulls, members):
         self.has_nulls, self.members = has_nulls, members
 
 
 class _List:
-    """Lists whose members have dicts somewhere."""
+    """Lists with dicts somewhere inside."""
 
     def __init__(self, member):
         self.member = member
 
 
 def columns_of(key, values, known):
-    """Returns the columns that the first values of a key become, and the structure that others must have."""
+    """Returns the columns for the first values of a key, and the structure that later values must have."""
     leaves = []
     if key in known:
         return [Leaf(key, key, (), known[key])], None
@@ -68,7 +70,7 @@ def columns_of(key, values, known):
 
 
 def _find(leaves, known, count, key, name, path, steps, values, nulls):
-    """Adds the columns of values behind some steps; `nulls` says of each list before whether one is None."""
+    """Adds the columns of the values behind ``steps``. ``nulls`` says for each outer list level whether one is None."""
     present = [value for value in values if value is not None]
     has_nulls = len(present) < len(values)
     if any(isinstance(value, dict) for value in present):
@@ -83,7 +85,7 @@ def _find(leaves, known, count, key, name, path, steps, values, nulls):
         found = {}
         for member in members:
             if not isinstance(member, str):
-                raise refused(f"a dict has the key {member!r}, and columns have names of str", column=name)
+                raise refused(f"a dict has the key {member!r}, but column names must be str", column=name)
             inside = [None if value is None else value.get(member) for value in values]
             names = f"{name}.{member}", f"{path}.{_escaped(member)}"
             found[member] = _find(leaves, known, count, key, *names, (*steps, member), inside, nulls)
@@ -130,23 +132,24 @@ def _has_dicts(value):
 
 
 def check(structure, value, name):
-    """Refuses a value whose dicts are not those of the first samples: something of it would be lost. Other
-    values are checked by the writer.
+    """Refuses a value whose dicts differ from the first samples, because part of it would be lost.
+
+    The writer checks everything else.
 
     Raises:
-        ValueError: the text says what differs.
+        ValueError: the message says what differs.
     """
     if isinstance(structure, _Struct):
         if value is None:
             if structure.has_nulls:
                 return
-            raise ValueError(f"{name!r} is None, and is a dict in all of the first samples")
+            raise ValueError(f"{name!r} is None, but is a dict in all of the first samples")
         if not isinstance(value, dict):
-            raise ValueError(f"{name!r} is {type(value).__name__}, and a dict in the first samples")
+            raise ValueError(f"{name!r} is {type(value).__name__}, but a dict in the first samples")
         for member, inner in value.items():
             found = structure.members.get(member, _ABSENT)
             if found is _ABSENT:
-                raise ValueError(f"it has '{name}.{member}', which the first samples do not have")
+                raise ValueError(f"'{name}.{member}' does not occur in the first samples")
             check(found, inner, f"{name}.{member}")
         for member in structure.members.keys() - value.keys():
             check(structure.members[member], None, f"{name}.{member}")
@@ -154,6 +157,6 @@ def check(structure, value, name):
         if value is None:
             return
         if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{name!r} is {type(value).__name__}, and a list in the first samples")
+            raise ValueError(f"{name!r} is {type(value).__name__}, but a list in the first samples")
         for member in value:
             check(structure.member, member, name)

@@ -1,4 +1,4 @@
-"""Columns of HDF5 files."""
+"""Maps HDF5 datasets, and fields of compound datasets, to columns."""
 
 from .. import _tensilo
 from ._bits import numpy_dtype
@@ -6,7 +6,7 @@ from ._schema import refused
 
 
 class Column:
-    """A column: a dataset, or a field of a compound one."""
+    """A column: a dataset, or a field of a compound dataset."""
 
     def __init__(self, h5py, name, dataset, field, known, views):
         self.name, self.dataset, self._field = name, dataset, field
@@ -26,20 +26,20 @@ class Column:
         try:
             viewed = dtype if vlen is None else vlen
             if self._view and (is_text or self._view.itemsize != viewed.itemsize):
-                raise TypeError(f"its bits are no {self._view}")
+                raise TypeError(f"its elements cannot be viewed as {self._view}")
             if declared is not None:
                 self.type = declared
             elif not self._is_list:
                 self.type = _tensilo.tensor(self._view or dtype.newbyteorder("="), shape)
             elif dtype.names:
-                raise TypeError("a compound type in another")
+                raise TypeError("it is a compound type inside another")
             else:
                 tensor = None if vlen is None else _tensilo.tensor(self._view or vlen, (None,))
                 self.type = tensor or (_tensilo.utf8() if is_text else _tensilo.binary())
                 for _ in shape:
                     self.type = _tensilo.list_(self.type)
         except (TypeError, ValueError) as error:
-            text = f"{dtype} cannot be stored: {error}; name the others by columns="
+            text = f"{dtype} cannot be stored: {error}; select the other datasets with columns="
             raise refused(text, column=name) from None
 
     def samples(self, rows, start):

@@ -1,9 +1,9 @@
-"""The datasets of an HDF5 file, and the other files that have their values.
+"""Finds the datasets of an HDF5 file, and checks the other files that hold their values.
 
-HDF5 reads fill values, and says nothing, where a file is missing that a virtual dataset takes its values
-from, where a source has fewer elements than are mapped, and where an external file is too short. Links to
-objects that do not exist are passed over by its iterators. All of these are refused here. Elements that were
-never written, or that no source is mapped to, are fill values rightly.
+HDF5 silently reads fill values if a source file of a virtual dataset is missing, if a source has fewer elements than
+are mapped, or if an external file is too short. Its iterators silently skip links to objects that do not exist. An
+import would lose data without an error, so this module refuses all of these. Fill values of elements that were never
+written, or that no source is mapped to, are legitimate.
 """
 
 import os
@@ -12,13 +12,13 @@ from contextlib import suppress
 from .._errors import InputError
 from ._schema import refused
 
-_WAYS = "restore it, or name other datasets by columns="
+_WAYS = "restore it, or select other datasets with columns="
 
 
 def find_datasets(h5py, group, passes_over=False):
-    """Yields path and dataset of each dataset below a group, once, by name. External links are followed.
+    """Yields the path and the dataset of each dataset below a group once, sorted by name.
 
-    Links to nothing are refused, or passed over.
+    Follows external links. Refuses dangling links, or skips them if ``passes_over``.
     """
     yield from _walk(h5py, group, "", {group}, passes_over)
 
@@ -43,22 +43,22 @@ def _walk(h5py, group, prefix, seen, passes_over):
 
 
 def linked(h5py, group, name, path):
-    """Returns the object of a name, or refuses a link to nothing."""
+    """Returns the object with a name; refuses a dangling link."""
     link = group.get(name, getlink=True)
     try:
         return group[name]
     except (KeyError, OSError) as error:
         if isinstance(link, h5py.ExternalLink):
-            text = f"the link leads to {link.path!r} in the file {link.filename!r}, which cannot be opened"
+            text = f"the link points to {link.path!r} in the file {link.filename!r}, which cannot be opened"
         elif isinstance(link, h5py.SoftLink):
-            text = f"the link leads to {link.path!r}, which does not exist"
+            text = f"the link points to {link.path!r}, which does not exist"
         else:
             raise
         raise refused(f"{text}; {_WAYS}", column=path) from error
 
 
 def check_sources(h5py, dataset, path, seen=()):
-    """Refuses a dataset with values in files that are missing or too short."""
+    """Refuses a dataset whose values are in files that are missing or too short."""
     if dataset.external:
         _check_external(dataset, path)
     if not dataset.is_virtual:
@@ -80,10 +80,10 @@ def check_sources(h5py, dataset, path, seen=()):
 def _check_source(h5py, file, source, path, where, seen):
     name = source.dset_name
     if "%b" in name.replace("%%", ""):
-        return  # a name for each block: HDF5 ends the dataset where there is none
+        return  # one name per block: HDF5 ends the dataset at the first missing block
     found = file.get(name.replace("%%", "%"))
     if not isinstance(found, h5py.Dataset):
-        raise refused(f"the virtual dataset takes values from {where}, and there is no such dataset", column=path)
+        raise refused(f"the virtual dataset takes values from {where}, which does not exist", column=path)
     _check_extent(h5py, found, source, path, where)
     key = (file.filename, found.name)
     if key not in seen:
@@ -91,11 +91,11 @@ def _check_source(h5py, file, source, path, where, seen):
 
 
 def _check_extent(h5py, found, source, path, where):
-    """Refuses a source that does not have the elements that are mapped."""
+    """Refuses a source that does not have all mapped elements."""
     mapped, h5s = source.src_space, h5py.h5s
     kind = mapped.get_select_type()
     if kind == h5s.SEL_ALL:
-        # the file does not state the shape that the source had
+        # the file does not record the original shape of the source
         expected = source.vspace.get_select_npoints()
         if found.size != expected:
             text = f"the virtual dataset takes {expected:,} values from {where}, which has {found.size:,}"
@@ -110,19 +110,19 @@ def _check_extent(h5py, found, source, path, where):
         ends = [int(end) + 1 for end in mapped.get_select_elem_pointlist().max(axis=0)]
     else:
         return
-    # of an unlimited selection, HDF5 ends the dataset where the source ends
+    # with an unlimited selection, HDF5 ends the dataset where the source ends
     bounded = [end if end < _UNLIMITED else 0 for end in ends]
     if len(ends) != found.ndim or any(end > extent for end, extent in zip(bounded, found.shape, strict=True)):
         text = f"the virtual dataset takes values up to {tuple(ends)} from {where}, whose shape is {found.shape}"
         raise refused(f"{text}; {_WAYS}", column=path)
 
 
-# no extent is as large
+# larger than any extent
 _UNLIMITED = 2**62
 
 
 def _opened(h5py, name, dataset):
-    """Opens the file that HDF5 takes for this name of a source; None if there is none."""
+    """Opens the file that HDF5 would use for a source name; returns None if there is none."""
     if "%b" in name.replace("%%", ""):
         name = name.replace("%b", "0")
     prefix = ""
@@ -135,7 +135,7 @@ def _opened(h5py, name, dataset):
 
 
 def _search_paths(name, parent, variable, prefix):
-    """Yields the paths under which HDF5 looks for a file, in its order."""
+    """Yields the paths at which HDF5 looks for a file, in its order."""
     folder = os.path.dirname(os.path.abspath(parent))
     if os.path.isabs(name):
         yield name

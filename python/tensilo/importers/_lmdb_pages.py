@@ -1,8 +1,8 @@
-"""The free pages of an LMDB file.
+"""Reads the list of free pages of an LMDB file.
 
-LMDB never writes a page that one transaction has taken and freed again. If such pages are the last ones, a
-valid file ends before them. They are in the list of free pages, which LMDB keeps in a tree of its own: its
-values are a count, followed by page numbers. Numbers have 64 bits.
+LMDB never writes a page that a single transaction allocates and frees. If the last pages of the database are such
+pages, a valid file is shorter than its page count says. To tell it from a truncated file, this module reads the free
+list, which LMDB keeps in a B-tree of its own: each value is a count followed by page numbers, all of 64 bits.
 """
 
 import struct
@@ -16,14 +16,14 @@ def free_pages(file, page_bytes):
     """Returns the numbers of the pages that are free after the last transaction.
 
     Raises:
-        ValueError, struct.error: the list is cut off or damaged.
+        ValueError, struct.error: the list is truncated or damaged.
     """
 
     def read(number, byte_count):
         file.seek(number * page_bytes)
         found = file.read(byte_count)
         if len(found) < byte_count:
-            raise ValueError("the page is not in the file")
+            raise ValueError("the page is beyond the end of the file")
         return found
 
     metas = [read(number, page_bytes) for number in (0, 1)]

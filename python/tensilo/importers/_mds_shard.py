@@ -1,4 +1,4 @@
-"""The bytes of MDS shards."""
+"""Maps or decompresses MDS shards."""
 
 import mmap
 import os
@@ -6,8 +6,7 @@ from importlib import import_module
 
 from ._schema import refused
 
-# the modules that have a function decompress, of which the first that is installed is used, and the
-# package to install
+# the modules with a function `decompress`, in order of preference, and the package to install
 _MODULES = {
     "gz": (("gzip",), None),
     "bz2": (("bz2",), None),
@@ -18,7 +17,7 @@ _MODULES = {
 
 
 class ShardBytes:
-    """The bytes of a shard: mapped, or decompressed."""
+    """The bytes of a shard, mapped if it is uncompressed."""
 
     def __init__(self, path, folder, shard):
         if os.path.exists(path) or not shard.get("zip_data"):
@@ -41,11 +40,11 @@ class ShardBytes:
 
 def _decompress(kind, data, path):
     if kind not in _MODULES:
-        raise refused(f"{kind!r} is no compression that is known", path=path)
+        raise refused(f"unknown compression {kind!r}", path=path)
     modules, package = _MODULES[kind]
     for module in modules:
         try:
             return import_module(module).decompress(data)
         except ImportError:
             pass
-    raise ImportError(f"shards of {kind} need another package: pip install {package}")
+    raise ImportError(f"shards compressed with {kind} need another package: pip install {package}")

@@ -1,4 +1,4 @@
-"""The encodings of values in MDS shards."""
+"""Decodes the values of MDS shards, for all encodings of version 2."""
 
 import struct
 
@@ -20,12 +20,12 @@ _CODES = {
     65: "int64",
     66: "float64",
 }
-# channels of the modes of PIL with 8 bits to a channel
+# the number of channels of PIL modes with 8 bits per channel
 _CHANNELS = {"L": 1, "RGB": 3, "RGBA": 4, "CMYK": 4, "YCbCr": 3, "LAB": 3, "HSV": 3, "LA": 2}
 
 
 def decoder(column, encoding, allow_pickle):
-    """Returns the function that decodes the bytes of a value of an encoding."""
+    """Returns a function that decodes the bytes of a value."""
     name, _, arguments = encoding.partition(":")
     if name in ("bytes", "jpeg", "png"):
         return bytes
@@ -50,12 +50,12 @@ def decoder(column, encoding, allow_pickle):
         return lambda data: [_image(column, member) for member in _members(data, 4)]
     if name == "pkl":
         if not allow_pickle:
-            ways = "leave it out by columns=, or pass allow_pickle=True if you trust the data"
+            ways = "leave it out with columns=, or pass allow_pickle=True if you trust the data"
             raise refused(f"the values are pickled; {ways}", column=column)
         import pickle
 
         return pickle.loads
-    raise refused(f"{encoding!r} is no encoding of MDS that is known", column=column)
+    raise refused(f"unknown MDS encoding {encoding!r}", column=column)
 
 
 def _text(data):
@@ -70,7 +70,7 @@ def _scalar(name):
 
 
 def _array(dtype=None, shape=None):
-    """Returns a decoder of arrays, whose type and shape are before the elements unless they are known."""
+    """Returns a decoder of arrays. A dtype or shape that is not given precedes the elements."""
     import numpy as np
 
     known = None if dtype is None else numpy_dtype(dtype)
@@ -81,7 +81,7 @@ def _array(dtype=None, shape=None):
         if dtype is None:
             dtype, position = np.dtype(_CODES[data[0]]), 1
         if shape is None:
-            # the rank, and in the two lowest bits the logarithm of the bytes of an extent
+            # the rank, and in the two lowest bits log2 of the bytes per extent
             rank, width = data[position] >> 2, 1 << (data[position] & 3)
             numbers = np.frombuffer(data, f"<u{width}", rank, position + 1)
             shape, position = tuple(map(int, numbers)), position + 1 + rank * width
@@ -91,20 +91,20 @@ def _array(dtype=None, shape=None):
 
 
 def _image(column, data):
-    """Returns the pixels of a raw image: height, width, and channels if there are several."""
+    """Returns the pixels of a raw image, of shape height, width and, if there are several, channels."""
     import numpy as np
 
     width, height, length = struct.unpack_from("<3I", data)
     mode = data[12 : 12 + length].decode("ascii")
     if mode not in _CHANNELS:
-        raise refused(f"images of mode {mode!r} are no u8 tensors; leave it out by columns=", column=column)
+        raise refused(f"images of mode {mode!r} are not u8 tensors; leave it out with columns=", column=column)
     channels = _CHANNELS[mode]
     shape = (height, width) if channels == 1 else (height, width, channels)
     return np.frombuffer(data, np.uint8, offset=12 + length).reshape(shape)
 
 
 def _members(data, start):
-    """Returns the members of a list: their number and their sizes, each a u32, are before them."""
+    """Returns the members of a list, which follow their count and their sizes, each a u32."""
     (count,) = struct.unpack_from("<I", data, start)
     sizes = struct.unpack_from(f"<{count}I", data, start + 4)
     position, members = start + 4 + 4 * count, []
@@ -112,5 +112,5 @@ def _members(data, start):
         members.append(data[position : position + size])
         position += size
     if position != len(data):
-        raise ValueError(f"a list of {len(data)} bytes has members up to {position}")
+        raise ValueError(f"the list has {len(data)} bytes, but its members end at {position}")
     return members

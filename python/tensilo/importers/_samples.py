@@ -1,4 +1,8 @@
-"""Samples of any source to a writer, batch by batch."""
+"""Writes samples of any source, batch by batch.
+
+Types are inferred from the first samples, which are kept in memory for that (at most about 64 MiB). Then all samples
+are written in batches. If a batch is refused, its samples are written one by one, to find and name the sample at fault.
+"""
 
 import errno
 import os
@@ -16,7 +20,7 @@ _MAX_INFER_BYTES = 64 << 20
 
 
 def check_output(output, options):
-    """Raises ``FileExistsError`` if the output is there, before much is read."""
+    """Raises ``FileExistsError`` if the output exists, before any input is read."""
     path = os.fsdecode(output)
     if os.path.isdir(path):
         if os.listdir(path):
@@ -31,12 +35,12 @@ def write_samples(samples, output, *, schema, columns, infer_samples, total, pro
     Args:
         samples: the dicts, which are taken one by one.
         output: the file or folder.
-        schema: types of columns; those of others are found from the first samples.
-        columns: the keys to store, or None for those of the schema and of the first samples.
-        infer_samples: the number of the first samples that types are found from.
-        total: the number of samples, or None if it is not known.
+        schema: the types of some columns. Other types are inferred from the first samples.
+        columns: the keys to store, or None for all keys of the schema and of the first samples.
+        infer_samples: the number of samples from which types are inferred.
+        total: the number of samples, or None if unknown.
         progress: see ``tensilo.convert``.
-        options: those of ``tensilo.Writer``.
+        options: the options of ``tensilo.Writer``.
     """
     check_output(output, options)
     known, columns = dict(schema.items()) if schema is not None else {}, as_names(columns)
@@ -59,8 +63,9 @@ def write_batches(batches, output, schema, *, total, progress, options):
     """Writes batches, and opens the result.
 
     Args:
-        batches: for each batch the number of samples, and a dict from names to arrays or lists.
+        batches: pairs of the number of samples and a dict from names to arrays or lists.
         schema: a dict from names to types.
+        total, progress, options: see ``write_samples``.
     """
     done = 0
     with progress_callback(progress) as show, _tensilo.Writer(output, schema, **options) as writer:
@@ -75,12 +80,12 @@ def write_batches(batches, output, schema, *, total, progress, options):
 
 
 def as_names(columns):
-    """Returns the names of columns as a list: of one name, or of several. None is none."""
+    """Returns column names as a list. None stays None."""
     return [columns] if isinstance(columns, str) else columns
 
 
 def size_of(value):
-    """Returns the approximate bytes of a value."""
+    """Returns the approximate size of a value, in bytes."""
     if isinstance(value, (str, bytes)):
         return len(value)
     if isinstance(value, (list, tuple)):
@@ -92,14 +97,14 @@ def size_of(value):
 
 
 def _numbered(samples):
-    """Yields samples as dicts of plain values. Errors get the number of the sample."""
+    """Yields samples as dicts of plain values. Adds the index of the sample to errors."""
     samples, number = iter(samples), 0
     while True:
         name = None
         try:
             sample = next(samples)
             if not isinstance(sample, Mapping):
-                raise TypeError(f"a sample is a dict, not {type(sample).__name__}")
+                raise TypeError(f"a sample must be a dict, not {type(sample).__name__}")
             made = {}
             for name, value in sample.items():
                 made[name] = plain(value)
@@ -113,13 +118,15 @@ def _numbered(samples):
 
 
 def _columns(known, first_samples, columns):
-    """Returns the columns of samples, and for each key the structure of its dicts."""
+    """Returns the columns of samples, and the structure of the dicts of each key."""
     keys = dict.fromkeys(chain(*first_samples))
-    # a schema may name a member of a dict, which is no key
+    # a name in the schema may be the member of a dict, not a key
     keys = dict.fromkeys([*(name for name in known if not any(_is_member(name, key) for key in keys)), *keys])
     if columns is not None:
-        # a key that has dots is not the member of another one
-        requested = [name if name in keys else next((key for key in keys if _is_in(name, key)), name) for name in columns]
+        # a key with dots takes precedence over the member of a dict
+        requested = [
+            name if name in keys else next((key for key in keys if _is_in(name, key)), name) for name in columns
+        ]
         keys = dict.fromkeys(requested)
     leaves, structures = [], {}
     for key in keys:
@@ -131,23 +138,23 @@ def _columns(known, first_samples, columns):
         stored = {leaf.name for leaf in leaves if not leaf.is_of_dicts}
         for name in known:
             if name not in stored:
-                text = "the schema has this column, and the first samples have no values of it"
-                raise refused(f"{text}; examine more samples by infer_samples=, or leave it out", column=name)
+                text = "the schema has this column, but the first samples have no values for it"
+                raise refused(f"{text}; infer from more samples with infer_samples=, or leave it out", column=name)
     names = set()
     for leaf in leaves:
         if leaf.name in names:
-            raise refused("two columns have this name: a key with dots, and a member of a dict", column=leaf.name)
+            raise refused("a key with dots and a member of a dict have the same name", column=leaf.name)
         names.add(leaf.name)
     return leaves, structures
 
 
 def _chosen(leaves, columns):
-    """Returns the columns that are named, or are members of what is named, each behind the dicts around it."""
+    """Returns the columns with these names and their members, each after the columns of the dicts around it."""
     chosen = {}
     for name in columns:
         found = [leaf for leaf in leaves if _is_in(leaf.name, name)]
         if not found:
-            raise refused("no sample of the first has this key", column=name)
+            raise refused("none of the first samples has this key", column=name)
         for leaf in found:
             chosen.update({other: None for other in leaves if other.is_of_dicts and _is_in(leaf.name, other.name)})
             chosen[leaf] = None
@@ -159,7 +166,7 @@ def _is_member(name, key):
 
 
 def _is_in(name, outer):
-    """Returns whether a name is that of a column, or of a member of it."""
+    """Returns whether a name is ``outer`` or a member of it."""
     return name == outer or _is_member(name, outer)
 
 
@@ -176,7 +183,7 @@ def _batches(samples, leaves, structures, is_strict):
             for key, structure in nested.items():
                 check(structure, sample.get(key), key)
         except ValueError as error:
-            raise refused(f"sample {number}: {error}; examine more samples by infer_samples=") from None
+            raise refused(f"sample {number}: {error}; infer from more samples with infer_samples=") from None
         for leaf, column in zip(leaves, batch.values(), strict=True):
             value = leaf.value(sample)
             column.append(value)
@@ -193,13 +200,13 @@ def _write(writer, batch, count, start):
     try:
         writer.write(**batch)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
-        # nothing of the batch is written: the first sample that fails alone is the one, and the
-        # file is given up anyway
+        # the batch was not written: write sample by sample to find the one at fault. The output is
+        # discarded afterwards.
         for i in range(count):
             try:
                 writer.write(**{name: column[i : i + 1] for name, column in batch.items()})
             except (TypeError, ValueError, BufferError, RuntimeError) as own:
                 text = str(own).replace("sample 0 of the call: ", "")
-                ways = "if the sample is right, pass schema= with a type that fits"
+                ways = "if the sample is valid, pass schema= with a type that fits"
                 raise refused(f"sample {start + i}: {text}; {ways}") from own
         raise error

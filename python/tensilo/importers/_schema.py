@@ -1,4 +1,8 @@
-"""The types of columns, found from samples."""
+"""Infers column types from samples.
+
+``plain`` first converts each value to a form that the writer takes. ``find_type`` then finds the narrowest common type:
+Python numbers become i64, f64 or bool, arrays keep their dtype, and an extent that differs between samples varies.
+"""
 
 import struct
 import sys
@@ -12,7 +16,7 @@ from .._errors import InputError
 _PLAIN = {bool, int, float, str, bytes, type(None)}
 _MAX_I64 = 2**63 - 1
 _MAX_EXACT_F64 = 2**53
-# the errors of functions that decode other bytes than they expect
+# errors that decoders raise on malformed bytes
 _MALFORMED = (
     ArithmeticError,
     AttributeError,
@@ -35,7 +39,7 @@ def refused(text, *, column=None, path=None):
 
 @contextmanager
 def malformed(what, path, *, column=None):
-    """Refuses an input that does not have the values it should have, whatever error that gives."""
+    """Turns any error that malformed bytes cause into an ``InputError``."""
     try:
         yield
     except InputError:
@@ -68,27 +72,27 @@ def plain(value):
     if all(hasattr(value, name) for name in ("__dlpack__", "dtype", "shape")):
         return value
     name = type(value).__name__
-    raise TypeError(f"{name} cannot be stored: make it an array, a number, a str, bytes, or a list or dict of these")
+    raise TypeError(f"{name} cannot be stored: convert it to an array, number, str, bytes, or a list or dict of these")
 
 
 def _plain_array(np, array):
     if isinstance(array, np.ma.MaskedArray):
-        raise TypeError("an array with a mask cannot be stored: fill it, or make it a list with None")
+        raise TypeError("a masked array cannot be stored: fill it, or convert it to a list with None")
     kind = array.dtype.kind
     if kind in "UST":
         return array.tolist()
     if kind == "O":
-        raise TypeError("an array of objects cannot be stored: make it a list, or an array of numbers")
+        raise TypeError("an object array cannot be stored: convert it to a list, or to an array of numbers")
     if kind in "Mm":
         raise TypeError(f'an array of {array.dtype} cannot be stored: pass array.astype("int64")')
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
 
 
 def find_type(values):
-    """Returns the type of a column with these values, as ``plain`` returns them.
+    """Returns the type of a column with these values, which ``plain`` has returned.
 
-    A tensor has extents that vary where those of the values differ. Lists of numbers are tensors if they
-    are rectangular and without None, and lists otherwise.
+    An extent that differs between values varies. Lists of numbers are tensors if they are rectangular and contain
+    no None, and lists otherwise.
 
     Raises:
         TypeError, ValueError: the values have no common type.
@@ -108,7 +112,7 @@ def find_type(values):
     if kinds == {"list"}:
         return _lists(values, nullable)
     if not kinds:
-        raise ValueError("there is no value to find the type from")
+        raise ValueError("there is no value to infer the type from")
     return _tensor(_number_type(kinds, values), {()}, nullable)
 
 
@@ -127,16 +131,16 @@ def _number_type(kinds, numbers):
         return "u64" if max(numbers) > _MAX_I64 else "i64"
     if kinds <= {"int", "float"}:
         if any(abs(number) > _MAX_EXACT_F64 for number in numbers if isinstance(number, int)):
-            raise TypeError("int and float, with integers that f64 does not hold exactly")
+            raise TypeError("int and float values, with integers that f64 cannot hold exactly")
         return "f64"
     raise TypeError(f"values of different types: {', '.join(sorted(kinds))}")
 
 
 def _lists(values, nullable):
-    """Returns the type of lists: a tensor if they are rectangular arrays of numbers."""
+    """Returns the type of lists: a tensor if they are rectangular and contain numbers, else a list."""
     numbers = []
     shapes = {_shape(value, numbers) for value in values}
-    # an empty list tells nothing of the dimensions inside it
+    # the dimensions inside an empty list are unknown
     ranks = {len(shape) for shape in shapes if shape is not None and shape != (0,)}
     if None not in shapes and len(ranks) == 1 and numbers:
         return _tensor(_number_type({_kind(number) for number in numbers}, numbers), shapes, nullable)
@@ -144,7 +148,7 @@ def _lists(values, nullable):
 
 
 def _shape(value, numbers):
-    """Returns the shape of nested lists, and adds their numbers; None if they are not rectangular."""
+    """Returns the shape of nested lists, or None if they are not rectangular. Appends their numbers to ``numbers``."""
     if type(value) in (bool, int, float):
         numbers.append(value)
         return ()
@@ -157,7 +161,7 @@ def _shape(value, numbers):
 
 
 def _tensor(dtype, shapes, nullable):
-    """Returns the type of tensors of these shapes; a shape may end at an extent of 0."""
+    """Returns the type of tensors of these shapes. A shape may end at an extent of 0."""
     whole = {shape for shape in shapes if shape != (0,)} or shapes
     if len({len(shape) for shape in whole}) > 1:
         shortest, longest = min(whole, key=len), max(whole, key=len)

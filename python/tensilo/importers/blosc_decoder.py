@@ -1,4 +1,4 @@
-"""Values of key-value stores that Blosc has compressed."""
+"""``blosc_decoder``: decodes Blosc-compressed tensors in key-value stores."""
 
 import struct
 from importlib import import_module
@@ -10,13 +10,13 @@ _FRAME = b"b2frame\0"
 
 
 def blosc_decoder(shape, dtype):
-    """Returns a decoder for ``from_lmdb`` of tensors that Blosc has compressed, one to a value.
+    """Returns a decoder of Blosc-compressed tensors for ``from_lmdb``, one tensor per value.
 
-    Values are what ``compress`` and ``compress2`` of ``blosc`` and ``blosc2`` return, or frames of Blosc2.
+    Values may come from ``compress`` or ``compress2`` of ``blosc`` or ``blosc2``, or be Blosc2 frames.
 
     Args:
-        shape: the shape of a tensor. One extent may be None: it is found from the number of bytes.
-        dtype: the type of its elements, such as "bf16" or "float32".
+        shape (tuple): the shape of a tensor. One extent may be None; it follows from the number of bytes.
+        dtype (str or dtype): the dtype of the elements, such as "bf16" or "float32".
 
     Raises:
         ImportError: neither ``blosc2`` nor ``blosc`` is installed, or ``ml_dtypes`` for bf16.
@@ -27,7 +27,7 @@ def blosc_decoder(shape, dtype):
 class _BloscDecoder:
     def __init__(self, shape, dtype):
         if shape.count(None) > 1:
-            raise ValueError(f"shape {shape}: at most one extent is None")
+            raise ValueError(f"shape {shape}: at most one extent may be None")
         self._shape = tuple(-1 if extent is None else extent for extent in shape)
         self._dtype = dtype
         self._decompress = _decompressor()
@@ -38,17 +38,17 @@ class _BloscDecoder:
         if value[2:10] == _FRAME:
             raw = _frame(value)
         else:
-            # a header of Blosc has the bytes of the compressed value at offset 12
+            # the Blosc header has the compressed size at offset 12
             if len(value) < _HEADER_BYTES or struct.unpack_from("<I", value, 12)[0] != len(value):
-                raise ValueError(f"a value of {len(value)} bytes is no tensor that Blosc has compressed")
+                raise ValueError(f"a value of {len(value)} bytes is not a Blosc-compressed tensor")
             raw = self._decompress(value)
         if raw[:1] == b"\x80" and b"numpy" in raw[:64]:
-            raise ValueError("a pickled array; pass decode=blosc.unpack_array if you trust the data")
+            raise ValueError("the value is a pickled array; pass decode=blosc.unpack_array if you trust the data")
         try:
             return np.frombuffer(raw, self._dtype).reshape(self._shape)
         except ValueError as error:
             shape = tuple(None if extent == -1 else extent for extent in self._shape)
-            text = f"{len(raw)} bytes are no {self._dtype} tensor of shape {shape}: {error}"
+            text = f"{len(raw)} bytes do not form a {self._dtype} tensor of shape {shape}: {error}"
             raise ValueError(text) from None
 
 
@@ -65,5 +65,5 @@ def _frame(value):
     try:
         import blosc2
     except ImportError as error:
-        raise ImportError("frames of Blosc2 need blosc2: pip install blosc2") from error
+        raise ImportError("Blosc2 frames need blosc2: pip install blosc2") from error
     return blosc2.schunk_from_cframe(value)[:]

@@ -1,4 +1,4 @@
-"""HDF5 files."""
+"""``from_hdf5``: imports HDF5 files, in batches of whole HDF5 chunks where memory allows."""
 
 from contextlib import nullcontext, suppress
 
@@ -14,35 +14,36 @@ _RAGGED_SAMPLES = 1024
 def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, progress=False, **options):
     """Writes the datasets of an HDF5 file as columns, and opens the result.
 
-    The first dimension of a dataset is the sample. A column has the path of its dataset as its name, such
-    as "train/mel", and a field of a compound dataset "table.field". Numbers are tensors, texts utf8, arrays
-    of variable length (vlen) tensors whose extent varies, and opaque values bytes. Attributes are not
-    stored. Filters of ``hdf5plugin`` are available if it is installed. Virtual datasets, external files and
-    external links are followed; if one of their files is missing or too short, the dataset is refused, because
-    HDF5 would read fill values.
+    The first dimension of a dataset counts samples. A column is named after the path of its dataset, such as
+    "train/mel", and a field of a compound dataset is "table.field". Numbers become tensors, strings utf8, arrays of
+    variable length (vlen) tensors whose extent varies, and opaque values bytes. Attributes are not stored. Filters of
+    ``hdf5plugin`` are available if it is installed. Virtual datasets, external files and external links are followed;
+    if one of their files is missing or too short, the dataset is refused, because HDF5 would read fill values.
 
     Memory holds a batch of about 16 MiB, or one HDF5 chunk of each dataset if these are larger.
 
     Args:
-        path_or_file: a path, or an ``h5py.File`` or ``h5py.Group`` that is open.
-        output: a file, or a folder for a dataset, see ``from_iterable``.
-        columns: the paths of the datasets to store, in this order; all by default.
-        schema: types of columns, such as ``{"mel": tensilo.tensor("bf16", (80,), cast_from="f32")}``;
-            ``tensilo.binary()`` for texts that are not UTF-8.
-        views: types that the bits of a dataset are taken as, such as ``{"mel": "bf16"}`` for bf16 that is
-            stored as uint16.
-        progress: True for a line on the standard error, or a function of phase, done and total.
-        options: those of ``tensilo.Writer``.
+        path_or_file (path, h5py.File or h5py.Group): a file, or an open file or group.
+        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        columns (list of str, optional): the paths of the datasets to store, in this order. Default: all datasets.
+        schema (dict, optional): the types of some columns, such as
+            ``{"mel": tensilo.tensor("bf16", (80,), cast_from="f32")}``, or ``tensilo.binary()`` for strings that are
+            not UTF-8. Default: the types follow from the datasets.
+        views (dict, optional): dtypes to reinterpret the bits of datasets as, such as ``{"mel": "bf16"}`` for bf16
+            that is stored as uint16. Default: none.
+        progress (bool or callable, optional): True to show progress on standard error, or a function that is called
+            with ``(phase, done, total)``. Default: False.
+        **options: options of ``tensilo.Writer``.
 
     Returns:
         The ``Dataset``.
 
     Raises:
         ImportError: ``h5py`` is not installed.
-        KeyError: a dataset or a column that the file does not have.
-        InputError: datasets with different numbers of samples, or of a type that cannot be stored, or with
-            values in files that are missing.
-        FileExistsError: the output is there.
+        KeyError: the file does not have a dataset or a column.
+        InputError: datasets have different numbers of samples or a type that cannot be stored, or files with their
+            values are missing.
+        FileExistsError: the output exists.
     """
     try:
         import h5py
@@ -65,7 +66,7 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
 
 
 def _sources(h5py, group, columns):
-    """Yields name, dataset and field of each column."""
+    """Yields the name, dataset and field of each column."""
     found = dict(find_datasets(h5py, group)) if columns is None else {}
     for path in found if columns is None else columns:
         dataset = found.get(path)
@@ -73,10 +74,10 @@ def _sources(h5py, group, columns):
             dataset = linked(h5py, group, path, path)
         if not isinstance(dataset, h5py.Dataset):
             names = ", ".join(dict(find_datasets(h5py, group, passes_over=True)))
-            raise KeyError(f"no dataset {path!r}; there are {names}")
+            raise KeyError(f"no dataset {path!r}: the datasets are {names}")
         check_sources(h5py, dataset, path)
         if not dataset.shape:
-            text = "a dataset without dimensions has no samples; name the others by columns="
+            text = "a dataset without dimensions has no samples; select the other datasets with columns="
             raise refused(text, column=path)
         for field in dataset.dtype.names or [None]:
             yield path if field is None else f"{path}.{field}", dataset, field
@@ -86,8 +87,8 @@ def _sample_count(columns):
     counts = {column.name: len(column.dataset) for column in columns}
     if len(set(counts.values())) > 1:
         listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-        ways = "name those to store by columns="
-        raise refused(f"datasets with different numbers of samples: {listed}; {ways}")
+        ways = "select datasets with columns="
+        raise refused(f"datasets have different numbers of samples: {listed}; {ways}")
     if not counts:
         raise refused("there are no datasets")
     return next(iter(counts.values()))
@@ -97,11 +98,11 @@ def _check_names(argument, named, columns):
     names = [column.name for column in columns]
     for name in named:
         if name not in names:
-            raise KeyError(f"{argument}: no column {name!r}; there are {', '.join(names)}")
+            raise KeyError(f"{argument}: no column {name!r}: the columns are {', '.join(names)}")
 
 
 def _batches(columns, total):
-    """Yields batches: whole HDF5 chunks if these are small. Of ragged samples fewer if these are large."""
+    """Yields batches of whole HDF5 chunks if these are small, and of fewer samples if ragged ones are large."""
     datasets = {column.dataset: None for column in columns}
     row_bytes = max(sum(column.row_bytes for column in columns), 1)
     chunk = max((dataset.chunks or (1,))[0] for dataset in datasets)

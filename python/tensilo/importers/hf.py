@@ -1,4 +1,4 @@
-"""Datasets of the library ``datasets``."""
+"""``from_hf``: imports datasets of Hugging Face ``datasets`` from their Arrow data, without decoding them."""
 
 from itertools import chain
 
@@ -13,31 +13,30 @@ _BATCH_SAMPLES = 1000
 def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **options):
     """Writes a ``datasets.Dataset`` from its Arrow data, and opens the result.
 
-    Nothing is decoded: an image or audio column "image" becomes the columns "image.bytes" and "image.path",
-    and files that it names are read into "image.bytes". Structs become columns of their fields, with dots
-    between the names. Shapes are found by a pass over all samples, as ``tensilo.convert`` does. Formats and
-    transforms of the dataset do not apply.
+    Nothing is decoded: an image or audio column "image" becomes the columns "image.bytes" and "image.path", and files
+    that it refers to are read into "image.bytes". Structs become one column per field, with dots between the names. A
+    pass over all samples finds shapes, as in ``tensilo.convert``. Formats and transforms of the dataset are ignored.
 
-    The Arrow data go through an unnamed temporary file in the folder of the output, so that memory holds a
-    batch.
+    The Arrow data go through an unnamed temporary file in the folder of the output, so memory holds only a batch.
 
     Args:
-        dataset: a ``datasets.Dataset``, such as ``load_dataset(name, split="train")`` returns.
-        output: a file, or a folder for a dataset, see ``from_iterable``.
-        columns: the columns of ``dataset`` to store; all by default.
-        metadata: a dict of texts.
-        progress: True for a line on the standard error, or a function of phase, done and total.
-        options: those of ``tensilo.convert``: ``shard_bytes``, ``profile``, ``overwrite``, ``threads``,
-            ``bf16``, ``casts``, ``skip``, ``shapes``, ``null_elements``.
+        dataset (datasets.Dataset): the dataset, such as ``load_dataset(name, split="train")`` returns.
+        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        columns (list of str, optional): the columns of ``dataset`` to store. Default: all columns.
+        metadata (dict, optional): strings to store with the file. Default: none.
+        progress (bool or callable, optional): True to show progress on standard error, or a function that is called
+            with ``(phase, done, total)``. Default: False.
+        **options: the options ``shard_bytes``, ``profile``, ``overwrite``, ``threads``, ``bf16``, ``casts``, ``skip``,
+            ``shapes`` and ``null_elements`` of ``tensilo.convert``.
 
     Returns:
         The ``Dataset``.
 
     Raises:
         ImportError: ``datasets`` is not installed.
-        TypeError: several splits, or a dataset that streams.
-        InputError: values that cannot be stored.
-        FileExistsError: the output is there.
+        TypeError: ``dataset`` has several splits, or streams.
+        InputError: values cannot be stored.
+        FileExistsError: the output exists.
     """
     try:
         import datasets
@@ -47,10 +46,10 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
         raise ImportError("from_hf needs datasets: pip install datasets") from error
     if isinstance(dataset, dict):
         split = next(iter(dataset), "train")
-        raise TypeError(f"several splits: pass one of them, such as dataset[{split!r}]")
+        raise TypeError(f"the dataset has several splits: pass one of them, such as dataset[{split!r}]")
     if not isinstance(dataset, datasets.Dataset):
         kind = type(dataset).__name__
-        raise TypeError(f"{kind} is no datasets.Dataset; from_iterable takes one that streams")
+        raise TypeError(f"expected a datasets.Dataset, not {kind}; for a streaming dataset, use from_iterable")
     check_output(output, options)
     if columns is not None:
         dataset = dataset.select_columns([columns] if isinstance(columns, str) else list(columns))
@@ -70,7 +69,7 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
                     if show is not None:
                         show("reading", done, len(dataset))
             except BaseException as error:
-                failed.append(error)  # the stream has its text only
+                failed.append(error)  # Arrow streams only pass on the message
                 raise
 
         schema = embed_table_storage(first.slice(0, 0)).schema

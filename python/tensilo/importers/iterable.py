@@ -1,4 +1,4 @@
-"""Samples of Python."""
+"""``from_iterable``: imports Python samples."""
 
 from ._samples import write_samples
 
@@ -6,42 +6,43 @@ from ._samples import write_samples
 def from_iterable(samples, output, schema=None, *, columns=None, infer_samples=1024, progress=False, **options):
     """Writes the samples that an iterable yields, and opens the result.
 
-    Samples are taken one by one and written in batches, so that memory holds a batch of at most 1024
-    samples and about 16 MiB, and the first samples while their types are found (at most about 64 MiB).
+    Samples are taken one by one and written in batches. So memory holds a batch of at most 1024 samples and about
+    16 MiB, and the first samples while their types are inferred (at most about 64 MiB).
 
-    The type of a column is found as follows:
+    Types are inferred as follows:
 
-    - Arrays of NumPy, PyTorch or a library with DLPack are tensors of their type. An extent that differs
-      among the first samples varies.
-    - int, float and bool are scalars of i64 (u64 if one needs it), f64 and bool. Columns with int and float
-      are f64.
-    - str is utf8; bytes, bytearray and memoryview are bytes.
-    - Lists of numbers that are rectangular are tensors like arrays; other lists are lists of these types.
-    - dicts are structs: the members of a dict "box" are columns such as "box.x", and those of the dicts in a
-      list "messages" columns of lists, such as "messages.content". A dict that is None in one of the first
-      samples has a column of its own name for that. Exports join them again.
-    - A column with None, or that a sample does not have, is nullable.
+    - Arrays of NumPy, PyTorch or another DLPack library become tensors of their dtype. An extent that differs between
+      the first samples varies.
+    - int, float and bool become scalars of i64 (u64 if a value needs it), f64 and bool. A mix of int and float becomes
+      f64.
+    - str becomes utf8; bytes, bytearray and memoryview become bytes.
+    - Rectangular lists of numbers become tensors, as arrays do; other lists become lists of these types.
+    - dicts become structs. The members of a dict "box" are columns such as "box.x"; the members of dicts in a list
+      "messages" are columns of lists such as "messages.content". If a dict is None in one of the first samples, a
+      column with the name of the dict records that. Exports rebuild the structs.
+    - A column is nullable if a value is None or a sample does not have the key.
 
     Args:
-        samples: dicts, such as a generator yields.
-        output: a file, or a folder for a dataset: a path that ends in a slash, or any with
-            ``shard_bytes``. It appears when it is complete.
-        schema: types of columns, such as ``{"mel": tensilo.tensor("bf16", (None, 80), cast_from="f32")}``;
-            those of others are found.
-        columns: the keys to store, or members such as "box.x"; by default those of the schema and of the
-            first samples, and a sample with another is an error.
-        infer_samples: the number of the first samples that types are found from.
-        progress: True for a line on the standard error, or a function of phase, done and total.
-        options: those of ``tensilo.Writer``: ``shard_bytes``, ``profile``, ``metadata``, ``threads``,
-            ``overwrite``.
+        samples (iterable of dict): the samples, such as a generator yields.
+        output (path): a file, or the folder of a dataset: a path that ends in a slash, or any path if ``shard_bytes``
+            is given. It appears when it is complete.
+        schema (dict, optional): the types of some columns, such as
+            ``{"mel": tensilo.tensor("bf16", (None, 80), cast_from="f32")}``. Default: all types are inferred.
+        columns (list of str, optional): the keys to store, or members such as "box.x". Default: all keys of the schema
+            and of the first samples; a later sample with another key is an error.
+        infer_samples (int, optional): the number of samples from which types are inferred. Default: 1024.
+        progress (bool or callable, optional): True to show progress on standard error, or a function that is called
+            with ``(phase, done, total)``. Default: False.
+        **options: the options ``shard_bytes``, ``profile``, ``metadata``, ``threads`` and ``overwrite`` of
+            ``tensilo.Writer``.
 
     Returns:
         The ``Dataset``.
 
     Raises:
-        InputError: samples without a common type, or one that does not fit the types of the first.
-        TypeError: a value that cannot be stored, such as an array of objects.
-        FileExistsError: the output is there.
+        InputError: samples have no common type, or one does not fit the types of the first samples.
+        TypeError: a value cannot be stored, such as an object array.
+        FileExistsError: the output exists.
     """
     total = len(samples) if hasattr(samples, "__len__") else None
     return write_samples(

@@ -1,4 +1,8 @@
-"""LMDB environments."""
+"""``from_lmdb``: imports LMDB environments.
+
+LMDB maps the file, and the system kills a process that reads a truncated page. So the length of the file is checked
+first, see ``_lmdb_pages``.
+"""
 
 import os
 import struct
@@ -25,26 +29,27 @@ def from_lmdb(
     progress=False,
     **options,
 ):
-    """Writes the values of an LMDB environment in the order of its keys, and opens the result.
+    """Writes the values of an LMDB environment in key order, and opens the result.
 
-    LMDB orders keys by their bytes: "10" is before "2". No process may write to the environment meanwhile
-    unless it has its lock file.
+    LMDB orders keys by their bytes: "10" comes before "2". No process may write to the environment during the import,
+    unless the environment has a lock file.
 
     Args:
-        path: the folder or the file of the environment.
-        output: a file, or a folder for a dataset, see ``from_iterable``.
-        decode: a function of the bytes of a value, which returns what to store: an array, a number, a str,
-            bytes or a list, or a dict of several columns. ``blosc_decoder`` makes one. By default values
-            are stored as bytes.
-        key: the name of the column of the keys, as bytes; None leaves them out.
-        name: the name of the column of the values, unless these are dicts.
-        skip: keys that are no samples, such as ``[b"__len__"]``.
-        db: the name of a database in the environment, or None for the unnamed one.
-        schema: types of columns; those of others are found as in ``from_iterable``.
-        columns: the columns to store; all by default.
-        infer_samples: the number of the first samples that types are found from.
-        progress: True for a line on the standard error, or a function of phase, done and total.
-        options: those of ``tensilo.Writer``.
+        path (path): the folder or the file of the environment.
+        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        decode (callable, optional): a function that takes the bytes of a value and returns the value to store: an
+            array, a number, str, bytes, a list, or a dict for several columns. ``blosc_decoder`` creates one. Default:
+            values are stored as bytes.
+        key (str, optional): the name of the column of keys, which are bytes. None leaves them out. Default: "key".
+        name (str, optional): the name of the column of values, unless they are dicts. Default: "value".
+        skip (iterable of bytes, optional): keys that are not samples, such as ``[b"__len__"]``. Default: none.
+        db (str, optional): the name of a database in the environment. Default: None, the unnamed database.
+        schema (dict, optional): the types of some columns. Default: all types are inferred, as in ``from_iterable``.
+        columns (list of str, optional): the columns to store. Default: all columns.
+        infer_samples (int, optional): the number of samples from which types are inferred. Default: 1024.
+        progress (bool or callable, optional): True to show progress on standard error, or a function that is called
+            with ``(phase, done, total)``. Default: False.
+        **options: options of ``tensilo.Writer``.
 
     Returns:
         The ``Dataset``.
@@ -59,7 +64,7 @@ def from_lmdb(
         raise ImportError("from_lmdb needs lmdb: pip install lmdb") from error
     check_output(output, options)
     path, is_folder = os.fsdecode(path), os.path.isdir(path)
-    # with its lock file, pages that this reads are not used again by a process that writes
+    # the lock keeps a writing process from reusing pages that this one reads
     lock = os.access(os.path.join(path, "lock.mdb") if is_folder else path + "-lock", os.W_OK)
     skip = {text.encode() if isinstance(text, str) else bytes(text) for text in skip}
     max_dbs = int(db is not None)
@@ -82,17 +87,17 @@ def from_lmdb(
 
 
 def _check_length(env, path):
-    """Refuses a file that was cut off: LMDB maps it, and the system ends a process that reads what is gone."""
+    """Refuses a truncated file: LMDB maps it, and the system kills a process that reads truncated pages."""
     page_bytes, page_count = env.stat()["psize"], env.info()["last_pgno"] + 1
     expected, found = page_bytes * page_count, os.path.getsize(path)
     if found >= expected:
         return
-    # pages that nothing reads may never have been written
+    # free pages may never have been written
     free = set()
     with suppress(ValueError, struct.error), open(path, "rb") as file:
         free = free_pages(file, page_bytes)
     if not all(page in free for page in range(found // page_bytes, page_count)):
-        raise refused(f"the file is cut off: it has {found:,} bytes, not {expected:,}", path=path)
+        raise refused(f"the file is truncated: expected {expected:,} bytes, found {found:,}", path=path)
 
 
 def _as_is(value):
@@ -106,7 +111,7 @@ def _samples(transaction, decode, key, name, skip):
         try:
             decoded = decode(value)
         except Exception as error:
-            error.add_note(f"key {text!r}; skip=[{text!r}] leaves it out")
+            error.add_note(f"key {text!r}; to leave it out, pass skip=[{text!r}]")
             raise
         keys = {} if key is None else {key: text}
         yield {**keys, **(decoded if isinstance(decoded, Mapping) else {name: decoded})}

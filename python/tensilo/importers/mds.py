@@ -1,4 +1,4 @@
-"""MDS shards of mosaicml-streaming."""
+"""``from_mds``: imports MDS shards of mosaicml-streaming, without that package."""
 
 import json
 import os
@@ -23,30 +23,30 @@ def from_mds(
 ):
     """Writes the samples of MDS shards in their order, and opens the result.
 
-    The shards are read without the package ``streaming``: all encodings of its version 2, and shards that
-    are compressed. Images stay the bytes that they are (jpeg, png); raw images (pil) become u8 tensors of
-    height, width and channels; json and str_decimal become utf8. Memory holds a batch, and a shard if it is
-    compressed.
+    The shards are read without the package ``streaming``, with all encodings of MDS version 2 and all compressions.
+    Encoded images (jpeg, png) stay bytes; raw images (pil) become u8 tensors of height, width and channels; json and
+    str_decimal become utf8. Memory holds a batch, and a whole shard if it is compressed.
 
     Args:
-        folder: the folder with ``index.json``: that of a split, if there are splits.
-        output: a file, or a folder for a dataset, see ``from_iterable``.
-        allow_pickle: whether columns of the encoding "pkl" are unpickled, which runs any code that they
-            have. They must be of data that you trust.
-        schema: types of columns; those of others are found as in ``from_iterable``.
-        columns: the columns to store; all by default.
-        infer_samples: the number of the first samples that types are found from.
-        progress: True for a line on the standard error, or a function of phase, done and total.
-        options: those of ``tensilo.Writer``.
+        folder (path): the folder that contains ``index.json``; if there are splits, the folder of a split.
+        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        allow_pickle (bool, optional): whether to unpickle columns of the encoding "pkl". Unpickling can run arbitrary
+            code, so only do this with data that you trust. Default: False.
+        schema (dict, optional): the types of some columns. Default: all types are inferred, as in ``from_iterable``.
+        columns (list of str, optional): the columns to store. Default: all columns.
+        infer_samples (int, optional): the number of samples from which types are inferred. Default: 1024.
+        progress (bool or callable, optional): True to show progress on standard error, or a function that is called
+            with ``(phase, done, total)``. Default: False.
+        **options: options of ``tensilo.Writer``.
 
     Returns:
         The ``Dataset``.
 
     Raises:
-        InputError: a shard is malformed, or has a column that is pickled.
-        ImportError: a shard is compressed, and the package for that is not installed.
-        FileNotFoundError: the folder has no index, or not all of its shards.
-        FileExistsError: the output is there.
+        InputError: a shard is malformed, or has a pickled column.
+        ImportError: a shard is compressed, and the package that decompresses it is not installed.
+        FileNotFoundError: the index or a shard is missing.
+        FileExistsError: the output exists.
     """
     check_output(output, options)
     index, columns = os.path.join(folder, "index.json"), as_names(columns)
@@ -56,7 +56,7 @@ def from_mds(
         for shard in shards:
             kind = (found.get("version"), shard.get("format"))
             if kind != (2, "mds"):
-                raise refused(f"version {kind[0]} of format {kind[1]!r}, not version 2 of 'mds'", path=index)
+                raise refused(f"expected format 'mds' version 2, found {kind[1]!r} version {kind[0]}", path=index)
         total = sum(shard["samples"] for shard in shards)
     return write_samples(
         (sample for shard in shards for sample in _samples(folder, shard, columns, allow_pickle)),
@@ -73,8 +73,8 @@ def from_mds(
 def _samples(folder, shard, columns, allow_pickle):
     """Yields the samples of a shard.
 
-    A shard is the number of samples and their offsets, each a u32, a text of JSON, and the samples. Each
-    is the sizes of values without a fixed size, as u32, and the values.
+    A shard consists of the number of samples and their offsets, each a u32, a JSON header, and the samples. A sample
+    consists of the sizes of its values without a fixed size, each a u32, and the values.
     """
     decoders = []
     with malformed("the index", os.path.join(folder, "index.json")):
@@ -91,7 +91,7 @@ def _samples(folder, shard, columns, allow_pickle):
         for i in range(count):
             start, end = struct.unpack_from("<2I", data, 4 * (i + 1))
             if not start + varying.size <= end <= len(data):
-                raise refused(f"sample {i} is not in the shard", path=path)
+                raise refused(f"sample {i} is outside the shard", path=path)
             own = iter(varying.unpack_from(data, start))
             position, sample = start + varying.size, {}
             for name, fixed, decode in zip(names, sizes, decoders, strict=True):

@@ -1,4 +1,4 @@
-"""Datasets of PyTorch."""
+"""``from_torch_dataset``: imports PyTorch datasets."""
 
 from collections.abc import Mapping
 
@@ -18,21 +18,23 @@ def from_torch_dataset(
     progress=False,
     **options,
 ):
-    """Writes the samples of a dataset of PyTorch in their order, and opens the result.
+    """Writes the samples of a PyTorch dataset in their order, and opens the result.
 
     Args:
-        dataset: a map-style or an iterable dataset. Its samples are dicts, or tuples.
-        output: a file, or a folder for a dataset, see ``from_iterable``.
-        names: the columns of samples that are tuples, in this order, or the one name of samples that are
-            neither dicts nor tuples. Named tuples have names of their own.
-        schema: types of columns; those of others are found as in ``from_iterable``.
-        columns: the columns to store; all by default.
-        transform: a function of a sample of the dataset, which returns the dict or tuple to store: such as
-            images as arrays or bytes.
-        num_workers: processes that read samples and transform them, of a map-style dataset.
-        infer_samples: the number of the first samples that types are found from.
-        progress: True for a line on the standard error, or a function of phase, done and total.
-        options: those of ``tensilo.Writer``.
+        dataset (Dataset or IterableDataset): a map-style or iterable dataset, whose samples are dicts or tuples.
+        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        names (list of str or str, optional): the column names of tuples, in order, or the single name for samples that
+            are neither dicts nor tuples. Default: the field names of named tuples.
+        schema (dict, optional): the types of some columns. Default: all types are inferred, as in ``from_iterable``.
+        columns (list of str, optional): the columns to store. Default: all columns.
+        transform (callable, optional): a function that takes a sample and returns the dict or tuple to store, for
+            example with images as arrays or bytes. Default: None.
+        num_workers (int, optional): the number of processes that read and transform samples; only for map-style
+            datasets. Default: 0, this process.
+        infer_samples (int, optional): the number of samples from which types are inferred. Default: 1024.
+        progress (bool or callable, optional): True to show progress on standard error, or a function that is called
+            with ``(phase, done, total)``. Default: False.
+        **options: options of ``tensilo.Writer``.
 
     Returns:
         The ``Dataset``.
@@ -48,10 +50,10 @@ def from_torch_dataset(
     prepare = _Prepare((names,) if isinstance(names, str) else names, transform)
     is_iterable = isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")
     if is_iterable and num_workers:
-        raise ValueError("num_workers is for map-style datasets: each worker would yield all samples")
+        raise ValueError("num_workers needs a map-style dataset: workers of this one would all yield all samples")
     total = len(dataset) if hasattr(dataset, "__len__") else None
     if num_workers:
-        # the workers start before the writer has threads: it begins when types are found
+        # the workers start before the writer has threads: the writer starts after type inference
         loader = DataLoader(dataset, batch_size=16, num_workers=num_workers, collate_fn=prepare.batch)
         samples = (_own(sample) for batch in loader for sample in batch)
     elif is_iterable:
@@ -71,7 +73,7 @@ def from_torch_dataset(
 
 
 class _Prepare:
-    """Makes a dict of a sample; it can be pickled for workers."""
+    """Converts a sample to a dict. It is a class so that it can be pickled for workers."""
 
     def __init__(self, names, transform):
         self._names = names
@@ -90,16 +92,16 @@ class _Prepare:
         if names is None or len(names) != len(sample):
             found = "" if names is None else f", not {len(names)}"
             count = len(sample)
-            raise ValueError(f"a sample has {count} values: pass names= with {count} names{found}")
+            raise ValueError(f"a sample has {count} values: pass {count} names in names={found}")
         return dict(zip(names, sample, strict=True))
 
     def batch(self, samples):
-        """Returns the dicts of samples."""
+        """Converts samples to dicts."""
         return [self(sample) for sample in samples]
 
 
 def _own(value):
-    """Returns a sample of a worker with memory of its own: shared tensors keep a file open each."""
+    """Copies a sample of a worker to private memory: each shared tensor would keep a file open."""
     if isinstance(value, Mapping):
         return {name: _own(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):

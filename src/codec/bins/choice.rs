@@ -1,11 +1,16 @@
-//! Chooses gaps, mapping, transform and filters of a part of bins.
+//! Chooses gaps, mapping, transform and filters of a part in bins.
 //!
-//! All combinations are estimated on pieces of the part. The best few encode some of its blocks,
-//! and the smallest of these encodes the part. An exhaustive search encodes the part with all. Both
-//! enumerate the same combinations, so that a regret measures what estimates miss and nothing else.
+//! All combinations are estimated on segments of the part. The best few encode some of its blocks,
+//! and the smallest of these encodes the part. An exhaustive search encodes the part with all
+//! combinations. Both enumerate the same ones, so that a regret measures what estimates miss and
+//! nothing else.
 //!
-//! What is enumerated: gaps or none; then each mapping, or none; then each prediction of its
-//! numbers, or none; and filters in place of a prediction, for numbers of two bytes.
+//! The enumeration is nested: gaps or none; then each mapping, or none; then each prediction of its
+//! numbers, or none; and filters in place of a prediction, for numbers of two bytes. Three
+//! shortcuts keep it fast, except in an exhaustive search. Numbers of a mapping get only the
+//! predictions that suit the elements best, and differences. A mapping whose first estimates are
+//! far from the best gets no more predictions. Weights and filters are fitted only where the
+//! prediction that they replace is close to the best.
 
 use super::dictionaries::{DictionaryOrder, DictionaryPlan, DictionaryRequest, find_dictionaries};
 use super::mapping::{Bases, Mapping, Numbers};
@@ -27,24 +32,25 @@ use crate::kernel::{
     predict::{Prediction, Predictor},
 };
 
-/// Combinations are encoded if their estimate is greater than the least by at most one in this
-/// many; at most that many of them.
+/// Combinations are encoded if their estimate exceeds the smallest one by at most 1/N, up to a
+/// maximum number.
 const FINALIST_MARGIN_DIVISOR: f64 = 8.0;
 const MAX_FINALISTS: usize = 2;
 const MAX_FINALISTS_FOR_SIZE: usize = 4;
-/// Further predictions of a mapping are looked at if the first of them is greater than the least by
-/// at most one in this many.
+/// Further predictions of a mapping are tried if its first estimates exceed the smallest one by at
+/// most 1/N.
 const PREDICTION_MARGIN_DIVISOR: f64 = 2.0;
-/// The predictions that are tried for numbers of a mapping: the best predictions of the elements,
-/// and differences, which suit numbers even if elements have noise.
+/// The maximum number of predictions that are tried for the numbers of a mapping: the best
+/// predictions of the elements. Differences are always tried too, since they suit numbers even if
+/// elements are noisy.
 const MAX_PREDICTIONS: usize = 2;
 const MAX_PREDICTIONS_FOR_SIZE: usize = 6;
-/// Filters and weights are looked at if what they may replace is greater than the least by at most
-/// one in this many: fitting them takes time.
+/// Filters and weights, which take time to fit, are tried if the estimate of the prediction that
+/// they replace exceeds the smallest one by at most 1/N.
 const FIT_MARGIN_DIVISOR: f64 = 8.0;
-/// The elements that weights are fitted to, at least.
+/// The minimum elements that weights are fitted to.
 const MIN_WEIGHT_FIT_ELEMENTS: usize = 1024;
-/// The most elements of the innermost dimension that have palettes of their own.
+/// The maximum length of an innermost dimension whose channels may have their own dictionaries.
 const MAX_CHANNELS: u32 = 16;
 
 /// What bins of a profile may use.
@@ -70,17 +76,17 @@ impl BinSettings {
 struct Elements<'a> {
     geometry: Geometry<'a>,
     bytes: &'a [u8],
-    /// The stored bytes of the gaps between them.
+    /// The stored bytes of the gap marks between them.
     mark_bytes: usize,
-    /// The elements of the part for each of these.
+    /// The elements of the part for each element here.
     sample_scale: f64,
 }
 
-/// A visitor of combinations for all elements.
+/// Called with each combination, for all elements.
 type VisitWhole<'v> = dyn FnMut(Combination, &mut EncodeScratch) -> Result<()> + 'v;
 
-/// Calls `visit` for each of the combinations that a part can have. Its gaps, numbers and
-/// filters are in the scratch.
+/// Calls `visit` for each finalist that the part can have. Its gaps, numbers and filters are in the
+/// scratch.
 pub(crate) fn each_finalist(
     choice: &BinChoice,
     settings: BinSettings,
@@ -123,7 +129,7 @@ pub(crate) fn each_finalist(
     Ok(())
 }
 
-/// Fits a numbering, which other elements have, to these. `None` if they cannot have it.
+/// Fits a numbering of other elements to these; `None` if they cannot have it.
 fn fit_numbering(
     settings: BinSettings,
     numbering: Numbering,
@@ -186,8 +192,8 @@ pub(crate) fn choose(settings: BinSettings, part: &mut SampledPart<'_>, scratch:
     BinChoice { finalists, is_fitted: true }
 }
 
-/// Returns the best combinations, the best one first. For the smallest profile, also returns the
-/// best one with another kind of mapping and the best one with another prediction.
+/// Returns the best combinations, best first. If only size counts, these include the best one with
+/// another kind of mapping and the best one with another prediction.
 fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();
     let take = |index: Option<usize>, sorted: &mut Vec<Combination>| index.map(|index| sorted.remove(index));
@@ -206,7 +212,7 @@ fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combina
     finalists
 }
 
-/// Calls `visit` for each combination of all elements. Gaps, numbers and filters are in the
+/// Calls `visit` for each combination, for all elements. Gaps, numbers and filters are in the
 /// scratch.
 pub(crate) fn each_choice(
     settings: BinSettings,
@@ -222,12 +228,12 @@ pub(crate) fn each_choice(
     })
 }
 
-/// A visitor of combinations and of the elements that are not gaps. Returns an estimate of the
+/// Called with each combination and the elements outside its gaps. Returns an estimate of the
 /// bytes.
 type Visit<'v> = dyn FnMut(Combination, Elements<'_>, &mut EncodeScratch) -> Result<f64> + 'v;
 
-/// Calls `visit` for each combination, on some elements of all. Numbers and filters are in the
-/// scratch, and, if these are all elements, gaps.
+/// Calls `visit` for each combination, on a subset of the elements. Numbers and filters are in the
+/// scratch; gaps too, if the subset has all elements.
 fn each_combination(
     settings: BinSettings,
     whole: Elements<'_>,
@@ -248,7 +254,7 @@ fn each_combination(
         return Ok(());
     }
     if bytes.len() == whole.bytes.len() {
-        // what is visited may be encoded
+        // the visitor may encode all elements
         scratch.present.find(settings.width, &whole.geometry, whole.bytes);
     }
     let whole = whole.between(&whole_present);
@@ -267,7 +273,7 @@ impl<'a> Elements<'a> {
         Elements { geometry, bytes, mark_bytes: 0, sample_scale }
     }
 
-    /// Returns the start of the first block, of `count` elements or two rows.
+    /// Returns the start of the first block: `count` elements, or two rows if these have more.
     fn start(&self, count: usize) -> ([u32; 1], &'a [u8]) {
         let first = self.geometry.blocks.first().map_or(0, |&end| end as usize);
         let end = first.min(count.max(2 * self.geometry.longest_row(first / 2)));
@@ -293,8 +299,8 @@ fn each_numbering(
 ) -> Result<()> {
     let search = scratch.search;
     let mut min_bytes = f64::INFINITY;
-    // the best prediction from the row above for each stride, and combinations that filters may
-    // predict
+    // the best prediction from the row above for each stride, and combinations in which filters may
+    // replace the prediction
     let mut planar: Vec<(u32, Combination)> = Vec::new();
     let mut lines = Vec::new();
     let mut likely: Option<Vec<Prediction>> = None;
@@ -380,7 +386,7 @@ fn each_numbering(
     Ok(())
 }
 
-/// Visits the best separable prediction in place of another from the row above.
+/// Visits the best separable prediction, in place of another prediction from the row above.
 fn visit_weighted(
     settings: BinSettings,
     combination: Combination,
@@ -449,12 +455,12 @@ fn numberings(
             add_dictionary(DictionaryOrder::ByValue, channels);
         }
     }
-    // numbers would be as long, and floats have few bits besides noise
+    // numbers of bytes would not be shorter, and floats of two bytes have few bits besides noise
     let may_be_categorical = width.bytes() > 2 || width == Width::W2 && !geometry.float;
     if search.has(Idea::FrequencyDictionaries) && may_be_categorical {
         add_dictionary(DictionaryOrder::ByFrequency, 1);
     }
-    // else the base of the part is tried for the best combinations
+    // otherwise, one base for the part is tried for the best combinations
     let both = search.is_exhaustive && search.has(Idea::PartBase);
     let bases = [Bases::PerBlock, Bases::PerPart].into_iter().take(if both { 2 } else { 1 });
     if geometry.float {
@@ -521,9 +527,8 @@ fn number_geometry<'a>(
     (number, Geometry { element_bytes: number.bytes(), float, float_type: None, ..*geometry })
 }
 
-/// Fits filters to the numbers of elements that are in the scratch. Returns whether they seem to
-/// pay. Filters need numbers of two bytes, and a palette that is fitted to fewer values may have
-/// numbers of one.
+/// Fits filters to the numbers in the scratch. Returns whether they seem to pay. Filters need
+/// numbers of two bytes, and a dictionary that is fitted to fewer values may have numbers of one.
 fn set_filters(
     settings: BinSettings,
     numbering: Numbering,
@@ -545,7 +550,7 @@ fn set(settings: BinSettings, combination: &Combination, elements: Elements<'_>,
         && (!combination.has_filters || set_filters(settings, combination.numbering, elements, false, scratch))
 }
 
-/// Returns an estimate of the bytes of all elements, from those whose numbers are in the scratch.
+/// Estimates the bytes of all elements from the elements whose numbers are in the scratch.
 fn estimate_bytes(
     settings: BinSettings,
     combination: &Combination,

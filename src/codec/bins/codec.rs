@@ -1,13 +1,12 @@
-//! Chapter 5.13: the encoding *bins*, which puts its layers together.
+//! The encoding *bins* (chapter 5.13): puts its layers together.
 //!
-//! A block is, from the outside in: marks of gaps, exceptions and details of a mapping, outliers,
-//! filter codes, and bins. [`Layers`] tells them apart, in that order, and undoes them in the other
-//! order. A part without mapping and options has none but bins; it is decoded straight to its
-//! elements.
+//! From the outside in, a block has gap marks, patches and details of a mapping, outliers, filter
+//! codes, and bins. [`Layers`] splits them in this order and undoes them in the opposite one. A
+//! part without mapping and options has only bins, and is decoded straight to its elements.
 //!
-//! Decoding windows is a chain of dependent steps, so that two blocks of a part are decoded at
-//! once: the processor works on one while the other waits. A state codes every 64th
-//! element, so that a range costs all elements before its end.
+//! Decoding windows is a chain of dependent steps, so two blocks of a part are decoded at once: the
+//! processor works on one while the other waits. A state codes every 64th element, so a range costs
+//! as much as all elements before its end.
 //!
 //! Encoding a part encodes each finalist of `choice.rs` and keeps the smallest.
 
@@ -54,7 +53,7 @@ impl BlockCodec for BinBlocks {
         BinTables::parse(spec, tables).map(Arc::new)
     }
 
-    /// Parses them without a place to keep them.
+    /// Parses tables without allocating an `Arc`.
     fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         BinTables::parse(spec, tables).map(drop)
     }
@@ -118,14 +117,14 @@ impl BlockCodec for BinBlocks {
         let (mut stored, mut marks) = (block.stored, Marks::default());
         if let Some(gaps) = tables.options.gaps {
             let rest = gaps.read(count, stored, &mut marks)?;
-            description.add("gaps", "which elements are gaps", bytes_before(stored, rest));
+            description.add("gaps", "the positions of gaps", bytes_before(stored, rest));
             (count, stored) = (marks.unmarked_count, rest);
         }
         let layers = Layers::split(tables, width, count, stored, &mut marks)?;
         layers.mapped.describe(description);
         if let Some(outliers) = &layers.outliers {
             let outlier_bytes = bytes_before(layers.mapped.numbers, outliers.bins);
-            description.add("outliers", "the bits above windows, and where they are", outlier_bytes);
+            description.add("outliers", "the bits above windows, and their positions", outlier_bytes);
         }
         description.add("filters", "the filter of each segment of 128", layers.filter_codes);
         layers.bins.describe(description);
@@ -133,12 +132,12 @@ impl BlockCodec for BinBlocks {
     }
 }
 
-/// Returns the bytes before `rest`, with which `all` ends.
+/// Returns the bytes of `all` before `rest`, which is its end.
 fn bytes_before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
     all.get(..all.len().saturating_sub(rest.len())).unwrap_or(&[])
 }
 
-/// The sections of a block, or of its elements that are no gaps.
+/// The sections of a block, or of its elements outside gaps.
 struct Layers<'a> {
     tables: &'a BinTables,
     widths: Widths,
@@ -150,7 +149,7 @@ struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    /// Splits the sections of `count` elements. Outliers are in `marks` then.
+    /// Splits the sections of `count` elements. Sets `marks` to the outliers.
     fn split(
         tables: &'a BinTables,
         width: Width,
@@ -171,7 +170,7 @@ impl<'a> Layers<'a> {
         Ok(Self { tables, widths, count, mapped, outliers, filter_codes, bins })
     }
 
-    /// Returns the numbers that the elements of a range follow from. Prediction restarts at the
+    /// Returns the numbers that decoding a range of elements needs. Prediction restarts at the
     /// first of them.
     fn numbers_for(&self, range: &Range<usize>) -> Range<usize> {
         let start = match &self.tables.options.filters {
@@ -263,7 +262,7 @@ fn decode_present(
     decoded
 }
 
-/// Decodes two blocks of a part without gaps and outliers, all of their elements.
+/// Decodes all elements of two blocks of a part without gaps and outliers.
 fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratch: &mut DecodeScratch) -> Result<()> {
     let tables = blocks[0].tables;
     let (mut marks_a, mut marks_b) = (Marks::default(), Marks::default());
@@ -286,10 +285,10 @@ fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratc
     decoded
 }
 
-/// Parts have at least this many times the elements of samples that are encoded.
+/// A sample is encoded only if the part has at least this many times its elements.
 const MIN_SAMPLE_SCALE: f64 = 3.0;
-/// The finalists that encode the sample to at most one in this many bytes more than the smallest
-/// encode the part, too: at most `MAX_TIED` of them, and one unless size counts.
+/// Finalists that encode the sample to at most 1/N more bytes than the smallest encode the part,
+/// too: at most [`MAX_TIED`] of them if only size counts, otherwise only the smallest.
 const TIE_MARGIN_DIVISOR: usize = 128;
 const MAX_TIED: usize = 2;
 
@@ -303,7 +302,7 @@ impl BlockEncoder for BinBlocks {
         Some(bytes)
     }
 
-    /// Encodes the blocks of the sample with each finalist, and keeps those that are the smallest.
+    /// Encodes the blocks of the sample with each finalist, and keeps the smallest finalists.
     fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         let sample_scale = part.sample_scale();
         if sample_scale < MIN_SAMPLE_SCALE {
@@ -321,7 +320,7 @@ impl BlockEncoder for BinBlocks {
             if self.plan_with(combination.transform, &geometry, bytes, &mut tables, scratch)?
                 && self.append(RawPart { geometry: &geometry, raw: bytes }, &tables, &mut stored, scratch)?
             {
-                // tables are in front of blocks; an estimate, and saturating
+                // the part has the tables once; an estimate, and saturating
                 let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * sample_scale) as usize;
                 measured.push((combination.cost(bytes), bytes, combination));
             }
@@ -393,8 +392,8 @@ impl BinBlocks {
         BinSettings { for_size: self.for_size, width }
     }
 
-    /// Plans blocks with a transform, for what the scratch has of gaps, mapping and filters.
-    /// Appends the tables.
+    /// Plans blocks with a transform and with the gaps, mapping and filters in the scratch. Appends
+    /// the tables.
     fn plan_with(
         &self,
         transform: Transform,

@@ -1,13 +1,13 @@
-//! Palettes (chapter 5.14): tables of the values that occur.
+//! Dictionaries (chapter 5.14): tables of the values that occur.
 //!
-//! Elements of few values, such as pixels, prices or tokens, are coded as numbers of the values. A
-//! palette by value ascends, so that its numbers are predicted as the elements are; one by
-//! frequency has the most frequent values first, for names, which nothing predicts. Channels may
-//! have palettes of their own. The table itself is coded by steps from a line through the last two
-//! values.
+//! If elements take few values, such as pixels, prices or tokens, bins code the index of the value
+//! instead. A dictionary by value ascends, so that indices can be predicted as the elements can. A
+//! dictionary by frequency has the most frequent values first, for names, which nothing predicts.
+//! Channels may have dictionaries of their own. A dictionary is stored as the steps from a line
+//! through the last two values: the values of a grid lie on one, and take one to two bytes each.
 //!
-//! Writers look at a sample before they fill a table of all values: most parts have too many. With
-//! values of two bytes a table indexed by value costs less than that look.
+//! Writers look at a sample before they fill a table of all values, since most parts have too many.
+//! For values of two bytes, a table indexed by value costs less than that look.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
 use crate::Result;
@@ -24,18 +24,18 @@ use crate::kernel::{
 
 /// The bit of `dictionary_flags` that is set for floats.
 const FLOAT: u8 = 1;
-/// The most bytes of a number.
+/// The maximum bytes of a number.
 const MAX_NUMBER_BYTES: usize = 2;
 
-/// Tables of values. Element `i` of a block is in table `i` modulo their number.
+/// Dictionaries of values. Element `i` of a block uses dictionary `i` modulo their number.
 #[derive(Clone, Default)]
 pub(crate) struct Dictionaries {
     is_wide: bool,
     float: bool,
     element_bytes: usize,
-    /// The values of all palettes, in the byte order of the file.
+    /// The values of all dictionaries, in the byte order of the file.
     pub(super) values: Vec<u8>,
-    /// The value at which each palette ends.
+    /// The value at which each dictionary ends.
     pub(super) ends: Vec<usize>,
 }
 
@@ -44,12 +44,12 @@ impl Dictionaries {
         if self.is_wide { Width::W2 } else { Width::W1 }
     }
 
-    /// Becomes what `fields` state.
+    /// Parses dictionaries in place.
     pub(super) fn set(&mut self, width: Width, fields: &mut Fields<'_>) -> Result<()> {
         let [number_bytes, flags, count, reserved] = fields.array().ok_or_else(cut)?;
         self.is_wide = number_width(number_bytes, width.bytes().min(MAX_NUMBER_BYTES))? == Width::W2;
         if flags > FLOAT || count == 0 || reserved != 0 {
-            return Err(malformed_mapping("dictionary_flags, dictionary_count or the reserved byte"));
+            return Err(malformed_mapping("dictionary_flags, dictionary_count or the reserved byte is invalid"));
         }
         self.float = flags == FLOAT;
         self.element_bytes = width.bytes();
@@ -104,10 +104,10 @@ impl Dictionaries {
         }
     }
 
-    /// Sets `out` to the values of numbers, of which the first is that of element `first` of its
-    /// block. Checks of them.
+    /// Looks up the values of numbers to `out`, from element `first` of the block on. Checks
+    ///
     pub(super) fn elements(&self, numbers: &[u8], first: usize, out: &mut [u8]) -> Result<()> {
-        // always: widths are those of elements
+        // always a width: `set` and `new` take it from one
         let Some(width) = Width::from_bytes(self.element_bytes) else { return Ok(()) };
         let tables = DictionaryTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
         match dictionaries::best().look_up(&tables, first, numbers, out) {
@@ -117,7 +117,7 @@ impl Dictionaries {
     }
 }
 
-/// Values that are predicted to lie on a line.
+/// Predicts that values lie on a line.
 struct Line {
     top: u64,
     float: bool,
@@ -130,12 +130,12 @@ impl Line {
         Self { top: 1 << (8 * width.bytes() - 1), float, last: 0, before: 0 }
     }
 
-    /// Returns the integers modulo this, less one.
+    /// Returns the modulus of the integers, less one.
     fn mask(&self) -> u64 {
         self.top | (self.top - 1)
     }
 
-    /// Maps a value to an integer that ascends as floats do, or back.
+    /// Maps a value to an integer that sorts as floats do, or back.
     fn mapped(&self, value: u64) -> u64 {
         if self.float && value & self.top != 0 { value ^ (self.top - 1) } else { value }
     }
@@ -172,9 +172,9 @@ fn step(width: Width, fields: &mut Fields<'_>) -> Result<u64> {
     loop {
         let [byte] = fields.array().ok_or_else(cut)?;
         let value = u64::from(byte & 0x7F);
-        // no bit beyond the width, and no last byte of zeros but the first
+        // no bits beyond the width, and no last byte of zeros unless it is the only one
         if at >= bits || bits - at < 7 && value >> (bits - at) != 0 || byte == 0 && at > 0 {
-            return Err(malformed_mapping("a step is too great or too long"));
+            return Err(malformed_mapping("a step is too large or too long"));
         }
         step |= value << at;
         at += 7;
@@ -192,23 +192,24 @@ fn write_step(mut step: u64, tables: &mut Vec<u8>) {
     tables.push(step as u8); // exact: below 2^7
 }
 
-/// The most values of palettes. With more, the table takes what it saves.
+/// The maximum values of dictionaries. With more, the table takes what it saves.
 const MAX_VALUES: usize = 4096;
-/// The same of palettes by frequency, which save more.
+/// The same for dictionaries by frequency, which save more.
 const MAX_VALUES_BY_FREQUENCY: usize = 16384;
-/// Palettes have at most one value for this many elements; those by frequency, for a fourth of it.
+/// Dictionaries have at most one value for this many elements; dictionaries by frequency, for a
+/// quarter as many.
 const MIN_ELEMENTS_PER_VALUE: usize = 16;
-/// The elements of a sample, and the most values among them.
+/// The elements of a sample whose values are counted.
 const SAMPLE_ELEMENTS: usize = 4096;
-/// The slots of a table for each value that it may have.
+/// The slots of a hash table for each value that it may have.
 const SLOTS_PER_VALUE: usize = 4;
-/// The elements of a sample whose distance to the next greater value is looked at.
+/// The elements of a sample whose distance to the next larger value is measured.
 const SAMPLED_DISTANCES: usize = 512;
-/// Bits that the distances between values have to save for each value. A table takes about 8; but
-/// distances are rounded down, and predictions gain more than elements themselves.
+/// The bits that the distances between values must save for each value. A table takes about 8 bits
+/// for each, but distances are rounded down, and predictions gain more than elements do.
 const MIN_BITS_SAVED_PER_VALUE: usize = 6;
-/// So few values in a sample are looked at in any case: their numbers ascend as floats of both
-/// signs do, which filters need.
+/// A sample with at most this many values always passes: their numbers sort as floats of both signs
+/// do, which filters need.
 const FEW_VALUES: u32 = 320;
 const SHORT_VALUES: usize = 1 << 16;
 
@@ -216,25 +217,26 @@ const SHORT_VALUES: usize = 1 << 16;
 pub(crate) enum DictionaryOrder {
     /// Ascending: numbers are predicted as the elements are.
     ByValue,
-    /// The most frequent first, by powers of two: for names, such as ids of tokens. Equally
-    /// frequent ones ascend, so that their steps are small.
+    /// The most frequent first, by powers of two: for names, such as token ids. Equally frequent
+    /// values ascend, so that their steps are small.
     ByFrequency,
 }
 
-/// Palettes that are looked for.
+/// A request for dictionaries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DictionaryRequest<'a> {
     pub order: DictionaryOrder,
-    /// The number of palettes: element `i` of a block uses the one of `i` modulo that.
+    /// The number of dictionaries. Element `i` of a block uses dictionary `i` modulo this number.
     pub count: usize,
-    /// All elements that will have the palettes, and their geometry.
+    /// All elements that will use the dictionaries, and their geometry.
     pub geometry: &'a Geometry<'a>,
     pub elements: &'a [u8],
-    /// Some of them. Palettes are not found if these do not seem to pay; `None` to find all.
+    /// Some of the elements, to give up early if dictionaries do not seem to pay; `None` to always
+    /// search.
     pub sample: Option<&'a [u8]>,
 }
 
-/// The values that occur, each with a number: open addressing.
+/// The values that occur, each with a number, in a hash table with open addressing.
 struct ValueTable {
     /// The index of a value plus 1, for each used slot. A power of two.
     slots: Vec<u16>,
@@ -247,13 +249,13 @@ struct ValueTable {
 }
 
 impl ValueTable {
-    /// Makes a table for at most `max_values` values, below 2^16.
+    /// Creates a table for at most `max_values` values, below 2^16.
     fn new(max_values: usize) -> Self {
         let slots = SLOTS_PER_VALUE * max_values.max(1).next_power_of_two();
         Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), max_values }
     }
 
-    /// Returns the index of a value; if the table has it not, the free slot where it belongs.
+    /// Returns the index of a value or, if it is absent, the free slot where it belongs.
     fn find(&self, value: i64) -> std::result::Result<usize, usize> {
         // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
         let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
@@ -290,11 +292,11 @@ impl ValueTable {
         }
     }
 
-    /// Numbers the values. Returns them in this order.
+    /// Numbers the values in this order, and returns them sorted.
     fn sort(&mut self, order: DictionaryOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
         let octave = |count: u32| if order == DictionaryOrder::ByFrequency { count.leading_zeros() } else { 0 };
         let values = (0..).zip(self.values.iter().zip(&self.counts));
-        // a value and its index; values differ, so that indices do not count
+        // a value and its index; values differ, so indices do not affect the order
         let mut sorted: Vec<(u32, i64, usize)> =
             values.map(|(index, (&value, &count))| (octave(count), key(value), index)).collect();
         sorted.sort_unstable();
@@ -316,7 +318,8 @@ impl ValueTable {
 struct ShortTable(Vec<u16>);
 
 impl ShortTable {
-    /// Makes the table of the values of some elements, and returns them in their order.
+    /// Creates the table of the values of some elements. Returns the values, too, in ascending
+    /// order.
     fn new(elements: impl Iterator<Item = [u8; 2]>, float: bool) -> (Self, Vec<i64>) {
         let mut numbers = vec![0; SHORT_VALUES];
         // in bounds
@@ -344,10 +347,10 @@ impl ShortTable {
     }
 }
 
-/// Palettes of all elements of a part.
+/// Dictionaries of all elements of a part, and the tables from values to numbers.
 pub(crate) struct DictionaryPlan {
     pub(super) dictionaries: Dictionaries,
-    /// The bytes that they take.
+    /// The stored bytes of the dictionaries.
     pub(super) bytes: usize,
     tables: Tables,
 }
@@ -357,7 +360,7 @@ enum Tables {
     Wide(Vec<ValueTable>),
 }
 
-/// Finds palettes; `None` if there are too many values.
+/// Finds dictionaries; `None` if there are too many values.
 pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
     let max_values = request.max_values(width.bytes());
     // a table for all values of two bytes costs less than looking
@@ -374,8 +377,8 @@ pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) ->
     }
 }
 
-/// Returns whether palettes of values of two bytes may save the bytes of their tables, judged by a
-/// sample: more elements have more values, with shorter distances between them.
+/// Returns whether dictionaries of values of two bytes may save the bytes of their tables, judged
+/// by a sample. All elements have more values than the sample, with shorter distances between them.
 fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     let sample = sample.as_chunks().0;
     let mut seen = [0_u64; SHORT_VALUES / 64];
@@ -386,7 +389,7 @@ fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     if value_count <= FEW_VALUES {
         return true;
     }
-    // the distance to the next greater value
+    // the distance to the next larger value
     let distance = |value: usize| {
         let above = seen[value / 64] & (u64::MAX - 1) << (value % 64); // in bounds
         let mut above = std::iter::once(above).chain(seen[value / 64 + 1..].iter().copied()).enumerate();
@@ -398,7 +401,7 @@ fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     bits * element_bytes / 2 / some.len().max(1) >= MIN_BITS_SAVED_PER_VALUE * value_count as usize
 }
 
-/// Finds palettes by value of elements of two bytes.
+/// Finds dictionaries by value of elements of two bytes.
 fn find_short(request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
     let DictionaryRequest { count, geometry, elements, .. } = request;
     if count == 1 && request.sample.is_some_and(|sample| !may_save(sample, elements.len())) {
@@ -422,7 +425,7 @@ fn find<const W: usize>(width: Width, request: DictionaryRequest<'_>) -> Option<
     let (max_values, count, float) = (request.max_values(W), request.count.max(1), request.geometry.float);
     let mut tables: Vec<ValueTable> = (0..request.count).map(|_| ValueTable::new(max_values)).collect();
     for block in request.geometry.blocks_of(request.elements) {
-        // not a division for each element
+        // channel by channel, to avoid a division for each element
         for (channel, table) in tables.iter_mut().enumerate() {
             let mut channel_elements = block.as_chunks::<W>().0.get(channel..).unwrap_or(&[]).iter().step_by(count);
             if !channel_elements.all(|element| table.add(wide(element))) {
@@ -483,7 +486,7 @@ impl DictionaryPlan {
             let start = numbers.len();
             numbers.resize(start + elements.len() * if is_wide { 2 } else { 1 }, 0);
             let to = numbers.get_mut(start..).unwrap_or(&mut []);
-            // element `i` is in table `i` modulo their number
+            // element `i` uses table `i` modulo their number
             for (i, table) in tables.iter().enumerate() {
                 let channel_elements = elements.get(i..).unwrap_or(&[]).iter().step_by(count);
                 let channel_elements = channel_elements.map(|&element| number(table, element));
@@ -500,7 +503,7 @@ impl DictionaryPlan {
 }
 
 impl DictionaryRequest<'_> {
-    /// Returns the most values that all palettes of elements of this many bytes may have.
+    /// Returns the maximum values of all dictionaries together, for elements of this many bytes.
     fn max_values(&self, element_bytes: usize) -> usize {
         let (max_values, elements_per_value) = match self.order {
             DictionaryOrder::ByValue => (MAX_VALUES, MIN_ELEMENTS_PER_VALUE),

@@ -1,13 +1,15 @@
-//! Filters (chapter 5.15): linear prediction of numbers from many of the last ones.
+//! Filters (chapter 5.15): linear prediction of a number from up to 16 numbers before it.
 //!
-//! Sound and other oscillations are predicted badly by a difference, and well by a sum of the last
-//! 8 or 16 numbers with fitted coefficients, as lossless audio codecs do. A part has up to 16
+//! A difference predicts sound and other oscillations badly. A sum of the last 8 or 16 numbers with
+//! fitted coefficients predicts them well, as in lossless audio codecs. A part has up to 16
 //! filters, and each segment of 128 numbers names one of them. Prediction restarts after some
 //! segments, so that the rows between restarts are decoded side by side.
 //!
 //! Filters are fitted to the segments of a part by the covariance method of linear prediction (B.
-//! S. Atal and S. L. Hanauer, 1971), and shared among segments by Lloyd's algorithm. Fitting takes
-//! time, so writers look at a few segments first: most numbers gain nothing.
+//! S. Atal and S. L. Hanauer, 1971), and shared among segments by Lloyd's algorithm. The sums of
+//! products of each segment, its [`Moments`], are computed once; the residual of any filter in the
+//! segment is a quadratic form of them. Fitting takes time and most numbers gain nothing, so
+//! writers look at a few segments first.
 
 use super::{cut, malformed_marks, malformed_option};
 use crate::Result;
@@ -37,7 +39,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// Parses the fields: of them.
+    /// Parses the fields, except for what depends on numbers.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
         use filter_fields::{FILTER_COUNT, RESTART_SEGMENTS, TAPS, ZERO};
         let header = fields.array().ok_or_else(cut)?;
@@ -61,7 +63,7 @@ impl Filters {
     pub(super) fn check_numbers(&self, number_width: Width, transform: Transform) -> Result<()> {
         match (number_width, transform) {
             (Width::W2, Transform::None) => Ok(()),
-            _ => Err(malformed_option("filters of numbers that have not 2 bytes, or another transform")),
+            _ => Err(malformed_option("filters need numbers of 2 bytes and no transform")),
         }
     }
 
@@ -86,25 +88,25 @@ impl Filters {
         format!("{} filters of {} taps; ", self.filter_count, self.bank.taps)
     }
 
-    /// Splits the filter codes of a block of `count` numbers from the bytes after them: of
-    /// them.
+    /// Splits the filter codes of a block of `count` numbers from the bytes after them, and checks
+    /// them.
     pub(crate) fn split<'a>(&self, count: usize, stored: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let (codes, segments) = (self.codes(), count.div_ceil(SEGMENT));
         let split = codes.bytes(segments).and_then(|bytes| stored.split_at_checked(bytes));
         let (stored, bins) = split.ok_or_else(|| malformed_marks("it ends within its filter codes"))?;
         if !codes.are_valid(stored, segments) || !codes.end_in_zeros(stored, segments) {
-            return Err(malformed_marks("a filter code is out of range, or bits that fill up are not zero"));
+            return Err(malformed_marks("a filter code is out of range, or padding bits are not zero"));
         }
         Ok((stored, bins))
     }
 
-    /// Returns the index of the number where prediction restarted last before number `i`, or at it.
+    /// Returns the index of the last restart of prediction at or before number `i`.
     pub(crate) fn start_of(&self, i: usize) -> usize {
         i - i % self.bank.restart_numbers()
     }
 
-    /// Replaces the coded integers of a block, from a restart on, by numbers. `first` is
-    /// the index of the first of them.
+    /// Replaces the coded integers of a block, from a restart on, with numbers. `first` is the
+    /// index of the first of them.
     pub(crate) fn undo(&self, codes: &[u8], first: usize, data: &mut [u8], scratch: &mut Vec<u8>) {
         let class_codes = self.codes();
         let segments = first / SEGMENT..(first + data.len() / Width::W2.bytes()).div_ceil(SEGMENT);
@@ -117,22 +119,22 @@ impl Filters {
 /// Segments after which prediction restarts: a block of 64 KiB of such numbers then has 32 rows, as
 /// many as the widest vector has numbers.
 const RESTART_SEGMENTS: u16 = 8;
-/// Segments for each filter, at least.
+/// The minimum segments for each filter.
 const MIN_SEGMENTS_PER_FILTER: usize = 8;
-/// The same of a sample: neighbours are alike, and a sample has few that are not.
+/// The same in a sample: most of its segments are neighbours, and alike.
 const MIN_SEGMENTS_PER_FILTER_IN_SAMPLE: usize = 16;
-/// The segments that are looked at first.
+/// The segments that filters are fitted to first.
 const PROBE_SEGMENTS: usize = 16;
-/// The most segments that filters are fitted to.
+/// The maximum segments that filters are fitted to.
 const MAX_FITTED_SEGMENTS: usize = 512;
-/// The bits of each number that filters save at least, by the segments they are fitted to, compared
-/// with differences.
+/// The minimum bits of each number that filters must save, compared with differences, in the
+/// segments that they are fitted to.
 const MIN_GAIN: f64 = 0.1;
 
 /// The filters of a part, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct FilterPlan {
-    /// `None` if there are none; the rest has no meaning then.
+    /// `None` if there are none; the other fields then have no meaning.
     pub filters: Option<Filters>,
     /// The filter of each segment of all blocks.
     codes: Vec<u8>,
@@ -141,8 +143,8 @@ pub(crate) struct FilterPlan {
 }
 
 impl FilterPlan {
-    /// Finds filters of `taps` coefficients for numbers of 2 bytes. Returns whether they seem to
-    /// pay; of a sample, a few segments may tell that they do not.
+    /// Fits filters of `taps` coefficients to numbers of 2 bytes. Returns whether they seem to pay.
+    /// In a sample, a few segments may show that they do not.
     pub(crate) fn find(&mut self, taps: usize, is_sample: bool, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
         self.filters = None;
         let zero = mean(numbers);
@@ -194,8 +196,8 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the bits of each number that filters save, compared with differences or with none,
-    /// whichever are less.
+    /// Returns the bits of each number that filters save, compared with differences or no
+    /// prediction, whichever takes less.
     fn gain(&self, assigned: &[(u8, f64)]) -> f64 {
         let bits = |squares: f64| (squares / SEGMENT as f64 + 1.0).log2() / 2.0;
         let mut sums = [0.0; 3];
@@ -221,8 +223,8 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the bytes of fields and codes. The numbers are a sample, one in `sample_scale` of all, and
-    /// these are the bytes of all, divided by that.
+    /// Returns the bytes of fields and codes. If the numbers are a sample, one in `sample_scale` of
+    /// all, these are the bytes for all numbers, divided by `sample_scale`.
     pub(crate) fn other_bytes(&self, sample_scale: f64) -> f64 {
         let Some(filters) = &self.filters else { return 0.0 };
         let segments = self.codes.len() as f64 * sample_scale;
@@ -241,7 +243,7 @@ impl FilterPlan {
     }
 }
 
-/// Returns the segments of all blocks, each with the place where prediction restarts before it.
+/// Returns the segments of all blocks, each with the index of the last restart of prediction.
 fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let row = SEGMENT * usize::from(RESTART_SEGMENTS);
     geometry.block_ranges().flat_map(move |block| {
@@ -253,7 +255,8 @@ fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize
     })
 }
 
-/// Returns the mean of numbers, all of which are counted from the first by the shortest way.
+/// Returns the mean of numbers modulo 2^16: each counts by its shortest distance from the first
+/// one.
 fn mean(numbers: &[u8]) -> u16 {
     let numbers = || numbers.as_chunks().0.iter().map(|number| u16::from_le_bytes(*number));
     let first = numbers().next().unwrap_or(0);
@@ -264,26 +267,26 @@ fn mean(numbers: &[u8]) -> u16 {
 
 // ---- fitting
 
-/// Products of a number and those before it, each with each: `(MAX_TAPS + 1)` times the next
-/// number, halved.
+/// The number of pairwise products, with squares, of a number and the `MAX_TAPS` numbers before it.
 const MAX_PRODUCTS: usize = (MAX_TAPS + 1) * (MAX_TAPS + 2) / 2;
 const ROUNDS: usize = 5;
-/// The part of the mean square that is added to the squares, so that coefficients stay small.
+/// The fraction of the mean square that is added to the squares, so that coefficients stay small.
 const RIDGE: f64 = 1e-6;
-/// Coefficients are stored as multiples of one of this.
+/// Coefficients are stored as multiples of 1/N.
 pub(super) const UNIT: f64 = 4096.0;
 
-/// Sums of products of numbers of a segment: at [`product_index`] of `i` and `j`, that of the numbers `i`
-/// and `j` before each.
+/// Sums of products of numbers over a segment. At [`product_index`] of `i` and `j` is the sum, over
+/// all numbers, of the product of the numbers `i` and `j` positions before.
 #[derive(Clone, Copy)]
 pub(super) struct Moments([f64; MAX_PRODUCTS]);
 
-/// Returns the number of products of a filter of `taps` coefficients; those after them are 0.
+/// Returns the number of products of a filter of `taps` coefficients; later products are 0.
 fn product_count(taps: usize) -> usize {
-    (taps + 1) * (taps + 2) / 2 // at most MOST_PRODUCTS
+    (taps + 1) * (taps + 2) / 2 // at most MAX_PRODUCTS
 }
 
-/// Returns the place of the product of numbers `i` and `j` before another. `i` is at most `j`.
+/// Returns the index of the product of the numbers `i` and `j` positions before another. `i` is at
+/// most `j`.
 fn product_index(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
@@ -296,7 +299,7 @@ impl Moments {
         for j in 0..=taps {
             // no overflow: `taps` is at most that
             let shifted = window.get(MAX_TAPS - j..).unwrap_or(&[]);
-            products[product_index(0, j)] = sum_of_products(segment, shifted); // in bounds, as all places
+            products[product_index(0, j)] = sum_of_products(segment, shifted); // in bounds, as all indices
         }
         // one number earlier, one product enters at the start and one leaves at the end
         let back = |numbers: &[f64], i: usize| numbers.get(numbers.len().wrapping_sub(1 + i)).copied().unwrap_or(0.0);
@@ -318,7 +321,7 @@ impl Moments {
         (square, square - 2.0 * product + before)
     }
 
-    /// Returns the sum of the squares of what a filter misses.
+    /// Returns the sum of the squared residuals of a filter.
     fn residual(&self, filter: &ErrorForm) -> f64 {
         let ErrorForm { form, count } = filter;
         let (moments, form) = (self.0.get(..*count).unwrap_or(&[]), form.get(..*count).unwrap_or(&[]));
@@ -326,7 +329,7 @@ impl Moments {
     }
 }
 
-/// Returns the sum of the products of the numbers of both, in four sums, as vectors have them.
+/// Returns the sum of the products of two sequences, in four sums, for vectors.
 fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
     let count = a.len().min(b.len());
     let (a, b) = (a.get(..count).unwrap_or(&[]), b.get(..count).unwrap_or(&[]));
@@ -343,10 +346,10 @@ fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
 
 pub(super) type Coefficients = [f64; MAX_TAPS];
 
-/// The quadratic form of a filter: what it misses is the sum of products with moments.
+/// The quadratic form of a filter: its squared residual is the sum of the products with moments.
 struct ErrorForm {
     form: [f64; MAX_PRODUCTS],
-    /// How many there are of them; the others are 0.
+    /// The number of entries in use; the others are 0.
     count: usize,
 }
 
@@ -365,7 +368,7 @@ impl ErrorForm {
     }
 }
 
-/// Fits filters to segments. Their coefficients are those that can be stored.
+/// Fits filters to segments. Their coefficients are rounded as they will be stored.
 pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec<Coefficients> {
     let mut weights: Vec<f64> = segments.iter().map(|moments| weight(moments.squares().0)).collect();
     let mut codes = by_slope(segments, &weights, filter_count);
@@ -395,13 +398,13 @@ pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec
         .collect()
 }
 
-/// Returns the weight of a segment: bits follow the logarithm of what is missed, so that a part of
-/// it counts the same in all segments.
+/// Returns the weight of a segment, 1/energy of its residual: its cost grows with log(energy), so
+/// the same relative saving counts the same in all segments.
 fn weight(squares: f64) -> f64 {
     1.0 / (squares + SEGMENT as f64)
 }
 
-/// Divides segments into as many classes by how alike their neighbours are.
+/// Divides segments into classes by the correlation of neighbouring numbers.
 fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8> {
     // in bounds
     let slopes = segments.iter().zip(weights).map(|(moments, weight)| moments.0[product_index(0, 1)] * weight);
@@ -416,7 +419,7 @@ fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8
     codes
 }
 
-/// Returns the filter that misses the least of each segment, and how much that is.
+/// Returns the best filter of each segment, and its squared residual.
 pub(super) fn assign(segments: &[Moments], filters: &[Coefficients]) -> Vec<(u8, f64)> {
     let forms: Vec<ErrorForm> = filters.iter().map(ErrorForm::of).collect();
     let best = |moments: &Moments| {
@@ -426,10 +429,10 @@ pub(super) fn assign(segments: &[Moments], filters: &[Coefficients]) -> Vec<(u8,
     segments.iter().map(best).collect()
 }
 
-/// Returns the filter that misses the least of what was summed, by Cholesky's decomposition; `None`
-/// if the sums determine none.
+/// Returns the filter with the smallest squared residual over the summed segments, by Cholesky
+/// decomposition; `None` if the sums determine no filter.
 fn solve(sums: &[f64; MAX_PRODUCTS], taps: usize) -> Option<Coefficients> {
-    // all places are in bounds: `taps` is at most MOST_TAPS
+    // all indices are in bounds: `taps` is at most MAX_TAPS
     let trace: f64 = (1..=taps).map(|i| sums[product_index(i, i)]).sum();
     let ridge = RIDGE * trace / taps.max(1) as f64;
     let mut lower = [[0.0; MAX_TAPS]; MAX_TAPS];

@@ -1,15 +1,18 @@
-//! Any of the mappings (chapter 5.14), from the numbers that bins code to elements: as readers meet
-//! it in a block, and as writers make the numbers of a part.
+//! Mappings (chapter 5.14): numbers, which bins code in place of elements that are coarser than
+//! their type.
 //!
-//! Before the numbers, a block has its base, the positions and bytes of its exceptions, and
-//! details: the bits of elements below their numbers. Exceptions are elements that no number gives;
-//! they are put in place last. `dictionaries.rs` and `multiples.rs` have the mappings themselves: their
+//! This file has what all mappings share: a block as readers meet it, and the numbers of a part as
+//! writers make them. `dictionaries.rs` and `multiples.rs` have the mappings themselves: their
 //! fields, how they decode, and how writers find them.
 //!
+//! Before the numbers, a block has its base, the positions and bytes of its patches, and details,
+//! which are bits of elements below their numbers. Patches are elements that no number reproduces.
+//! They overwrite what was decoded at their positions.
+//!
 //! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
-//! exceptions. Numbers are never trusted: quotients are decoded by the kernel that readers use and
-//! compared with the elements, and each that gives another element becomes an exception. A mapping
-//! that was found in a sample and does not fit the rest therefore costs bytes, never values.
+//! patches. Numbers are never trusted: float multiples are decoded by the kernel that readers use
+//! and compared with the elements, and every difference becomes a patch. A mapping that was found
+//! in a sample and does not fit the rest therefore costs bytes, never values.
 
 use super::dictionaries::{Dictionaries, DictionaryPlan};
 use super::malformed_mapped;
@@ -27,13 +30,13 @@ use crate::{Error, Result};
 use half::{bf16, f16};
 use std::ops::Range;
 
-/// How elements follow from the numbers that are coded.
+/// How elements are computed from the numbers that are coded.
 #[derive(Clone, Default)]
 pub(crate) enum Mapping {
-    /// An element is coded itself.
+    /// Elements are coded directly.
     #[default]
     None,
-    /// A number names a value in a table.
+    /// A number is the index of a value.
     Dictionary(Dictionaries),
     /// A number is divided by a constant.
     FloatMultiple(FloatMultiple),
@@ -47,7 +50,7 @@ const DICTIONARY: u8 = 1;
 const FLOAT_MULTIPLE: u8 = 2;
 const INT_MULTIPLE: u8 = 3;
 
-/// The bytes of elements, and those of the numbers that they follow from.
+/// The widths of elements and of their numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Widths {
     pub element: Width,
@@ -68,7 +71,7 @@ impl Mapping {
         kind <= INT_MULTIPLE
     }
 
-    /// Becomes the mapping of elements of `width` that `fields` state. Reuses its memory.
+    /// Parses a mapping of elements of `width` in place. Reuses the memory of the last one.
     pub(super) fn set(&mut self, kind: u8, width: Width, fields: &mut Fields<'_>) -> Result<()> {
         match kind {
             DICTIONARY => {
@@ -95,7 +98,7 @@ impl Mapping {
         }
     }
 
-    /// Returns the bytes of elements of `width`, and of their numbers.
+    /// Returns the widths of elements of `width` and of their numbers.
     pub(crate) fn widths(&self, width: Width) -> Widths {
         let number = match self {
             Self::None => width,
@@ -110,8 +113,8 @@ impl Mapping {
         matches!(self, Self::FloatMultiple(float_multiple) if float_multiple.detail_bits > 0)
     }
 
-    /// Returns whether numbers, counted from 0, are the upper bits of elements of `width`, and as
-    /// many as bytes have.
+    /// Returns whether numbers, counted from 0, are whole upper bytes of elements of `width`, with
+    /// the sign.
     pub(crate) fn keeps_sign(&self, width: Width) -> bool {
         match self {
             Self::IntMultiple(int_multiple) => {
@@ -140,25 +143,25 @@ impl Mapping {
 /// Groups of details have this many numbers.
 const GROUP: usize = 64;
 
-/// A block whose sections are told apart. Without a mapping, it has nothing but numbers.
+/// The sections of a block. Without a mapping, there are only numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct MappedBlock<'a> {
     mapping: &'a Mapping,
     count: usize,
     /// All sections before the details.
     header: &'a [u8],
-    /// The index of each exception.
+    /// The index of each patched element in the block.
     positions: &'a [[u8; 2]],
     patches: &'a [u8],
     details: &'a [u8],
-    /// The number that others count from; 0 unless the mapping has bases.
+    /// The base that numbers count from; 0 if the mapping has no bases.
     base: i64,
     /// The block of numbers.
     pub numbers: &'a [u8],
 }
 
 impl<'a> MappedBlock<'a> {
-    /// Splits a block of `count` elements: but for numbers and details.
+    /// Splits a block of `count` elements, except for numbers and details.
     pub(crate) fn split(mapping: &'a Mapping, widths: Widths, count: usize, stored: &'a [u8]) -> Result<Self> {
         let mut fields = Fields::new(stored);
         let mut split = || {
@@ -169,7 +172,7 @@ impl<'a> MappedBlock<'a> {
             let patch_count = usize::from(u16::from_le_bytes(fields.array()?));
             let base = if mapping.has_base() { i64::from_le_bytes(fields.array()?) } else { 0 };
             let detail_bytes = if mapping.has_details() { usize::try_from(fields.u32()?).ok()? } else { 0 };
-            // below 2^16 exceptions of at most 8 bytes
+            // below 2^16 patches of at most 8 bytes
             let positions = fields.bytes(2 * patch_count)?.as_chunks().0;
             let patches = fields.bytes(widths.element.bytes() * patch_count)?;
             let header = stored.get(..stored.len() - fields.remaining())?;
@@ -180,13 +183,13 @@ impl<'a> MappedBlock<'a> {
         let block = split().ok_or_else(|| malformed_mapped("it ends within its patches or details"))?;
         let ascends = block.positions().is_sorted_by(|a, b| a < b);
         if !ascends || block.positions().next_back().is_some_and(|last| last >= count) {
-            return Err(malformed_mapped("the positions of patches do not ascend to at most the last element"));
+            return Err(malformed_mapped("the positions of patches do not ascend, or exceed the last element"));
         }
         Ok(block)
     }
 
     pub(crate) fn describe(&self, description: &mut Description) {
-        let what = format!("{} elements that are stored as they are", self.positions.len());
+        let what = format!("{} elements that are stored unchanged", self.positions.len());
         description.add("patches", what, self.header);
         description.add("details", "the bits of elements below their numbers", self.details);
     }
@@ -195,18 +198,18 @@ impl<'a> MappedBlock<'a> {
         self.positions.iter().map(|&position| u16::from_le_bytes(position).into())
     }
 
-    /// Returns the numbers that the elements of a range follow from: those from the start of
-    /// prediction on, which is given.
+    /// Returns the numbers that decoding a range of elements needs, if prediction restarts at
+    /// `start`.
     pub(crate) fn numbers_for(&self, range: &Range<usize>, start: usize) -> Range<usize> {
         match self.mapping.has_details() {
-            // details are found by counting the ones before them, by groups
+            // details are found by counting the details before them, in whole groups
             true => 0..range.end.next_multiple_of(GROUP).min(self.count),
             false => start..range.end,
         }
     }
 
-    /// Sets `out` to the elements of a range. [`numbers_for`](Self::numbers_for) tells which
-    /// `numbers` it needs.
+    /// Decodes the elements of a range to `out`. `numbers` begin at `from` and are the ones that
+    /// [`numbers_for`](Self::numbers_for) returns.
     pub(crate) fn elements(
         &self,
         widths: Widths,
@@ -227,7 +230,7 @@ impl<'a> MappedBlock<'a> {
                 float_multiple.divide(self.base, range_numbers, out)
             }
             Mapping::FloatMultiple(float_multiple) => {
-                // `numbers_for` begins with the first of the block
+                // `numbers_for` starts at the first number of the block
                 float_multiple.read_details(
                     self.base,
                     numbers,
@@ -251,12 +254,12 @@ impl<'a> MappedBlock<'a> {
 
 // ---- the numbers of a part
 
-/// The numbers that others count from.
+/// The bases that numbers count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bases {
-    /// The least of each block: predicted numbers of a block begin near zero.
+    /// The minimum of each block: predicted numbers of a block begin near zero.
     PerBlock,
-    /// The least of the part: equal elements have equal numbers.
+    /// The minimum of the part: equal elements have equal numbers.
     PerPart,
     /// 0: the numbers are the upper bits of floats.
     Zero,
@@ -268,7 +271,7 @@ pub(crate) struct Numbers {
     pub mapping: Mapping,
     /// The numbers, in the byte order of the file.
     pub bytes: Vec<u8>,
-    /// The bytes that palettes take.
+    /// The stored bytes of dictionaries.
     dictionary_bytes: usize,
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
@@ -281,21 +284,21 @@ pub(crate) struct Numbers {
     float_multiple: FloatMultipleScratch,
 }
 
-/// Memory that quotients need, with an entry for each element.
+/// Memory for float multiples, with an entry for each element.
 #[derive(Default)]
 struct FloatMultipleScratch {
     /// The numbers, counted from 0.
     sums: Vec<i64>,
     /// The same as bytes: two's complement.
     wide: Vec<u8>,
-    /// The elements that numbers and details give.
+    /// The elements decoded from numbers and details.
     decoded: Vec<u8>,
-    /// Whether these are the ones that they are to give.
+    /// Whether each decoded element is the original one.
     is_exact: Vec<bool>,
 }
 
-/// A float whose lowest bit has the value 1. A number that is added to it is rounded to an integer,
-/// which the lowest bits of the sum contain.
+/// A float whose lowest bit has the value 1. Adding a number to it rounds the number to an integer,
+/// which is in the lowest bits of the sum.
 const ROUNDING_BIAS: f64 = 6_755_399_441_055_744.0; // 1.5 * 2^52
 
 impl Numbers {
@@ -314,8 +317,8 @@ impl Numbers {
         found.append_numbers(geometry, raw, &mut self.bytes);
     }
 
-    /// Makes the numbers of integers. With the base of the part, some may not fit: returns whether
-    /// all do.
+    /// Computes the numbers of integers. With one base for the part, some may not fit. Returns
+    /// whether all do.
     pub(crate) fn set_int_multiple(
         &mut self,
         int_multiple: IntMultiple,
@@ -344,7 +347,7 @@ impl Numbers {
         is_exact
     }
 
-    /// Makes the numbers of floats. Those that do not give their elements are exceptions.
+    /// Computes the numbers of floats. Elements that their numbers do not reproduce become patches.
     pub(crate) fn set_float_multiple(
         &mut self,
         float_multiple: FloatMultiple,
@@ -387,7 +390,7 @@ impl Numbers {
         value: impl Fn([u8; W]) -> f64,
     ) {
         let (divisor, scale) = (f64::from(float_multiple.divisor), power_of_two(float_multiple.exponent));
-        // a number that is too great gives some integer, whose element is another
+        // a number that is too large gives some integer, which decodes to another element
         let integer = |x: f64| {
             let rounded = (x * divisor * scale + ROUNDING_BIAS).to_bits();
             rounded.cast_signed().wrapping_sub(ROUNDING_BIAS.to_bits().cast_signed())
@@ -415,7 +418,7 @@ impl Numbers {
     fn decode_sums(&self, float_multiple: &FloatMultiple, raw_bytes: usize, scratch: &mut FloatMultipleScratch) {
         let FloatMultipleScratch { sums, wide, decoded, .. } = scratch;
         decoded.resize(raw_bytes, 0);
-        // all but the widest have no more than the lower half
+        // only f64 needs more than the lower half
         let width = if float_multiple.float_type == FloatType::F64 { Width::W8 } else { Width::W4 };
         wide.resize(width.bytes() * sums.len(), 0);
         match width {
@@ -464,7 +467,7 @@ impl Numbers {
     }
 
     /// Returns the bytes that the mapping takes besides the numbers. If the elements are a sample,
-    /// one in `sample_scale` of all, the tables count for their share.
+    /// one in `sample_scale` of all, the same share of the tables counts.
     pub(crate) fn other_bytes(&self, element_bytes: usize, sample_scale: usize) -> usize {
         let fields = match &self.mapping {
             Mapping::Dictionary(_) => self.dictionary_bytes,
@@ -479,7 +482,7 @@ impl Numbers {
         (fields / sample_scale.max(1) + 8 * self.bases.len() + patches).saturating_add(details)
     }
 
-    /// Appends what a block, the one of some elements, has before its numbers.
+    /// Appends the sections before the numbers of the block of these elements.
     pub(crate) fn append_header(
         &mut self,
         widths: Widths,
@@ -526,7 +529,7 @@ fn not_mapped() -> Error {
     Error::internal("a block has elements that were not mapped")
 }
 
-/// Sets whether each element of `W` bytes is the one that was decoded.
+/// Notes for each element of `W` bytes whether it was decoded exactly.
 fn compare<const W: usize>(raw: &[u8], scratch: &mut FloatMultipleScratch) {
     let both = raw.as_chunks::<W>().0.iter().zip(scratch.decoded.as_chunks::<W>().0);
     scratch.is_exact.clear();

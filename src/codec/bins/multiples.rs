@@ -1,17 +1,17 @@
-//! Mappings to multiples (chapter 5.14): quotients, which are floats, and multiples of integers.
+//! Multiples (chapter 5.14): mappings of floats and integers to integers, by a constant factor.
 //!
-//! Measurements with a fixed step, decimals such as 12.34 and pixels scaled to 1 are integers that
-//! were divided: `N / (divisor * 2^exponent)`. Their integers are short and predictable, the floats
-//! are neither. The numbers that are coded count from a base of each block. If elements have more
-//! bits than a number of two bytes, the bits below it are *details*, which are stored beside the
-//! numbers and not coded. Writers derive the power of two from the lowest bit of nearly all
-//! elements of a sample, and try the divisors that people use. A few elements may be exceptions.
+//! *Float multiples.* Measurements with a fixed step, decimals such as 12.34 and pixels scaled to 1
+//! are integers that were divided: `N / (divisor * 2^exponent)`. The integers are short and
+//! predictable, the floats are neither. Numbers count from a base of each block. If integers have
+//! more bits than a number of two bytes, the bits below it are *details*, which are stored raw next
+//! to the numbers. Writers derive the power of two from the lowest bit of nearly all elements of a
+//! sample, and try the divisors that people use. A few elements may be patches.
 //!
-//! Timestamps in nanoseconds are often multiples of a million, and ids of a block lie close
-//! together. An element is then a number times the factor of the part, plus the base of its block.
-//! Floats that were made from shorter ones, such as bf16 stored as f32, are multiples of a power of
-//! two, counted from 0: their upper bits. The factor is the greatest common divisor of all
-//! differences, so these need no exceptions.
+//! *Int multiples.* Timestamps in nanoseconds are often multiples of a million, and ids of a block
+//! lie close together. An element is then a number times the factor of the part, plus the base of
+//! its block. Floats that were made from shorter ones, such as bf16 stored as f32, are multiples of
+//! a power of two, counted from 0: their upper bits. The factor is the greatest common divisor of
+//! all differences, so int multiples need no patches.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
 use crate::Result;
@@ -26,10 +26,10 @@ use crate::kernel::{
     float_multiples::{self, FloatMultipleTerms, NumberDetails},
 };
 
-// ---- quotients
+// ---- float multiples
 
 structure! {
-    /// Chapter 5.14: the fields of a quotient.
+    /// Chapter 5.14: the fields of a float multiple.
     mod float_multiple_fields: 12 bytes {
         0 => NUMBER_BYTES: u8,
         1 => FLOAT_TYPE: u8,
@@ -41,9 +41,9 @@ structure! {
     }
 }
 
-/// The most bits below a number.
+/// The maximum bits below a number.
 const MAX_DETAIL_BITS: u8 = 15;
-/// The greatest divisor. An `f32` has it and all integers below.
+/// The maximum divisor. An `f32` represents it and all integers below it.
 const MAX_DIVISOR: u32 = 1 << 24;
 
 /// Elements `N / (divisor * 2^exponent)`. `N` is a number, counted from the base of its block, and
@@ -52,7 +52,7 @@ const MAX_DIVISOR: u32 = 1 << 24;
 pub(crate) struct FloatMultiple {
     pub number_width: Width,
     pub float_type: FloatType,
-    /// The most bits of an integer that are below its number.
+    /// The maximum bits of an integer below its number.
     pub detail_bits: u8,
     pub divisor: u32,
     pub exponent: i16,
@@ -66,7 +66,7 @@ impl FloatMultiple {
             FloatType::from_code(float_multiple_fields::FLOAT_TYPE.get(&bytes)).filter(|known| known.width() == width);
         let float_multiple = Self {
             number_width: number_width(float_multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?,
-            float_type: float_type.ok_or_else(|| malformed_mapping("a float_type of other elements"))?,
+            float_type: float_type.ok_or_else(|| malformed_mapping("float_type does not fit the elements"))?,
             detail_bits: float_multiple_fields::DETAIL_BITS.get(&bytes),
             divisor: float_multiple_fields::DIVISOR.get(&bytes),
             exponent: i16::from_le_bytes(float_multiple_fields::EXPONENT.get(&bytes)),
@@ -107,7 +107,7 @@ impl FloatMultiple {
         format!("numbers / ({} * 2^{}){details}", self.divisor, self.exponent)
     }
 
-    /// Returns a number, counted from `base`, as far as there are bits for it.
+    /// Returns `base + k`, wrapped to the bits of a number.
     #[inline(always)]
     pub(super) fn sum(&self, base: i64, k: i64) -> i64 {
         let bits = if self.float_type == FloatType::F64 { 64 } else { 32 };
@@ -115,7 +115,7 @@ impl FloatMultiple {
         base.wrapping_add(k) << unused >> unused
     }
 
-    /// Returns the bits of details below a number, counted from 0.
+    /// Returns the number of detail bits below a number that is counted from 0.
     #[inline(always)]
     pub(super) fn details_of(&self, k: i64) -> u8 {
         let length = 64 - (k ^ (k >> 63)).leading_zeros();
@@ -123,10 +123,10 @@ impl FloatMultiple {
         below.min(self.detail_bits.into()) as u8 // at most 15
     }
 
-    /// Returns whether a number without details gives an element.
+    /// Returns whether a number without details reproduces an element.
     fn reproduces(&self, element: &[u8]) -> bool {
         let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
-        let number = exact.round() as i64; // one that is too great gives another element
+        let number = exact.round() as i64; // one that is too large gives another element
         self.sum(0, number) == number && self.terms(0).element(number).to_le_bytes().starts_with(element)
     }
 
@@ -135,21 +135,20 @@ impl FloatMultiple {
         FloatMultipleTerms { format: self.float_type.format(), detail_bits, divisor, exponent, base }
     }
 
-    /// Sets `out` to the elements of numbers without details.
+    /// Decodes numbers without details to `out`.
     pub(super) fn divide(&self, base: i64, numbers: &[u8], out: &mut [u8]) {
         float_multiples::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
-    /// Sets `out` to the elements of numbers, the first of which is number `first` of its block.
-    /// Their details were read.
+    /// Decodes numbers to `out`, from number `first` of the block on. Their details were read.
     pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
         let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
         let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
         float_multiples::best().join(&self.terms(base), self.number_width, numbers, details, out);
     }
 
-    /// Reads the details of the first numbers of a block, to the scratch. Checks of them,
-    /// and of where they end if the numbers are all.
+    /// Reads the details of the first numbers of a block to the scratch. Checks, and where
+    /// the details end if these are all numbers.
     pub(super) fn read_details(
         &self,
         base: i64,
@@ -166,7 +165,11 @@ impl FloatMultiple {
         let bits = extra_bits::best().deposit(Width::W2, lengths, stored, 0, details);
         let (bytes, max) = (bits.div_ceil(8), stored.len());
         let is_valid = if is_all { bytes == max && ends_in_zeros(stored, bits) } else { bytes <= max };
-        if is_valid { Ok(()) } else { Err(malformed_mapped("detail_bytes, or bits that fill up the details")) }
+        if is_valid {
+            Ok(())
+        } else {
+            Err(malformed_mapped("detail_bytes is wrong, or padding bits of the details are not zero"))
+        }
     }
 }
 
@@ -181,17 +184,17 @@ pub(super) fn power_of_two(exponent: i16) -> f64 {
 pub(crate) struct MappedScratch {
     /// The bit lengths whose extra bits are details.
     lengths: Vec<u8>,
-    /// The integers of which details are the extra bits, of two bytes each.
+    /// The integers whose extra bits are details, of two bytes each.
     details: Vec<u8>,
 }
 
-/// The elements that are looked at, at least.
+/// The approximate number of sampled elements.
 const SAMPLE_ELEMENTS: usize = 1024;
 /// One element in this many may have bits below the lowest one of all others.
 const ELEMENTS_PER_LOW_BIT_OUTLIER: usize = 512;
 /// One element of the sample in this many is tried.
 const TRIAL_STRIDE: usize = 4;
-/// One element in this many may be an exception.
+/// One element in this many may be a patch.
 const ELEMENTS_PER_PATCH: usize = 64;
 
 /// Divisors that people use besides powers of two: of decimals, as factor and power of two, and of
@@ -207,19 +210,19 @@ struct OneBits {
 }
 
 impl OneBits {
-    /// Returns those of a finite number that is not 0.
+    /// Returns the exponents of a finite number that is not 0.
     fn of(x: f64) -> Option<Self> {
         if x == 0.0 || !x.is_finite() {
             return None;
         }
-        // a subnormal f64 counts as if it were normal, and is an exception
+        // a subnormal f64 counts as if it were normal, and becomes a patch
         let exponent = (x.to_bits() >> 52 & 0x7FF) as i32 - 1023; // exact: 11 bits
         let zeros = (x.to_bits() | 1 << 52).trailing_zeros() as i32; // at most 52
         Some(Self { highest: exponent, lowest: exponent - 52 + zeros })
     }
 }
 
-/// Returns quotients that may express elements, judged by some of them. Details pay only if
+/// Returns float multiples that may express elements, judged by a sample. Details pay only if
 /// elements are predictable.
 pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<FloatMultiple> {
     let w = float_type.width().bytes();
@@ -233,7 +236,7 @@ pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_d
     let exact = exact(float_type, highest, lowest);
     let with_details = may_have_details.then(|| with_details(float_type, highest, lowest)).flatten();
     let decimals = match exact {
-        Some(_) => None, // a power of two does
+        Some(_) => None, // a power of two suffices
         None => {
             DIVISORS.into_iter().find_map(|(divisor, exponent)| scaled(float_type, divisor, exponent, highest, &sample))
         }
@@ -242,13 +245,14 @@ pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_d
     narrower.filter(|float_multiple| reproduces_most(float_multiple, &sample)).chain(with_details).collect()
 }
 
-/// Returns whether a quotient expresses nearly all of the sample.
+/// Returns whether a float multiple expresses nearly all of the sample.
 fn reproduces_most(float_multiple: &FloatMultiple, sample: &[&[u8]]) -> bool {
     let mut patches = sample.iter().step_by(TRIAL_STRIDE).filter(|element| !float_multiple.reproduces(element));
     patches.nth(sample.len() / TRIAL_STRIDE / ELEMENTS_PER_PATCH).is_none()
 }
 
-/// Returns a quotient, and the same with numbers of two bytes: each block has its own base.
+/// Returns a float multiple, and the same with numbers of two bytes, which may suffice as each
+/// block has its own base.
 fn with_narrower(float_multiple: FloatMultiple) -> impl Iterator<Item = FloatMultiple> {
     let narrower = FloatMultiple { number_width: Width::W2, ..float_multiple };
     let is_narrower = float_multiple.number_width.bytes() > Width::W2.bytes();
@@ -272,21 +276,21 @@ fn float_multiple(
     float_multiple.is_valid().then_some(float_multiple)
 }
 
-/// Returns the least width of integers up to `2^bits`, with a sign.
+/// Returns the smallest width of signed integers up to `2^bits`.
 fn width_of(float_type: FloatType, bits: i32) -> Option<Width> {
     let max = float_type.width().bytes(); // at most 8
     min_width(|bytes| bits + 1 < 8 * bytes as i32 && bytes <= max)
 }
 
-/// Returns the quotient of integers without details.
+/// Returns the float multiple without details, if its numbers are short enough.
 fn exact(float_type: FloatType, highest: i32, lowest: i32) -> Option<FloatMultiple> {
     let width = width_of(float_type, highest - lowest)?;
-    // as many bits as the elements have themselves save nothing
+    // numbers as long as the elements save nothing
     let is_coarse = width != float_type.width() || width == Width::W2;
     is_coarse.then(|| float_multiple(float_type, width, 0, 1, -lowest)).flatten()
 }
 
-/// Returns the quotient whose numbers are the significant bits of the greatest elements.
+/// Returns the float multiple whose numbers are the significant bits of the largest elements.
 fn with_details(float_type: FloatType, highest: i32, lowest: i32) -> Option<FloatMultiple> {
     let bits = float_type.precision().min(15) as i32; // exact
     let coarse = bits - 1 - highest; // numbers are multiples of 2^-coarse
@@ -297,7 +301,7 @@ fn with_details(float_type: FloatType, highest: i32, lowest: i32) -> Option<Floa
     }
 }
 
-/// Returns the quotient of a divisor, if it expresses nearly all of the sample.
+/// Returns the float multiple with a divisor, if it expresses nearly all of the sample.
 fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, sample: &[&[u8]]) -> Option<FloatMultiple> {
     if float_type.width() == Width::W2 && exponent > 0 {
         return None; // too few bits for decimals
@@ -308,10 +312,10 @@ fn scaled(float_type: FloatType, divisor: u32, exponent: i16, highest: i32, samp
     reproduces_most(&float_multiple, sample).then_some(float_multiple)
 }
 
-// ---- multiples of integers
+// ---- int multiples
 
 structure! {
-    /// Chapter 5.14: the fields of a multiple.
+    /// Chapter 5.14: the fields of an int multiple.
     mod int_multiple_fields: 12 bytes {
         0 => NUMBER_BYTES: u8,
         1 => RESERVED: [u8; 3],
@@ -319,10 +323,10 @@ structure! {
     }
 }
 
-/// Elements whose lowest bits are looked at together.
+/// Elements whose lowest bits are checked together.
 const LOW_BITS_CHUNK: usize = 64;
 
-/// Elements `base + k * factor`, where `k` is a number and `base` is that of its block.
+/// Elements `base + k * factor`, where `k` is a number and `base` belongs to its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct IntMultiple {
     pub number_width: Width,
@@ -336,7 +340,7 @@ impl IntMultiple {
         let number_width = number_width(int_multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?;
         let factor = int_multiple_fields::FACTOR.get(&bytes);
         if factor == 0 || int_multiple_fields::RESERVED.get(&bytes) != [0; 3] {
-            return Err(malformed_mapping("a factor of 0, or a reserved byte"));
+            return Err(malformed_mapping("factor is 0, or a reserved byte is not"));
         }
         Ok(Self { number_width, factor })
     }
@@ -353,7 +357,7 @@ impl IntMultiple {
         format!("multiples of {}, from a base for each block", self.factor)
     }
 
-    /// Sets `out` to the elements of numbers.
+    /// Decodes numbers to `out`.
     pub(super) fn elements(&self, width: Width, numbers: &[u8], base: i64, out: &mut [u8]) {
         with_width!(self.number_width, V => with_width!(width, W => self.fill::<V, W>(numbers, base, out)));
     }
@@ -367,7 +371,8 @@ impl IntMultiple {
     }
 }
 
-/// Returns the element of a block that the others follow, modulo `256^w`, by the shortest way.
+/// Returns the minimum of a block modulo `256^w`: elements are compared by their shortest distance
+/// from the first one.
 pub(super) fn min_base(block: &[u8], w: usize) -> i64 {
     let elements = block.chunks_exact(w.max(1));
     let first = elements.clone().next().map_or(0, wide);
@@ -375,8 +380,8 @@ pub(super) fn min_base(block: &[u8], w: usize) -> i64 {
     first.wrapping_add(steps.min().unwrap_or(0))
 }
 
-/// Returns the multiple that expresses all integers of a part, if its numbers are shorter or it has
-/// a factor.
+/// Returns the int multiple that expresses all integers of a part, if its numbers are shorter or
+/// its factor exceeds 1.
 pub(crate) fn find_int_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> Option<IntMultiple> {
     let w = width.bytes();
     let (mut factor, mut max_step) = (0, 0);
@@ -393,8 +398,8 @@ pub(crate) fn find_int_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8
     (factor > 1 || number_width.bytes() < w).then_some(IntMultiple { number_width, factor })
 }
 
-/// Returns the multiple that expresses floats whose lowest bits are zero, such as those that were
-/// bf16 once, counted from 0.
+/// Returns the int multiple, counted from 0, of floats whose lowest bits are zero, such as f32 that
+/// were bf16.
 pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<IntMultiple> {
     let mut all = 0;
     for chunk in raw.chunks(LOW_BITS_CHUNK * width.bytes()) {

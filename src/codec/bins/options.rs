@@ -1,20 +1,21 @@
-//! Options of bins (chapter 5.15), which change what elements are coded.
+//! Options of bins (chapter 5.15) that change which elements are coded, and the marks that locate
+//! them.
 //!
-//! *Gaps* are elements that are all equal, such as missing values, zeros of a sparse tensor and
+//! *Gaps* are elements that equal one filler, such as missing values, zeros of a sparse tensor and
 //! pauses of a recording. Coded with the other elements, they break prediction on both sides of
-//! each stretch. Only their positions are stored, and bins code the elements that are left as if
-//! they adjoined each other. The filler of a part is the element that equals the one before it most
-//! often.
+//! each stretch. Only their positions are stored, and bins code the remaining elements as if they
+//! adjoined each other. The filler of a part is the element that most often equals the one before
+//! it.
 //!
 //! *Outliers* are coded integers with bits above the window, the two bytes that bins code. If a few
 //! integers are much longer than the others, the window lies where the others are, and the bits
-//! above it are stored beside the positions of those few. Writers estimate the bits of each
-//! position of the window from the bit lengths of all integers. *Filters* have a file of their own.
+//! above it are stored with the positions of those few. Writers estimate the cost of each window
+//! position from the bit lengths of all integers. *Filters* are in `filters.rs`.
 //!
-//! The positions of both are [`Marks`]: stretches without marks and marked ones alternate, and the
-//! first is one without. The length of each is a Golomb-Rice code (R. F. Rice, 1979), with a
-//! parameter for either kind. Only the first may be empty, so the others are stored less one, and
-//! each set of marks has one form. A code has at most 32 bits, which a reader looks at once.
+//! The positions of both are [`Marks`]: alternating stretches of unmarked and of marked elements,
+//! the first one unmarked. Each length is a Golomb-Rice code (R. F. Rice, 1979), with a parameter
+//! for either kind. Only the first stretch may be empty, so the other lengths are stored less one,
+//! and each set of marks has one form. A code has at most 32 bits, which a reader loads at once.
 
 use super::filters::Filters;
 use super::{cut, malformed_marks, malformed_option};
@@ -62,8 +63,7 @@ impl Options {
         self.bits() == 0
     }
 
-    /// Parses the fields of the options that are set, but for what depends on
-    /// numbers.
+    /// Parses the fields of the options that are set, except for what depends on numbers.
     pub(super) fn parse(bits: u8, width: Width, fields: &mut Fields<'_>) -> Result<Self> {
         let mut options = Self::default();
         if bits & GAPS != 0 {
@@ -84,7 +84,7 @@ impl Options {
         if let Some(outliers) = self.outliers
             && usize::from(outliers.upper_bits) > max
         {
-            return Err(malformed_option(&format!("upper_bits is {}, and at most {max} fit", outliers.upper_bits)));
+            return Err(malformed_option(&format!("upper_bits is {}; at most {max} fit", outliers.upper_bits)));
         }
         self.filters.map_or(Ok(()), |filters| filters.check_numbers(number_width, transform))
     }
@@ -121,7 +121,7 @@ pub(crate) struct Gaps {
 }
 
 impl Gaps {
-    /// Parses the fields: of them.
+    /// Parses the fields.
     pub(super) fn parse(width: Width, fields: &mut Fields<'_>) -> Result<Self> {
         let filler = wide(fields.bytes(width.bytes()).ok_or_else(cut)?).to_le_bytes();
         Ok(Self { filler, parameters: RiceParameters::parse(fields)? })
@@ -132,13 +132,13 @@ impl Gaps {
         self.parameters.write(tables);
     }
 
-    /// Reads which elements of a block are gaps. Returns the bytes after that.
+    /// Reads the gaps of a block. Returns the bytes after them.
     pub(crate) fn read<'a>(&self, count: usize, stored: &'a [u8], marks: &mut Marks) -> Result<&'a [u8]> {
         marks.read(self.parameters, count, stored)
     }
 
-    /// Sets `out` to the elements of a range of a block. `present` are those of the range that are
-    /// no gaps.
+    /// Writes the elements of a range of a block to `out`. `present` has the elements of the range
+    /// outside gaps.
     pub(crate) fn spread(&self, width: Width, marks: &Marks, range: &Range<usize>, present: &[u8], out: &mut [u8]) {
         with_width!(width, W => self.spread_as::<W>(marks, range, present, out));
     }
@@ -167,13 +167,13 @@ impl Gaps {
     }
 }
 
-/// A filler is at least one in this many elements.
+/// At least one in this many elements equals the filler.
 const MAX_ELEMENTS_PER_FILLER: usize = 32;
 
-/// The elements of a part that are no gaps, in memory that is reused.
+/// The elements of a part outside gaps, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct Present {
-    /// `None` if all elements are coded; the rest has no meaning then.
+    /// `None` if all elements are coded; the other fields then have no meaning.
     pub gaps: Option<Gaps>,
     pub bytes: Vec<u8>,
     /// The element at which each block ends.
@@ -182,8 +182,8 @@ pub(crate) struct Present {
 }
 
 impl Present {
-    /// Finds a filler of elements that come in stretches, and the elements that are not equal to
-    /// it. Returns whether there is one.
+    /// Finds a filler that comes in stretches, and the elements that differ from it. Returns
+    /// whether there is one.
     pub(crate) fn find(&mut self, width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> bool {
         self.gaps = None;
         with_width!(width, W => self.find_as::<W>(geometry, raw))
@@ -212,7 +212,7 @@ impl Present {
         true
     }
 
-    /// Returns the geometry of the elements that are left, whose rows have no meaning.
+    /// Returns the geometry of the remaining elements, which have no rows.
     pub(crate) fn geometry<'a>(&'a self, all: &Geometry<'_>) -> Geometry<'a> {
         Geometry { restart: u32::MAX, strides: [0; 2], blocks: &self.ends, ..*all }
     }
@@ -237,8 +237,9 @@ impl Present {
     }
 }
 
-/// Returns the element that comes in stretches most often, if it is often enough: by the vote of
-/// R. S. Boyer and J. S. Moore (1981) among the elements that are equal to the one before them.
+/// Returns the element that comes in stretches most often, if it is frequent enough. It is found by
+/// the majority vote of R. S. Boyer and J. S. Moore (1981) among the elements that equal the one
+/// before them.
 fn find_filler<const W: usize>(elements: &[[u8; W]]) -> Option<[u8; W]> {
     let mut vote = (None, 0_usize);
     for (before, element) in elements.iter().zip(elements.iter().skip(1)) {
@@ -266,11 +267,11 @@ pub(crate) struct Outliers {
     pub(super) parameters: RiceParameters,
 }
 
-/// The most bits of a number that are above a window.
+/// The maximum bits of a number above its window.
 const MAX_UPPER_BITS: u8 = 48;
 
 impl Outliers {
-    /// Parses the fields: of them, but for the greatest `upper_bits` of the numbers.
+    /// Parses the fields, except for the maximum of `upper_bits`, which depends on numbers.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
         let [upper_bits] = fields.array().ok_or_else(cut)?;
         let parameters = RiceParameters::parse(fields)?;
@@ -293,7 +294,7 @@ impl Outliers {
         let split = after_marks.split_at_checked(bits.div_ceil(8));
         let (uppers, bins) = split.ok_or_else(|| malformed_marks("it ends within its uppers"))?;
         if !ends_in_zeros(uppers, bits) {
-            return Err(malformed_marks("bits that fill up the uppers are not zero"));
+            return Err(malformed_marks("padding bits of the uppers are not zero"));
         }
         Ok(OutlierBlock { upper_bits: self.upper_bits, marks, uppers, bins })
     }
@@ -329,13 +330,13 @@ impl OutlierBlock<'_> {
 }
 
 const WINDOW_BITS: usize = 16;
-/// About what the position of an outlier takes, besides the logarithm of how rare it is.
+/// The approximate bits of the position of an outlier, besides the logarithm of its rarity.
 const MARK_BITS: f64 = 2.0;
-/// Bits of an integer below its highest one that its bin tells, about.
+/// The approximate number of bits below the highest one that the bin of an integer tells.
 const BIN_PREFIX_BITS: usize = 2;
 
-/// Returns the bytes below the window with which integers take the fewest bits, and that number,
-/// without what bins take. `counts` are the integers of each bit length.
+/// Returns the number of bytes below the window with which integers take the fewest bits, and these
+/// bits, without the cost of bins. `counts` are the numbers of integers of each bit length.
 pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
     let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
     let max = longest.saturating_sub(WINDOW_BITS).div_ceil(8);
@@ -346,7 +347,7 @@ pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
         let all: f64 = counts.iter().map(|&count| f64::from(count)).sum();
         let outliers: f64 = counts.iter().skip(top + 1).map(|&count| f64::from(count)).sum();
         let marks = if outliers > 0.0 { outliers * ((all / outliers).log2() + MARK_BITS) } else { 0.0 };
-        // the bits above the window are of the longest
+        // all uppers are as long as the longest one
         let uppers = outliers * longest.saturating_sub(top) as f64;
         let above_window: f64 =
             counts.iter().enumerate().skip(top + 1).map(|(length, &n)| (length - top) as f64 * f64::from(n)).sum();
@@ -359,7 +360,7 @@ pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
 /// The outliers of a part, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct OutlierPlan {
-    /// `None` if there are none; the rest has no meaning then.
+    /// `None` if there are none; the other fields then have no meaning.
     pub outliers: Option<Outliers>,
     marks: MarkPlan,
     /// The bits of each outlier above the window.
@@ -386,7 +387,7 @@ impl OutlierPlan {
         self.ends.push(self.uppers.len());
     }
 
-    /// Ends the plan, when all blocks have been added.
+    /// Completes the plan, when all blocks have been added.
     pub(crate) fn finish(&mut self) {
         let all = self.uppers.iter().fold(0, |all, &upper| all | upper);
         let upper_bits = (u64::BITS - all.leading_zeros()) as u8; // at most 64
@@ -410,11 +411,11 @@ impl OutlierPlan {
 
 // ---- marks
 
-/// The most bits 1 that a length begins with.
+/// The maximum number of one bits at the start of a length.
 const MAX_ONES: u32 = 16;
 const MAX_RICE_PARAMETER: u8 = 15;
 
-/// The parameters of the codes of marks.
+/// The Rice parameters of marks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RiceParameters {
     unmarked: u8,
@@ -426,7 +427,7 @@ impl RiceParameters {
         let [unmarked, marked] = fields.array().ok_or_else(cut)?;
         match unmarked.max(marked) <= MAX_RICE_PARAMETER {
             true => Ok(Self { unmarked, marked }),
-            false => Err(malformed_option("a parameter of marks is above 15")),
+            false => Err(malformed_option("a Rice parameter is above 15")),
         }
     }
 
@@ -434,12 +435,12 @@ impl RiceParameters {
         tables.extend(self.to_bytes());
     }
 
-    /// Returns the parameter of stretches without marks, and that of marked ones.
+    /// Returns the parameter of unmarked and of marked stretches.
     pub(super) fn to_bytes(self) -> [u8; 2] {
         [self.unmarked, self.marked]
     }
 
-    /// Returns those that marks take the fewest bits with.
+    /// Returns the parameters with which marks take the fewest bits.
     pub(super) fn best(marks: &MarkPlan) -> Self {
         let best = |is_marked: bool| {
             let all = || (0..marks.blocks.len()).flat_map(|block| marks.lengths(block));
@@ -470,7 +471,7 @@ impl RiceParameters {
     }
 }
 
-/// The length of a stretch, as it is coded.
+/// The coded length of a stretch.
 #[derive(Clone, Copy)]
 struct StretchLength {
     value: u32,
@@ -496,7 +497,7 @@ impl MarkPlan {
         self.blocks.last().map_or(0, |(_, stretches)| stretches.end)
     }
 
-    /// Marks elements of the block that ends next, behind those that are marked already.
+    /// Marks elements of the current block, after the ones that are already marked.
     pub(super) fn mark(&mut self, elements: Range<usize>) {
         let before = self.stretches_before();
         let last = self.stretches.get_mut(before..).and_then(<[_]>::last_mut);
@@ -551,8 +552,7 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Reads the marks of a block of `count` elements: of them. Returns the bytes after
-    /// them.
+    /// Reads the marks of a block of `count` elements. Returns the bytes after them.
     pub(super) fn read<'a>(&mut self, parameters: RiceParameters, count: usize, stored: &'a [u8]) -> Result<&'a [u8]> {
         self.stretches.clear();
         self.unmarked_count = 0;
@@ -577,7 +577,7 @@ impl Marks {
                 break;
             }
         }
-        bits.rest().ok_or_else(|| malformed_marks("it ends within marks, or bits that fill them up are not zero"))
+        bits.rest().ok_or_else(|| malformed_marks("it ends within marks, or padding bits of marks are not zero"))
     }
 
     pub(super) fn stretches(&self) -> impl Iterator<Item = Range<usize>> {
@@ -596,7 +596,7 @@ impl Marks {
     }
 }
 
-/// A sequence of bits, in bytes. Bits beyond the last byte are zero.
+/// Reads a sequence of bits. Bits beyond the last byte are zero.
 pub(super) struct BitReader<'a> {
     bytes: &'a [u8],
     position: usize,
@@ -607,7 +607,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, position: 0 }
     }
 
-    /// Returns the next 57 bits or more, and does not take them.
+    /// Returns at least the next 57 bits without taking them.
     fn peek(&self) -> u64 {
         let rest = self.bytes.get(self.position / 8..).unwrap_or(&[]);
         let word = rest.first_chunk().map_or_else(|| wide(rest).cast_unsigned(), |bytes| u64::from_le_bytes(*bytes));
@@ -621,9 +621,9 @@ impl<'a> BitReader<'a> {
         taken
     }
 
-    /// Takes a Golomb-Rice code; `None` if it is longer than it needs to be, or too great.
+    /// Takes a Golomb-Rice code; `None` if it is longer than necessary, or too large.
     fn rice(&mut self, parameter: u8) -> Option<u16> {
-        // at most 32 bits, looked at once: a second look would wait for the first
+        // at most 32 bits, loaded once: a second load would wait for the first code
         let word = self.peek();
         let ones = word.trailing_ones().min(MAX_ONES);
         if ones < MAX_ONES {
@@ -636,8 +636,8 @@ impl<'a> BitReader<'a> {
         (u32::from(value) >> parameter >= MAX_ONES).then_some(value)
     }
 
-    /// Returns the bytes after the sequence. `None` if it is longer than the bytes, or a bit that
-    /// fills up is not zero.
+    /// Returns the bytes after the sequence; `None` if it is longer than the bytes, or if a padding
+    /// bit is not zero.
     pub(super) fn rest(self) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(self.position.div_ceil(8))?;
         ends_in_zeros(taken, self.position).then_some(rest)
@@ -656,7 +656,7 @@ impl<'a> BitWriter<'a> {
         Self { stored, word: 0, used: 0 }
     }
 
-    /// Appends the lowest bits of a number that has no others, at most 56 of them.
+    /// Appends the lowest `bits` bits of a number, at most 56. Its other bits must be zero.
     pub(super) fn push(&mut self, number: u64, bits: u32) {
         self.word |= number << self.used;
         self.used += bits;
@@ -667,7 +667,7 @@ impl<'a> BitWriter<'a> {
         }
     }
 
-    /// Appends the last bits. Zero bits fill up their byte.
+    /// Appends the last bits, padded with zero bits.
     pub(super) fn finish(self) {
         if self.used > 0 {
             self.stored.push(self.word as u8); // at most seven bits

@@ -1,20 +1,21 @@
 //! The plan of a part: a combination of gaps, mapping, prediction and filters, and the bins,
-//! classes and frequencies that code what is left.
+//! classes and frequencies that code the resulting integers.
 //!
-//! `choice.rs` chooses a [`Combination`]; [`BinPlan`] then chooses windows, bins and classes for
-//! the coded integers of all blocks, writes the tables, and encodes the blocks one by one. A choice
-//! is kept from chunk to chunk: the next chunk of a column tries it first.
+//! `choice.rs` chooses a [`Combination`]. [`BinPlan`] then chooses windows, bins and classes for
+//! the coded integers of all blocks, writes the tables, and encodes the blocks one by one. The next
+//! chunk of a column tries the same combination first.
 //!
-//! A bin is an interval of 2^K values that begins at a multiple of its length, so its offset is K
-//! bits of a window. [`Partition`] finds about the cheapest of all partitions into such intervals.
-//! The cost of a bin itself bounds their number: if there are too many, the cost is raised, and
-//! then bisected down to about as many as there may be.
+//! *Bins* are intervals of 2^K values that begin at a multiple of their length, so that an offset
+//! has K bits. [`Partition`] divides the window from the widest intervals down: an interval is
+//! split if its halves, split in the same way, cost fewer bits. Each bin also costs a constant, for
+//! its entry in the tables, which bounds the number of bins. If there are still too many, the
+//! constant is raised, and then bisected down to about as many bins as are allowed.
 //!
-//! If a part has regions that differ, such as background and signal, one table of frequencies fits
-//! none of them well, so a group of 64 elements names one of up to four classes. [`Classes`]
-//! assigns groups by Lloyd's algorithm, with the bits that a group costs with the frequencies of a
-//! class as the distance. It keeps one class for all if codes and tables cost more than several
-//! save.
+//! *Classes* are for parts with different regions, such as background and signal, which no single
+//! table of frequencies fits well. Each group of 64 elements names one of up to four classes.
+//! [`Classes`] assigns groups by Lloyd's algorithm; the distance is the bits that a group costs
+//! with the frequencies of a class. One class for all stays if the codes and tables of several cost
+//! more than they save.
 
 use super::dictionaries::DictionaryOrder;
 use super::filters::FilterPlan;
@@ -41,7 +42,7 @@ use crate::{Error, Result};
 use std::mem::discriminant;
 use std::ops::Range;
 
-/// Gaps and filters save at least one in this many bytes: they take time to undo.
+/// Gaps and filters must save 1/N of the bytes, because undoing them takes time.
 const SLOW_PENALTY_DIVISOR: usize = 128;
 
 /// How elements become numbers.
@@ -53,12 +54,12 @@ pub(crate) enum Numbering {
     FloatMultiple(FloatMultiple, Bases),
 }
 
-/// Palettes that were found.
+/// Dictionaries that were found.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dictionaries {
     pub order: DictionaryOrder,
     pub count: usize,
-    /// Which of those in the scratch they are.
+    /// Their index in the scratch.
     pub index: usize,
 }
 
@@ -68,7 +69,7 @@ pub(crate) struct Combination {
     pub numbering: Numbering,
     pub transform: Transform,
     pub has_filters: bool,
-    /// The bytes that it is estimated to take of the whole part.
+    /// The estimated bytes of the whole part.
     pub bytes: f64,
 }
 
@@ -93,7 +94,7 @@ impl Combination {
             && prediction(self) == prediction(other)
     }
 
-    /// Returns the same combination with the base of the part, if it has bases of blocks.
+    /// Returns the same combination with one base for the part, if it has a base for each block.
     pub(crate) fn with_part_base(&self) -> Option<Self> {
         let numbering = match self.numbering {
             Numbering::IntMultiple(int_multiple, Bases::PerBlock) => {
@@ -112,7 +113,7 @@ impl Combination {
 #[derive(Clone, Debug)]
 pub(crate) struct BinChoice {
     pub(crate) finalists: Vec<Combination>,
-    /// Whether they were fitted to this part, and not to another.
+    /// Whether they were fitted to this part, not to an earlier one.
     pub(crate) is_fitted: bool,
 }
 
@@ -127,7 +128,7 @@ impl BinChoice {
         both.is_some_and(|(best, other)| best.is_similar(other))
     }
 
-    /// Returns the choice of a combination for other parts.
+    /// Returns a choice of one combination, to be fitted to other parts.
     pub(crate) fn of(combination: Combination) -> Self {
         Self { finalists: vec![combination], is_fitted: false }
     }
@@ -148,7 +149,7 @@ pub(crate) struct BinPlan {
     outliers: OutlierPlan,
 }
 
-/// A part, and the choices that its plan begins with.
+/// A part, and the choices that its plan starts from.
 pub(crate) struct PlanInput<'p> {
     pub mapping: &'p Mapping,
     pub gaps: Option<Gaps>,
@@ -183,8 +184,8 @@ impl BinPlan {
         write_tables(fields, &self.partition.bits, &self.classes.frequencies, tables)
     }
 
-    /// Sets the windows: to the highest two planes that are not all zero, unless it is better to
-    /// make outliers of a few.
+    /// Sets the windows to the highest two planes that are not all zero, or to lower ones if making
+    /// outliers of a few integers is cheaper.
     fn set_windows(&mut self, part: &PlanInput<'_>) {
         let planes = part.planes;
         let is_used = |plane: &&[u8]| plane.iter().any(|&byte| byte != 0);
@@ -217,7 +218,7 @@ impl BinPlan {
         self.outliers.finish();
     }
 
-    /// Appends a block, the one of some elements. `planes` are those of the plan.
+    /// Appends the block of these elements. `planes` are the planes of the plan.
     pub(crate) fn encode<'p>(
         &mut self,
         geometry: &Geometry<'_>,
@@ -264,15 +265,15 @@ fn not_planned() -> Error {
 
 /// Values of a window.
 const WINDOW_VALUES: usize = 1 << 16;
-/// Values that are counted together if none of them occurs.
+/// Values that are skipped together if none of them occurs.
 const COUNT_CHUNK: usize = 64;
 /// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
-/// Steps to the least cost of a bin with which there are not too many of them.
+/// Steps of the bisection for the lowest cost of a bin that does not give too many bins.
 const BISECTIONS: usize = 4;
-/// If there are at most this many bins fewer than there may be, no more are searched for.
+/// The bisection ends when at most this many more bins are allowed.
 const BIN_SLACK: usize = 4;
-/// The least share of a bin that costs are estimated with. The least that can be coded is 1/256.
+/// The minimum share of a bin in estimates of costs. The minimum that can be coded is 1/256.
 const MIN_SHARE: f32 = 1.0 / 1024.0;
 
 /// The bins of a part, in memory that is reused.
@@ -283,13 +284,12 @@ pub(crate) struct Partition {
     bin_of: Vec<u8>,
     /// `K` of each bin.
     pub bits: Vec<u8>,
-    /// The same, of other bins that were tried.
+    /// `K` of each bin of another partition that is tried.
     tried: Vec<u8>,
 }
 
 impl Partition {
-    /// Chooses bins for windows, of which there is at least one. `value_bits` is 16, or 8 if the
-    /// elements are bytes.
+    /// Chooses bins for at least one window. `value_bits` is 16, or 8 if the elements are bytes.
     pub(crate) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
         self.count(windows);
         let search = |bin_bits: f32, bits: &mut Vec<u8>| {
@@ -332,13 +332,13 @@ impl Partition {
     fn count(&mut self, windows: &[[u8; 2]]) {
         self.below.clear();
         self.below.resize(WINDOW_VALUES + 1, 0);
-        let Some(counts) = self.below.last_chunk_mut::<WINDOW_VALUES>() else { return }; // never: one more
+        let Some(counts) = self.below.last_chunk_mut::<WINDOW_VALUES>() else { return }; // unreachable: it has one more
         for &window in windows {
             counts[usize::from(u16::from_le_bytes(window))] += 1; // in bounds: 2^16 values
         }
         let mut sum = 0_u32;
         for counts in counts.as_chunks_mut::<COUNT_CHUNK>().0 {
-            // most values do not occur, and vectors find them faster than they are summed
+            // most values do not occur, and vectors find that out faster than a sum is computed
             if counts.iter().fold(0, |any, count| any | count) == 0 {
                 counts.fill(sum);
                 continue;
@@ -372,7 +372,8 @@ impl IntervalSearch<'_> {
         below(end) - below(start) // sums ascend
     }
 
-    /// Appends `K` of the bins of an interval. Returns the bits that its windows cost with them.
+    /// Appends `K` of each bin of an interval. Returns the bits that its windows cost with these
+    /// bins.
     fn best(&self, start: usize, bits: u32, bins: &mut Vec<u8>) -> f32 {
         let count = self.count(start, start + (1 << bits));
         let whole = bins.len();
@@ -402,27 +403,26 @@ impl IntervalSearch<'_> {
 
 // ---- classes
 
-/// Bins whose counts a vector has.
+/// Bins whose counts fit a vector.
 const OCTET: usize = 8;
 
 /// Groups whose costs are computed together.
 const GROUP_BATCH: usize = 64;
 
 const ROUNDS: usize = 3;
-/// The count that is added to each of a class, so that a bin that it has not costs some bits, not
-/// infinitely many.
+/// Added to each count of a class, so that a bin that does not occur in it has a finite cost.
 const SMOOTHING_COUNT: f32 = 0.02;
-/// The unit of costs is a bit divided by this. A cost is below 64 bits or 2^13 units, and that of a
-/// group at most 2^19.
+/// Costs are in units of 1/N bit. The cost of a bin is below 64 bits or 2^13 units, and the cost of
+/// a group is at most 2^19 units.
 const UNITS_PER_BIT: f32 = 128.0;
 
 /// The classes of the groups of a part, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct Classes {
     groups: Vec<GroupCounts>,
-    /// The vectors of the counts of a group that are in use.
+    /// The number of vectors of counts that are in use.
     octets: usize,
-    /// Groups in the order of their mean bins: the number of each, below the bits of the mean.
+    /// Groups in the order of their mean bins: the bits of the mean above the index of the group.
     order: Vec<u64>,
     tried: Vec<u8>,
     /// The class of each group.
@@ -432,8 +432,8 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Chooses one class for all groups of the bins of these blocks or, if there may be several and
-    /// that takes fewer bits, [`CLASSES`].
+    /// Chooses one class for all groups of these blocks or, if several are allowed and take fewer
+    /// bits, [`CLASSES`] of them.
     pub(crate) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_have_classes: bool) {
         self.count(blocks);
         let mut min_cost = f32::INFINITY;
@@ -460,7 +460,7 @@ impl Classes {
                 sum += u32::from(bin); // at most 64 bins below 64
             }
             let mean = sum as f32 / group.len() as f32;
-            // the bits of floats that are not negative are in their order
+            // the bits of non-negative floats sort as the floats do
             self.order.push(u64::from(mean.to_bits()) << 32 | i);
             self.groups.push(count_bins(group));
         }
@@ -497,8 +497,8 @@ impl Classes {
     }
 }
 
-/// Counts the bins of a group. Each has two counters, so that equal bins in a row do not wait for
-/// each other.
+/// Counts the bins of a group. Each bin has two counters, so that equal bins in a row do not wait
+/// for each other.
 fn count_bins(bins: &[u8]) -> GroupCounts {
     let [mut counts, mut others] = [[0; BINS]; 2];
     let (pairs, rest) = bins.as_chunks();
@@ -524,8 +524,8 @@ fn sum_classes(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_cou
     sums
 }
 
-/// The costs of no bins: the class, in the lowest two bits. The units are in the other bits, so the
-/// minimum of the costs names the first class with the fewest units.
+/// The costs of a group without bins: the class, in the lowest two bits. Units are in the other
+/// bits, so the minimum of the costs names the first class with the fewest units.
 const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
 
 /// Returns the costs of bins in classes with these counts. Sums are below 2^24, so they are exact.
@@ -541,7 +541,7 @@ fn class_costs(classes: &[Counts]) -> BinCosts {
     costs
 }
 
-/// Sets the class of each group to the one in which its bins cost the least.
+/// Assigns each group to the class in which its bins cost the least.
 fn assign_to_nearest(costs: &BinCosts, groups: &[GroupCounts], class_of: &mut [u8]) {
     for (classes, groups) in class_of.chunks_mut(GROUP_BATCH).zip(groups.chunks(GROUP_BATCH)) {
         let mut sums = [NONE; GROUP_BATCH];

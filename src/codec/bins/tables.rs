@@ -1,19 +1,18 @@
-//! What a file stores of bins (chapter 5.13): the tables of a part, and its blocks.
+//! What a file stores of bins (chapter 5.13): the tables of a part, and the sections of a block.
 //!
-//! The tables are transform, bins, frequencies of classes, mapping and options. They stand in front
-//! of the blocks, which are decoded with them alone. Parsing checks all that decoding relies on:
-//! bins cover the values of a window without gaps, the frequencies of a class add up to 256, and
-//! fields of mapping and options fit the width of elements and numbers. A reader keeps the tables
-//! that it parsed last, since one sample mostly follows another of its chunk.
+//! The tables hold the transform, the bins, the frequencies of each class, the mapping and the
+//! options. A block decodes with them and nothing else. Parsing checks all that decoding relies on:
+//! bins cover the window without gaps, the frequencies of a class add up to 256, and the fields of
+//! mapping and options fit the widths of elements and numbers. A reader caches the tables that it
+//! parsed last, since one sample mostly follows another of its chunk.
 //!
-//! A file has the fields one after the other, in as few bytes as possible, and dictionaries as
-//! steps. Devices would repeat that pass for each block, so [`write_device_tables`] gives each
-//! field a place, once, with all checks.
+//! A file stores the fields back to back, in as few bytes as possible, and dictionaries as steps.
+//! Devices would have to parse that for each block, so [`write_device_tables`] puts each field at a
+//! fixed offset, once, with all checks.
 //!
-//! A block has class codes, bytes below windows, states and stream. Its windows come out in order,
-//! so the first elements of a block can be decoded without the rest, and two blocks of a part can
-//! be decoded at once. Windows are the elements themselves if these have two bytes; otherwise they
-//! are joined with the bytes below them.
+//! A block has class codes, low bytes, states and a stream. Windows come out in order, so the first
+//! elements of a block can be decoded without the rest. If elements have two bytes, their windows
+//! are the elements; otherwise, windows are joined with the bytes below them.
 
 use super::mapping::Mapping;
 use super::options::Options;
@@ -33,14 +32,14 @@ use crate::{Error, Result};
 use std::sync::Arc;
 
 structure! {
-    /// Chapter 5.13: what tells where the tables end.
+    /// Chapter 5.13: the length of the tables.
     mod length: 4 bytes {
         0 => TABLE_BYTES: u32,
     }
 }
 
 structure! {
-    /// Chapter 5.13: what the tables begin with.
+    /// Chapter 5.13: the fixed fields of the tables.
     mod table_header: 24 bytes with length {
         4 => TRANSFORM: [u8; 16],
         20 => LOW_BYTES: u8,
@@ -54,7 +53,7 @@ const MAX_BIN_BITS: u8 = 15;
 
 pub(super) const TABLE_HEADER_BYTES: usize = table_header::SIZE;
 
-/// Bins, frequencies and classes, as the front states them.
+/// The tables of a part, parsed.
 #[derive(Clone)]
 pub(crate) struct BinTables {
     pub transform: Transform,
@@ -67,8 +66,8 @@ pub(crate) struct BinTables {
     pub options: Options,
 }
 
-/// Returns the length of the tables, from the bytes that they begin with; `None` if these are too
-/// few, or if the length does not include its own field.
+/// Returns the length of the tables at the start of `tables`; `None` if there are too few bytes, or
+/// if the length does not include its own field.
 pub(crate) fn table_bytes(tables: &[u8]) -> Option<usize> {
     let bytes = usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()?;
     (bytes >= length::SIZE).then_some(bytes)
@@ -129,7 +128,8 @@ impl BinTables {
         parsed.set(spec, tables).map(|()| parsed)
     }
 
-    /// Becomes what [`BinTables::parse`] returns. On an error, its contents are unspecified.
+    /// Parses tables in place, as [`BinTables::parse`] does. On an error, the contents are
+    /// unspecified.
     fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
         let (header, rest) = tables.split_first_chunk::<{ table_header::SIZE }>().ok_or_else(cut)?;
@@ -174,14 +174,14 @@ impl BinTables {
         let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
         if first + count > self.bin_count || sum != 256 {
             return Err(malformed_tables(&format!(
-                "the frequencies of class {class} are {sum}, not 256, or of no bins"
+                "the frequencies of class {class} add up to {sum}, not 256, or name bins beyond bin_count"
             )));
         }
         self.model.set_class(class, first, frequencies);
         Ok(rest)
     }
 
-    /// Returns whether elements are coded themselves, and all of them.
+    /// Returns whether bins code all elements directly, without a mapping or options.
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self.mapping, Mapping::None) && self.options.is_empty()
     }
@@ -217,13 +217,13 @@ struct CachedBinTables {
 }
 
 impl BinTableCache {
-    /// Returns the tables that are parsed from these bytes. Parses them in the memory of the last
-    /// ones, if nobody else has these.
+    /// Returns the tables parsed from these bytes. Reuses the memory of the cached tables if they
+    /// are not shared.
     pub(crate) fn get(&mut self, spec: PartSpec<'_>, bytes: &[u8]) -> Result<Arc<BinTables>> {
         match &mut self.0 {
             Some(cached) if cached.element_bytes == spec.element_bytes && cached.bytes == bytes => {}
             Some(cached) => {
-                cached.element_bytes = 0; // none, unless they are right
+                cached.element_bytes = 0; // invalid, until parsing has succeeded
                 cached.bytes.clear();
                 match Arc::get_mut(&mut cached.tables) {
                     Some(tables) => tables.set(spec, bytes)?,
@@ -247,7 +247,7 @@ impl BinTableCache {
 /// The number of times that each bin occurs.
 pub(super) type Counts = [u32; BINS];
 
-/// Bins that have a frequency in a class: the first of them, and the frequencies up to the last.
+/// The frequencies of all bins in a class.
 #[derive(Clone, Debug)]
 pub(super) struct Frequencies {
     of: [u8; BINS],
@@ -257,8 +257,8 @@ pub(super) struct Frequencies {
 const FREQUENCY_SUM: u32 = 256;
 
 impl Frequencies {
-    /// Returns frequencies that code `counts` in about the fewest bits. Every bin that occurs has
-    /// one, and at least two bins have one.
+    /// Returns frequencies that code `counts` in about the fewest bits. Every bin that occurs has a
+    /// frequency, and at least two bins have one.
     pub(super) fn of(counts: &Counts) -> Self {
         let total: u64 = counts.iter().copied().map(u64::from).sum();
         let mut of = counts.map(|count| {
@@ -300,17 +300,17 @@ impl Frequencies {
     }
 }
 
-/// Adds to the frequencies, or takes from them, until they add up to [`FREQUENCY_SUM`].
+/// Raises or lowers frequencies by one until they add up to [`FREQUENCY_SUM`].
 fn normalize(of: &mut [u32; BINS], counts: &Counts) {
     let mut sum: u32 = of.iter().sum();
-    // the bits that one more saves are about in proportion
+    // about proportional to the bits that one more saves
     let gain = |count: u32, frequency: u32| count as f32 / (frequency as f32 + 0.5);
     let mut gains = map_bins(counts, of, gain);
     while sum < FREQUENCY_SUM {
         let highest = best_bin(&gains, |gain, highest| gain >= highest);
         // in bounds: bins
         if counts[highest] == 0 {
-            break; // all are
+            break; // no bin occurs
         }
         of[highest] += 1;
         gains[highest] = gain(counts[highest], of[highest]);
@@ -334,7 +334,7 @@ fn map_bins(counts: &Counts, of: &[u32; BINS], value: impl Fn(u32, u32) -> f32) 
     std::array::from_fn(|bin| value(counts[bin], of[bin])) // in bounds: a bin
 }
 
-/// Returns the index of the value that no later one is better than.
+/// Returns the index of the best value, in a scan from the first to the last.
 fn best_bin(values: &[f32; BINS], is_better: impl Fn(f32, f32) -> bool) -> usize {
     let mut best = (0, values[0]);
     for (bin, &value) in values.iter().enumerate() {
@@ -347,7 +347,7 @@ fn best_bin(values: &[f32; BINS], is_better: impl Fn(f32, f32) -> bool) -> usize
 
 // ---- the layout for devices
 
-/// The offsets of the layout for devices: `kernels/bin_tables.h` of `tensilo-cuda` has the same.
+/// The offsets of the layout for devices, which `kernels/bin_tables.h` of `tensilo-cuda` repeats.
 mod at {
     use super::BINS;
 
@@ -440,7 +440,7 @@ pub(super) fn write_device_tables(spec: PartSpec<'_>, tables: &[u8], out: &mut V
     Ok(())
 }
 
-/// Sets the bytes from `at` on, which are there.
+/// Overwrites the bytes from `at` on, which must exist.
 fn put_at(out: &mut [u8], at: usize, bytes: &[u8]) {
     if let Some(to) = out.get_mut(at..at + bytes.len()) {
         to.copy_from_slice(bytes); // equal lengths
@@ -477,15 +477,14 @@ impl<'a> StoredBins<'a> {
         let split = || {
             let (codes, rest) = stored.split_at_checked(tables.class_codes().bytes(count.div_ceil(GROUP))?)?;
             let (low_bytes, coded) = rest.split_at_checked(tables.low_bytes.checked_mul(count)?)?;
-            // no elements have no states, and no kernel looks at them
+            // without elements there are no states, and no kernel checks the bytes
             (count > 0 || coded.is_empty()).then_some(())?;
             Some(Self { tables, width, count, codes, low_bytes, coded })
         };
-        split()
-            .ok_or_else(|| malformed_block("it ends within its class codes or low bytes, or has bytes of no elements"))
+        split().ok_or_else(|| malformed_block("it ends within class codes or low bytes, or has bytes without elements"))
     }
 
-    /// Decodes the first elements, as many as `out` has. If that is all, checks all of.
+    /// Decodes the first elements, as many as `out` holds. If these are all, checks all of.
     pub(crate) fn decode(&self, out: &mut [u8], scratch: &mut WindowScratch) -> Result<()> {
         let [scratch, _] = &mut scratch.0;
         let is_valid = best().decode(&self.tables.model, self.start(out, scratch)?);
@@ -505,8 +504,8 @@ impl<'a> StoredBins<'a> {
         b.finish(is_b_valid, out_b, scratch_b)
     }
 
-    /// Checks the class codes of the first elements, as many as `out` has. Returns what decodes
-    /// their windows: to `out` if these are the elements.
+    /// Checks the class codes of the first elements, as many as `out` holds. Returns the input of
+    /// the kernel, which decodes windows straight to `out` if they are the elements.
     fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<CodedBlock<'b>> {
         let Self { tables, width, count, codes, .. } = *self;
         let BlockScratch { classes, windows } = scratch;
@@ -515,7 +514,7 @@ impl<'a> StoredBins<'a> {
         let class_codes = tables.class_codes();
         let has_zero_padding = requested < count || class_codes.end_in_zeros(codes, groups);
         if !has_zero_padding || !class_codes.are_valid(codes, groups) {
-            return Err(malformed_block("a class code is out of range, or bits that fill up are not zero"));
+            return Err(malformed_block("a class code is out of range, or padding bits are not zero"));
         }
         classes.clear();
         classes.extend((0..groups).map(|group| class_codes.get(codes, group)));
@@ -528,10 +527,10 @@ impl<'a> StoredBins<'a> {
         Ok(CodedBlock { classes, count, stored: self.coded, out })
     }
 
-    /// Sets `out` to elements, whose windows were decoded.
+    /// Completes the elements in `out`, whose windows were decoded.
     fn finish(&self, is_valid: bool, out: &mut [u8], scratch: &BlockScratch) -> Result<()> {
         if !is_valid {
-            return Err(malformed_block("its states or its stream do not end as they should"));
+            return Err(malformed_block("its states or its stream are malformed"));
         }
         if self.width != Width::W2 {
             self.join(&scratch.windows, out);
@@ -539,10 +538,10 @@ impl<'a> StoredBins<'a> {
         Ok(())
     }
 
-    /// Sets elements to their windows and the bytes below them.
+    /// Joins windows with the bytes below them.
     fn join(&self, windows: &[[u8; 2]], out: &mut [u8]) {
         match (self.width, self.tables.low_bytes) {
-            // a loop of nothing else is a loop of vectors
+            // simple loops, which compile to vector instructions
             (Width::W1, 0) => {
                 let elements = out.iter_mut().zip(windows);
                 // the lower byte
@@ -553,8 +552,7 @@ impl<'a> StoredBins<'a> {
         }
     }
 
-    /// Does the same with elements of 4 bytes, two of them below the window, as encoders write
-    /// them.
+    /// Joins elements of 4 bytes, two of them below the window, as encoders write them.
     fn join_all(&self, windows: &[[u8; 2]], out: &mut [u8]) {
         let (first, second) = self.low_bytes.split_at(self.low_bytes.len() / 2);
         let elements = out.as_chunks_mut().0.iter_mut().zip(windows);
@@ -563,7 +561,7 @@ impl<'a> StoredBins<'a> {
         }
     }
 
-    /// Does the same with elements of `W` bytes, one byte of all after the other.
+    /// Joins elements of `W` bytes, one byte plane after the other.
     fn join_bytes<const W: usize>(&self, windows: &[[u8; 2]], out: &mut [u8]) {
         let low_bytes = self.tables.low_bytes;
         let (elements, _) = out.as_chunks_mut::<W>();
@@ -578,7 +576,7 @@ impl<'a> StoredBins<'a> {
         let (states, stream) = self.coded.split_at(self.coded.len().min(2 * self.count.min(GROUP)));
         description.add("classes", "the class of each group of 64", self.codes);
         description.add("low bytes", "the bytes of each element below its window", self.low_bytes);
-        description.add("states", "the first states of rANS", states);
+        description.add("states", "the initial states of rANS", states);
         description.add(
             "stream",
             format!("{} bins, {} classes", self.tables.bin_count, self.tables.class_count),
@@ -587,7 +585,7 @@ impl<'a> StoredBins<'a> {
     }
 }
 
-/// Sets a byte of each element, if elements have it.
+/// Sets one byte of each element, if elements have it.
 fn set_bytes<const W: usize>(elements: &mut [[u8; W]], byte: usize, bytes: impl Iterator<Item = u8>) {
     for (element, from) in elements.iter_mut().zip(bytes) {
         if let Some(to) = element.get_mut(byte) {

@@ -1,18 +1,18 @@
-//! The interfaces of encodings, and an encoding of parts out of an encoding of blocks (5.12).
+//! The interfaces of encodings, and the adapter from an encoding of blocks to one of parts (5.12).
 //!
-//! A part is encoded as one block, or as several behind a front, each decoded without the others.
-//! An encoding implements [`BlockCodec`] and [`BlockEncoder`], which know blocks. From these,
-//! [`Blocked`] makes a [`Codec`] and an [`Encoder`] of parts.
+//! An encoding implements [`BlockCodec`], which decodes a block, and [`BlockEncoder`], which plans
+//! a part and encodes its blocks. From these, [`Blocked`] makes a [`Codec`] and an [`Encoder`] of
+//! parts. It does what all encodings have in common: one block or several, the block index, ranges
+//! of elements and prefetching.
 //!
-//! A short part is one block: a front with a directory would cost more than it is worth, and the
-//! checksum of the chunk covers it. The blocks of others have checksums, and are read and decoded
-//! alone. The decoder of a block does not know the difference. Whole blocks are decoded two at a
-//! time, which some encodings do in less time. A block that an encoding cannot decode in part is
-//! decoded whole, to memory of the scratch.
+//! Two methods exist for speed. [`BlockCodec::decode_two`] decodes two whole blocks at once, which
+//! some encodings do in less time. [`BlockCodec::decode_range`] decodes some elements of a block;
+//! if an encoding cannot, the block is decoded whole to scratch memory, and the elements are
+//! copied.
 //!
-//! Before memory is taken for a part, `check` has bounded what its stored bytes can decode to. What
-//! is decoded alone is checked as far as it needs, so that one sample does not cost as much as all.
-//! Between parts, encodings keep memory and choices in a scratch, and nothing else.
+//! Before memory is taken for a part, `check` bounds what its stored bytes can decode to. A range
+//! is checked only as far as it needs, so that one sample does not cost as much as all. Between
+//! parts, encodings keep memory and choices in a scratch, and nothing else.
 
 use super::part::{Block, BlockEntry, BlockIndexWriter, BlockLimits, Codec, StoredPart, check_count, outside};
 use crate::bytes::memory;
@@ -27,7 +27,8 @@ use std::ops::Range;
 
 /// An encoding that writers use.
 pub(crate) trait Encoder: Codec {
-    /// Estimates the stored bytes of a part from a sample. Returns `None` if only encoding tells.
+    /// Estimates the stored bytes of a part from a sample. Returns `None` if only encoding can
+    /// tell.
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
@@ -38,12 +39,12 @@ pub(crate) trait Encoder: Codec {
         Ok(None)
     }
 
-    /// Encodes `raw`, which is not empty, to `stored`, which it clears first. Returns
-    /// `false` if this encoding cannot express `raw`.
+    /// Encodes a part, which is not empty, to `stored`, which it clears first. Returns
+    /// `false` if this encoding cannot express the part.
     fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool>;
 }
 
-/// The value of `table` in the tables of frames that need none.
+/// The value of the field `table` if frames need no Zstandard dictionary.
 #[cfg(feature = "zstd")]
 pub(crate) const NO_TABLE: u32 = u32::MAX;
 
@@ -53,7 +54,7 @@ pub(crate) fn table_number(tables: &[u8]) -> Option<u32> {
     (table != u32::MAX).then_some(table)
 }
 
-/// An encoding in blocks, as a decoder.
+/// The decoder of an encoding in blocks.
 pub(crate) trait BlockCodec: Sync {
     /// The tables, parsed.
     type Tables;
@@ -66,16 +67,16 @@ pub(crate) trait BlockCodec: Sync {
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, block_index_align: 1, block_align: 1 };
     /// The rule that tables break if the stored bytes end within them.
     const TABLES_RULE: &'static str = "R-5.14";
-    /// The length of the tables, unless [`BlockCodec::table_bytes`] tells it.
+    /// The length of the tables, for encodings that do not implement [`BlockCodec::table_bytes`].
     const TABLE_BYTES: usize = 0;
-    /// Whether the decoded bytes of blocks are the stored ones.
+    /// Whether the stored bytes of blocks are the decoded ones.
     const IS_IDENTITY: bool = false;
-    /// Whether the stored bytes are the element that all elements equal. Such a part is one block.
+    /// Whether the stored bytes are one element that all others equal. Such a part is one block.
     const IS_CONSTANT: bool = false;
     /// Whether decoding needs a table of the column.
     const NEEDS_TABLE: bool = false;
 
-    /// Whether decoders outside of this crate decode its blocks, such as those of a GPU.
+    /// Whether decoders outside this crate, such as GPU kernels, decode its blocks.
     const IS_DEVICE_DECODABLE: bool = false;
 
     /// Refuses an encoding that this build cannot encode and decode.
@@ -83,7 +84,8 @@ pub(crate) trait BlockCodec: Sync {
         Ok(())
     }
 
-    /// Returns the length of the tables that bytes begin with; `None` if these are too few to tell.
+    /// Returns the length of the tables at the start of some bytes; `None` if these are too few to
+    /// tell.
     fn table_bytes(&self, _bytes: &[u8]) -> Option<usize> {
         Some(Self::TABLE_BYTES)
     }
@@ -95,24 +97,24 @@ pub(crate) trait BlockCodec: Sync {
 
     fn parse_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<Self::Tables>;
 
-    /// Checks what [`BlockCodec::parse_tables`] checks.
+    /// Runs the checks of [`BlockCodec::parse_tables`].
     fn check_tables(&self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         self.parse_tables(spec, tables).map(drop)
     }
 
-    /// Checks tables, and appends them to `out` in the layout for devices: here as they are stored.
+    /// Checks tables and appends them to `out` in the layout for devices; by default, unchanged.
     fn device_tables(&self, spec: PartSpec<'_>, tables: &[u8], out: &mut Vec<u8>) -> Result<()> {
         self.check_tables(spec, tables)?;
         memory::extend(out, tables)
     }
 
-    /// Returns the same as [`BlockCodec::parse_tables`], which may have been kept: a sample that is
-    /// decoded alone mostly follows another one of its chunk.
+    /// Does the same as [`BlockCodec::parse_tables`], perhaps from a cache: a sample that is read
+    /// on its own mostly follows another one of its chunk.
     fn cached_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
         self.parse_tables(spec, tables)
     }
 
-    /// Refuses a block that cannot have its decoded length, before memory is taken for it.
+    /// Refuses a block that cannot decode to its length, before memory is taken for it.
     fn check(&self, _block: &Block<'_, Self::Tables>) -> Result<()> {
         Ok(())
     }
@@ -120,8 +122,8 @@ pub(crate) trait BlockCodec: Sync {
     /// Decodes a block to `out`, which has its decoded length.
     fn decode(&self, block: &Block<'_, Self::Tables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
-    /// Decodes two blocks, each to the one of `outs` that has its decoded length. Some encodings
-    /// take less time for it than for one and then the other.
+    /// Decodes two blocks, each to its entry of `outs`, which has its decoded length. Some
+    /// encodings do that faster than one block after the other.
     fn decode_two(
         &self,
         blocks: [&Block<'_, Self::Tables>; 2],
@@ -133,7 +135,7 @@ pub(crate) trait BlockCodec: Sync {
     }
 
     /// Decodes some elements of a block, but not all, to `out`, which has their length. Returns
-    /// `false` if this encoding cannot, or not for much less than all elements cost.
+    /// `false` if this encoding cannot, or if decoding all would cost little more.
     fn decode_range(
         &self,
         _block: &Block<'_, Self::Tables>,
@@ -144,13 +146,13 @@ pub(crate) trait BlockCodec: Sync {
         Ok(false)
     }
 
-    /// Announces to the processor the bytes of a block that decoding some of its elements needs:
-    /// else one cache miss follows the other.
+    /// Prefetches the bytes of a block that decoding some of its elements needs, so that cache
+    /// misses overlap.
     fn prefetch(&self, block: &Block<'_, Self::Tables>, _range: &Range<usize>) {
         prefetch_cache_lines(block.stored);
     }
 
-    /// Describes the transform in words, in an encoding that has them.
+    /// Describes the transform in words, if the encoding has transforms.
     fn transform(&self, _tables: &Self::Tables) -> Option<String> {
         None
     }
@@ -161,16 +163,16 @@ pub(crate) trait BlockCodec: Sync {
     }
 }
 
-/// The limits of blocks of tiers and bins, whose counts are numbers of 16 bits, and whose words
-/// vector instructions and GPUs load.
+/// The limits of blocks of tiers and bins. Their counts have 16 bits, and vector instructions and
+/// GPUs load their words.
 pub(crate) const WORD_LIMITS: BlockLimits =
     BlockLimits { max_elements: limits::BLOCK_ELEMENTS, block_index_align: 16, block_align: 16 };
 
-/// A visitor of plans: of their tables, and of the cost of stored bytes. Returns whether what it
-/// encoded costs the least so far.
+/// Called with the tables of a plan and a function from stored bytes to cost. Encodes the plan, and
+/// returns whether it is the cheapest so far.
 pub(crate) type VisitPlan<'v> = dyn FnMut(&[u8], &dyn Fn(usize) -> usize, &mut EncodeScratch) -> Result<bool> + 'v;
 
-/// An encoding in blocks that writers use.
+/// The encoder of an encoding in blocks.
 pub(crate) trait BlockEncoder: BlockCodec {
     /// Estimates the stored bytes of a part, as [`Encoder::estimate`] does.
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
@@ -182,11 +184,11 @@ pub(crate) trait BlockEncoder: BlockCodec {
         Ok(None)
     }
 
-    /// Calls `visit` with the tables of each plan for `raw`, and keeps in `scratch` what its blocks
-    /// need. Does not call it if this encoding cannot express `raw`.
+    /// Calls `visit` with the tables of each plan for a part. Encoding its blocks then uses what is
+    /// in `scratch`. Does not call it if this encoding cannot express the part.
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()>;
 
-    /// Appends the block of some elements of what was planned.
+    /// Appends the block of these elements, as planned.
     fn encode(
         &self,
         part: RawPart<'_>,
@@ -195,8 +197,8 @@ pub(crate) trait BlockEncoder: BlockCodec {
         scratch: &mut EncodeScratch,
     ) -> Result<()>;
 
-    /// Appends the stored bytes of a part: the tables, which were planned, and its only block, or
-    /// front and blocks. Returns `false` if they are too many; some of them were appended then.
+    /// Appends the stored bytes of a part: the planned tables and the only block, or a block index
+    /// and blocks. Returns `false` if they are too many; some may have been appended.
     fn append(
         &self,
         part: RawPart<'_>,
@@ -227,10 +229,10 @@ pub(crate) trait BlockEncoder: BlockCodec {
 
 // ---- an encoding of parts
 
-/// An encoding of blocks, as the encoding of a part.
+/// An encoding of parts, made from an encoding of blocks.
 pub(crate) struct Blocked<B>(pub B);
 
-/// Returns the elements of a range that a block has, counted from its start; `None` if it has none.
+/// Returns the elements of a range that lie in a block, counted from its start; `None` if none do.
 fn within(entry: &BlockEntry, range: &Range<usize>) -> Option<Range<usize>> {
     let Range { start, end } = entry.elements;
     let within = range.start.max(start).checked_sub(start)?..range.end.min(end).checked_sub(start)?;
@@ -280,7 +282,7 @@ impl<B: BlockCodec> Codec for Blocked<B> {
 
     fn check(&self, part: &StoredPart<'_>) -> Result<()> {
         if B::LIMITS.max_elements < usize::MAX {
-            // decoding checks the tables of one block
+            // the tables of a part in one block are checked when it is decoded
             if part.block_index.has_entries() {
                 self.0.check_tables(part.spec, part.block_index.tables)?;
             }
@@ -342,10 +344,10 @@ impl<B: BlockCodec> Codec for Blocked<B> {
         let block_index = &part.block_index;
         let tables = self.0.parse_tables(part.spec, block_index.tables)?;
         if block_index.has_entries() {
-            let detail = format!("tables, and a directory of {} blocks", block_index.block_count());
+            let detail = format!("tables, and entries of {} blocks", block_index.block_count());
             description.add("block index", detail, part.bytes(0..block_index.bytes).unwrap_or(&[]));
         } else {
-            description.add("tables", "what all blocks have in common", block_index.tables);
+            description.add("tables", "shared by all blocks", block_index.tables);
             description.add("padding", "zero bytes", block_index.padding);
         }
         for entry in block_index.blocks() {
@@ -377,7 +379,7 @@ impl<B: BlockCodec> Blocked<B> {
             if part.should_prefetch()
                 && let Some(Ok(next)) = entries.peek()
             {
-                // a block is too short for the processor to notice that it is read in order
+                // a block is too short for the processor to notice that it is read sequentially
                 part.prefetch(next);
             }
             let range = within(&entry, elements).ok_or_else(outside)?;
@@ -426,12 +428,12 @@ impl<B: BlockCodec> Blocked<B> {
     }
 }
 
-/// Elements of a block, and where they are decoded to.
+/// Elements of a block to decode, and their destination.
 struct BlockRequest<'p, 'o, T> {
     block: Block<'p, T>,
     /// The elements, counted from the start of the block.
     range: Range<usize>,
-    /// Has their length.
+    /// The destination, which has their length.
     out: &'o mut [u8],
 }
 
@@ -441,7 +443,7 @@ impl<T> BlockRequest<'_, '_, T> {
     }
 }
 
-/// Returns whether a block has more elements than it may have.
+/// Returns whether a block has more elements than the encoding allows.
 fn has_long_block<B: BlockCodec>(geometry: &Geometry<'_>) -> bool {
     geometry.block_ranges().any(|block| block.len() > B::LIMITS.max_elements)
 }
@@ -458,7 +460,7 @@ impl<B: BlockEncoder> Encoder for Blocked<B> {
         self.0.estimate_by_encoding(part, scratch)
     }
 
-    /// Encodes `raw`, except for the checksum of a front, which [`seal`](super::part::seal)
+    /// Encodes a part, except for the checksum of a block index, which [`seal`](super::part::seal)
     /// sets.
     fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
         stored.clear();

@@ -1,16 +1,19 @@
-//! Chapter 5.12: the stored bytes of a part, in one block behind its tables, or in several behind a
-//! front.
+//! The stored bytes of a part, and the block index (chapter 5.12).
 //!
-//! A front has the tables that all blocks share, and a directory of where each block ends, with its
-//! checksum, to which [`BlockEntry::check`] compares the bytes of a block. A reader of one
-//! sample reads the front and looks up its blocks, so the directory is checked entry by entry,
-//! where it is used: checking all of it would cost as much as reading a sample. The last four bytes
-//! are a checksum of everything in the body up to there.
+//! A [`BlockIndex`] has the tables that all blocks share, and an entry for each block: where it
+//! ends, and the checksum that [`BlockEntry::check`] compares with its bytes. Its last
+//! four bytes are a checksum of the body up to there. A part in one block is a block index
+//! without entries. [`BlockIndexWriter`] appends blocks and fills in their entries.
 //!
-//! A [`StoredPart`] may have only the front and some blocks, so the body may have holes. Offsets
-//! are those of the whole body; a block that was not read is absent, never zero. Checksums of the
-//! front and of each block are checked when the bytes are read; together they give the checksum of
-//! the body, which tells whether a front belongs to its chunk.
+//! A reader of one sample looks up its blocks and nothing else, so entries are checked one by one,
+//! where they are used: checking all would cost as much as reading a sample. Parsing checks that
+//! the last entry ends where the part ends, and [`BlockIndex::check`] checks everything.
+//!
+//! A [`StoredPart`] may have only the block index and some blocks, so the body may have holes.
+//! Offsets count from the start of the whole body, and a block that was not read is absent, never
+//! zero. The checksums of the block index and of each block are compared when the bytes are read.
+//! Together they give the checksum of the body, which tells whether a block index belongs to its
+//! chunk.
 
 use crate::bytes::checksum::{Crc, crc};
 use crate::bytes::le::{structure, u64_of};
@@ -24,7 +27,7 @@ use crate::{Error, Result};
 use std::ops::Range;
 
 structure! {
-    /// Chapter 5.12: what a front begins with.
+    /// Chapter 5.12: the header of a block index.
     mod block_index_header: 8 bytes {
         0 => INDEX_BYTES: u32,
         4 => BLOCK_COUNT: u32,
@@ -32,7 +35,7 @@ structure! {
 }
 
 structure! {
-    /// Chapter 5.12: an entry of the directory.
+    /// Chapter 5.12: an entry of a block index.
     mod block_entry: 12 bytes {
         0 => END: u32,
         4 => STORED_END: u32,
@@ -40,22 +43,21 @@ structure! {
     }
 }
 
-/// The stored bytes of a chunk from which on its blocks are read alone, by position: a shorter one
-/// is read whole, with one request.
+/// Chunks of at least this many stored bytes are read block by block, shorter ones in one request.
 pub(crate) const MIN_BLOCKED_BYTES: usize = 8 << 10;
 pub(crate) const BLOCK_INDEX_HEADER_BYTES: usize = block_index_header::SIZE;
-/// The length of the checksum that a front ends with.
+/// The length of the checksum at the end of a block index.
 const CRC_BYTES: usize = size_of::<u32>();
 
-/// The front of stored bytes. Its directory is checked entry by entry, where it is used.
+/// A block index. Its entries are checked one by one, where they are used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockIndex<'a> {
-    /// The facts that all blocks need to be decoded.
+    /// The tables, which decoding any block needs.
     pub tables: &'a [u8],
     entries: &'a [[u8; block_entry::SIZE]],
     /// The zero bytes before the first block.
     pub(super) padding: &'a [u8],
-    /// The length of the front.
+    /// The length of the block index; in a part in one block, of tables and padding.
     pub bytes: usize,
     count: usize,
     limits: BlockLimits,
@@ -68,17 +70,17 @@ pub(crate) struct BlockIndex<'a> {
 pub(crate) struct BlockLimits {
     /// The maximum number of elements of a block.
     pub max_elements: usize,
-    /// The length of the front is a multiple of this.
+    /// The length of a block index is a multiple of this.
     pub block_index_align: usize,
     /// Each block begins at a multiple of this.
     pub block_align: usize,
 }
 
-/// A block, as the directory states it.
+/// A block, as its entry states it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEntry {
     pub elements: Range<usize>,
-    /// The range among the stored bytes, with the padding.
+    /// The range of the stored bytes, with padding.
     pub stored: Range<usize>,
     /// The number of zero bytes after the block.
     pub padding: usize,
@@ -87,11 +89,11 @@ pub(crate) struct BlockEntry {
 }
 
 impl BlockEntry {
-    /// Checks the checksum of a block, and its padding.
+    /// Checks the checksum and the padding of a block.
     pub(crate) fn check(&self, stored: &[u8]) -> Result<()> {
         let found = crc(stored);
         let message = if found != self.crc {
-            format!("checksum {found:08x}, not {:08x}", self.crc)
+            format!("checksum {found:08x}, expected {:08x}", self.crc)
         } else if stored.iter().rev().take(self.padding).any(|&byte| byte != 0) {
             "padding that is not zero".to_owned()
         } else {
@@ -114,21 +116,23 @@ pub(super) fn check_count(count: usize, max: usize) -> Result<()> {
 
 #[cold]
 fn malformed(what: &str) -> Error {
-    Error::corrupt("R-5.14", format!("the block index of a chunk in blocks: {what}"))
+    Error::corrupt("R-5.14", format!("malformed block index: {what}"))
 }
 
-/// Returns the length of a front, from the bytes that it begins with; `None` if they are too few.
+/// Returns the length of the block index at the start of `stored`; `None` if there are too few
+/// bytes.
 pub(crate) fn block_index_bytes(stored: &[u8]) -> Option<usize> {
     usize::try_from(block_index_header::INDEX_BYTES.get(stored.first_chunk()?)).ok()
 }
 
-/// Returns more bytes than the front of raw blocks has.
+/// Returns an upper bound of the length of a block index of raw blocks.
 pub(crate) fn max_block_index_bytes(block_count: usize) -> usize {
     block_count.saturating_mul(block_entry::SIZE).saturating_add(2 * HEADER_BYTES)
 }
 
-/// Returns the elements of the first block, from the bytes that a front begins with; `None` if they
-/// are too few. `table_bytes` returns the length of the tables that its argument begins with.
+/// Returns the number of elements of the first block, given the start of a block index; `None` if
+/// there are too few bytes. `table_bytes` returns the length of the tables at the start of its
+/// argument.
 pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) -> Option<usize>) -> Option<u32> {
     let rest = stored.get(BLOCK_INDEX_HEADER_BYTES..)?;
     let entries = rest.get(table_bytes(rest)?..)?;
@@ -136,8 +140,9 @@ pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) ->
 }
 
 impl<'a> BlockIndex<'a> {
-    /// Parses the tables of a part that is one block, and the zero bytes between them and the
-    /// block. `tables` is their length, and `rule` the rule that they break.
+    /// Parses the tables of a part in one block, and the zero bytes between them and the block.
+    /// `tables` is the length of the tables, and `rule` the rule that they break if they are cut
+    /// off.
     pub(super) fn of_one_block(
         spec: PartSpec<'_>,
         limits: BlockLimits,
@@ -157,19 +162,19 @@ impl<'a> BlockIndex<'a> {
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Error::corrupt(rule, "the bytes after the tables are not zero"));
         }
-        // both are parts of the stored bytes
+        // no overflow: both lie in the stored bytes
         let bytes = tables.len() + padding.len();
         Ok(Self { tables, entries: &[], padding, bytes, count, limits, block_bytes: block.len() })
     }
 
-    /// Returns whether the part is in several blocks, which a directory lists.
+    /// Returns whether the part is in several blocks, each with an entry.
     pub(crate) fn has_entries(&self) -> bool {
         !self.entries.is_empty()
     }
 
-    /// Parses the front of a part with `stored_bytes`, except for the directory. `stored`
-    /// begins with the front. `table_bytes` returns the length of the tables that its argument
-    /// begins with.
+    /// Parses the block index at the start of `stored`, for a part with `stored_bytes` in all:
+    /// except for the entries. `table_bytes` returns the length of the tables at the start
+    /// of its argument.
     pub(crate) fn parse(
         spec: PartSpec<'_>,
         limits: BlockLimits,
@@ -193,7 +198,7 @@ impl<'a> BlockIndex<'a> {
             let (entries, padding) = rest.split_at_checked(block_count.checked_mul(block_entry::SIZE)?)?;
             Some((tables, entries.as_chunks().0, padding))
         };
-        let (tables, entries, padding) = split().ok_or_else(|| malformed("its directory does not fit"))?;
+        let (tables, entries, padding) = split().ok_or_else(|| malformed("its entries do not fit"))?;
         let block_index = Self { tables, entries, padding, bytes, count, limits, block_bytes };
         if block_count < 2 {
             return Err(malformed("it has fewer than two blocks"));
@@ -202,12 +207,12 @@ impl<'a> BlockIndex<'a> {
             return Err(malformed(&format!("its length is not the next multiple of {}", limits.block_index_align)));
         }
         if block_index.ends() != Some((count, block_bytes)) {
-            return Err(malformed("its directory does not end where the elements and the stored bytes end"));
+            return Err(malformed("its last entry does not end where the elements and the stored bytes end"));
         }
         Ok(block_index)
     }
 
-    /// Returns where the last block ends: its elements and its stored bytes.
+    /// Returns where the last block ends, in elements and in stored bytes.
     fn ends(&self) -> Option<(usize, usize)> {
         self.end(self.entries.len().checked_sub(1)?)
     }
@@ -225,7 +230,7 @@ impl<'a> BlockIndex<'a> {
         self.entries.len().max(1)
     }
 
-    /// Returns a block: of its entry.
+    /// Returns a block, after checking its entry.
     pub(crate) fn block(&self, block: usize) -> Result<BlockEntry> {
         let (start, stored_start) = match block.checked_sub(1) {
             Some(before) => self.end(before).ok_or_else(|| malformed("a block is missing"))?,
@@ -247,10 +252,10 @@ impl<'a> BlockIndex<'a> {
             && stored_start < stored_end
             && next <= self.block_bytes;
         if !is_valid {
-            return Err(malformed(&format!("entry {block} of its directory does not ascend, or a block is too long")));
+            return Err(malformed(&format!("entry {block} does not ascend, or its block is too long")));
         }
         let crc = self.entries.get(block).map_or(0, |entry| block_entry::BLOCK_CRC.get(entry));
-        // inside the stored bytes: a part of the sum
+        // no overflow: inside the stored bytes
         let stored = self.bytes + stored_start..self.bytes + next;
         Ok(BlockEntry { elements: start..end, stored, padding: next - stored_end, crc })
     }
@@ -259,7 +264,7 @@ impl<'a> BlockIndex<'a> {
         (0..self.block_count()).map(|block| self.block(block))
     }
 
-    /// Returns the number of the block that has an element. If the directory does not ascend, any.
+    /// Returns the index of the block that has an element; any index if the entries do not ascend.
     pub(crate) fn find(&self, element: usize) -> usize {
         let is_before = |entry: &[u8; block_entry::SIZE]| {
             usize::try_from(block_entry::END.get(entry)).is_ok_and(|end| end <= element)
@@ -267,27 +272,28 @@ impl<'a> BlockIndex<'a> {
         self.entries.partition_point(is_before)
     }
 
-    /// Checks of the whole front.
+    /// Checks all of.
     pub(crate) fn check(&self) -> Result<()> {
         if self.padding.iter().any(|&byte| byte != 0) {
-            return Err(malformed("the bytes after its directory are not zero"));
+            return Err(malformed("the bytes after its entries are not zero"));
         }
         self.blocks().try_for_each(|block| block.map(|_| ()))
     }
 }
 
-/// Checks the checksum of a front. `body` is the body of the chunk up to its first block.
+/// Checks the checksum of a block index. `body` is the body of the chunk up to its first
+/// block.
 pub(crate) fn check_block_index(body: &[u8]) -> Result<()> {
     let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is cut off"))?;
     let (stated, found) = (u32::from_le_bytes(*stated), crc(covered));
     if found == stated {
         return Ok(());
     }
-    let message = format!("the checksum of the block index of a chunk in blocks is {found:08x}, not {stated:08x}");
+    let message = format!("the block index has checksum {found:08x}, expected {stated:08x}");
     Err(Error::corrupt("R-5.15", message))
 }
 
-/// Sets the checksum of the front in stored bytes. `before` are the bytes of the body before them.
+/// Sets the checksum of the block index of a part. `before` is the body before the part.
 pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
     let block_index = block_index_bytes(stored).and_then(|bytes| stored.get_mut(..bytes));
     if let Some((covered, last)) = block_index.and_then(|block_index| block_index.split_last_chunk_mut::<CRC_BYTES>()) {
@@ -298,11 +304,11 @@ pub(crate) fn seal(before: &[u8], stored: &mut [u8]) {
     }
 }
 
-/// Stored bytes in blocks, as they are written.
+/// Writes a block index, and the blocks that it lists.
 pub(crate) struct BlockIndexWriter<'a> {
-    /// Ends with the front and the blocks that were written.
+    /// Ends with the block index and the blocks written so far.
     stored: &'a mut Vec<u8>,
-    /// The offset of the next entry of the directory.
+    /// The offset of the next entry.
     entry: usize,
     /// The offset of the first block.
     blocks: usize,
@@ -311,8 +317,8 @@ pub(crate) struct BlockIndexWriter<'a> {
 }
 
 impl<'a> BlockIndexWriter<'a> {
-    /// Appends to `stored` a front with these tables, for `block_count` blocks. Returns `None` if
-    /// they are too many.
+    /// Appends a block index with these tables to `stored`, for `block_count` blocks. Returns
+    /// `None` if they are too many.
     pub(crate) fn new(
         stored: &'a mut Vec<u8>,
         tables: &[u8],
@@ -334,7 +340,7 @@ impl<'a> BlockIndexWriter<'a> {
         Some(Self { stored, entry: start + entry, blocks, remaining: block_count, block_align })
     }
 
-    /// Appends a block that ends with element `end`; `write` appends its stored bytes. Returns
+    /// Appends a block that ends at element `end`; `write` appends its stored bytes. Returns
     /// `false` if they are too many.
     pub(crate) fn add(&mut self, end: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<bool> {
         let start = self.stored.len();
@@ -361,12 +367,12 @@ impl<'a> BlockIndexWriter<'a> {
 pub(crate) struct Block<'a, T> {
     /// The tables of its part, parsed.
     pub tables: &'a T,
-    /// The facts about the block. Its elements are those of a part.
+    /// The facts about the block, as if it were a part.
     pub spec: PartSpec<'a>,
     pub stored: &'a [u8],
 }
 
-/// An encoding: what a reader asks of one that it does not know.
+/// An encoding, as readers use it without knowing which one it is.
 pub(crate) trait Codec: Sync {
     // the facts of [`BlockCodec`](super::encoding::BlockCodec)
     fn id(&self) -> u16;
@@ -392,7 +398,8 @@ pub(crate) trait Codec: Sync {
         scratch: &mut DecodeScratch,
     ) -> Result<bool>;
 
-    /// Decodes a block alone: the tables of its part, and its stored bytes. Checks all of both.
+    /// Decodes a block from its stored bytes and the tables of its part, and checks both
+    /// completely.
     fn decode_block(
         &self,
         spec: PartSpec<'_>,
@@ -412,7 +419,7 @@ pub(crate) trait Codec: Sync {
     fn description(&self, part: &StoredPart<'_>) -> Result<Description>;
 }
 
-/// What the field `encoding` of a part states: its encoding, and whether it is in several blocks.
+/// The parsed field `encoding` of a part: the encoding, and whether the part is in several blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoding {
     codec: &'static dyn Codec,
@@ -436,13 +443,13 @@ impl Encoding {
     }
 
     /// Returns the table of the column that decoding needs, if it needs one. `stored` begins with
-    /// the stored bytes of the part; if they are cut off, [`Encoding::parse`] refuses them.
+    /// the stored bytes of the part. If they are cut off, [`Encoding::parse`] refuses them.
     pub(crate) fn table(self, stored: &[u8]) -> Option<u32> {
         let stored = if self.in_blocks { stored.get(BLOCK_INDEX_HEADER_BYTES..)? } else { stored };
         self.codec.table(stored.get(..self.codec.table_bytes(stored)?)?)
     }
 
-    /// Parses the front of the part that is stored in `range` of a body.
+    /// Parses the block index, or the tables, of the part that is stored in `range` of a body.
     pub(crate) fn parse<'a>(self, spec: PartSpec<'a>, body: Body<'a>, range: &Range<usize>) -> Result<StoredPart<'a>> {
         let Self { codec, in_blocks } = self;
         let block_index = if in_blocks {
@@ -465,27 +472,27 @@ impl std::ops::Deref for Encoding {
     }
 }
 
-/// The stored bytes of a part; if it is in blocks, perhaps only the front and some blocks were
-/// read.
+/// The stored bytes of a part. If it is in blocks, perhaps only the block index and some blocks
+/// were read.
 pub(crate) struct StoredPart<'a> {
     encoding: Encoding,
     pub(super) spec: PartSpec<'a>,
     pub block_index: BlockIndex<'a>,
     body: Body<'a>,
-    /// Where it is in the body.
+    /// The range of the part in the body.
     range: Range<usize>,
 }
 
 impl<'a> StoredPart<'a> {
-    /// Checks what bounds the decoded length of the part, before memory is taken for it; and the
-    /// front, if the part is in blocks.
+    /// Checks what bounds the decoded length of the part, before memory is taken for it. If the
+    /// part is in blocks, checks the block index too.
     pub(crate) fn check(&self) -> Result<()> {
         self.encoding.codec.check(self)
     }
 
     /// Decodes some elements, at least one, to `out`, which has their length. Returns `false` if
-    /// the part is one block and the encoding cannot decode only these, or not much faster than
-    /// all.
+    /// the part is one block, and the encoding cannot decode only these elements or would not save
+    /// much by it.
     ///
     /// [`StoredPart::check`] need not have passed, unless these are all elements. This function
     /// checks as much of it as it needs, so that one sample does not cost as much as all.
@@ -507,13 +514,14 @@ impl<'a> StoredPart<'a> {
         self.encoding.codec.description(self)
     }
 
-    /// Returns some stored bytes, if they were read.
+    /// Returns a range of the stored bytes, if it was read.
     pub(super) fn bytes(&self, range: Range<usize>) -> Option<&'a [u8]> {
         // inside the body
         self.body.get(self.range.start + range.start..self.range.start + range.end)
     }
 
-    /// Returns whether to announce blocks to the processor: the bytes were not just read.
+    /// Returns whether to prefetch blocks into the CPU cache, because their bytes were not just
+    /// read.
     pub(super) fn should_prefetch(&self) -> bool {
         self.body.is_mapped()
     }
@@ -544,9 +552,9 @@ impl<'a> StoredPart<'a> {
         check_block_index(self.body.start().get(..self.range.start + self.block_index.bytes).ok_or_else(outside)?)
     }
 
-    /// Checks that the front belongs to a chunk whose body has the checksum `body_crc`, even if
-    /// blocks are damaged: the bytes up to the first block and the checksums that the directory
-    /// states give the checksum of the whole body. A front of another chunk gives another one.
+    /// Checks that the block index belongs to a chunk whose body has the checksum `body_crc`, even
+    /// if blocks are damaged. The bytes up to the first block and the checksums in the entries give
+    /// the checksum of the whole body; the block index of another chunk gives a different one.
     pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
         let mut crc = Crc::new();
         // exact, as above
@@ -560,19 +568,18 @@ impl<'a> StoredPart<'a> {
             return Ok(());
         }
         let message = format!(
-            "the block index is that of another chunk: with its blocks it gives the checksum {found:08x}, not {body_crc:08x}"
+            "the block index belongs to another chunk: with its blocks it gives checksum {found:08x}, expected {body_crc:08x}"
         );
         Err(Error::corrupt("R-2.6", message))
     }
 
-    /// Returns the range in the body of the blocks that bytes of the elements need, which are at
-    /// least one.
+    /// Returns the range in the body of the blocks that some decoded bytes need, at least one.
     pub(crate) fn stored_range(&self, bytes: &Range<usize>) -> Result<Range<usize>> {
         self.range_of(&self.blocks_at(bytes))
     }
 
-    /// Returns the range in the body of some blocks, by their numbers, which are at least one. The
-    /// entries of all of them are checked: only then they ascend from the first to the last.
+    /// Returns the range in the body of some blocks, at least one. Checks the entries of all of
+    /// them, since only then do they ascend from the first to the last.
     pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
         let Range { start, mut end } = self.range(&self.block_index.block(blocks.start)?);
         for block in blocks.clone().skip(1) {
@@ -581,13 +588,13 @@ impl<'a> StoredPart<'a> {
         Ok(start..end)
     }
 
-    /// Returns the numbers of the blocks that bytes of the elements need, which are at least one.
+    /// Returns the blocks that some decoded bytes need, at least one.
     pub(crate) fn blocks_at(&self, bytes: &Range<usize>) -> Range<usize> {
         let w = self.spec.element_bytes; // at least 1
         self.block_index.find(bytes.start / w)..self.block_index.find(bytes.end.saturating_sub(1) / w) + 1
     }
 
-    /// Returns the bytes of a block among the decoded bytes, by its number.
+    /// Returns the range of a block in the decoded bytes.
     pub(crate) fn decoded_range(&self, block: usize) -> Result<Range<usize>> {
         let elements = self.block_index.block(block)?.elements;
         let byte_of = |element: usize| element.saturating_mul(self.spec.element_bytes);
@@ -598,7 +605,7 @@ impl<'a> StoredPart<'a> {
         self.spec.raw_bytes
     }
 
-    /// Returns whether some blocks were read, by their numbers.
+    /// Returns whether some blocks were read.
     pub(crate) fn has_blocks(&self, blocks: &Range<usize>) -> Result<bool> {
         Ok(self.body.get(self.range_of(blocks)?).is_some())
     }
@@ -615,14 +622,14 @@ impl<'a> StoredPart<'a> {
         (self.block_index.find(elements.start)..=last).map(|block| self.block_index.block(block))
     }
 
-    /// Returns the range in the body of the decoded bytes, which are the stored ones.
+    /// Returns the range in the body of the decoded bytes of a raw part.
     pub(crate) fn raw(&self) -> Result<Range<usize>> {
         self.check_raw()?;
         Ok(self.range.start + self.block_index.bytes..self.range.end) // inside the part
     }
 
-    /// Checks the front of a part whose stored bytes are the decoded ones: of
-    /// each block. Else values would not be those of the blocks whose checksums are compared.
+    /// Checks the block index of a raw part: of each block. Otherwise, values
+    /// could lie in other blocks than the ones whose checksums are compared.
     pub(crate) fn check_raw(&self) -> Result<()> {
         self.block_index.check()?;
         for entry in self.block_index.blocks() {

@@ -1,8 +1,9 @@
-//! The encodings that code nothing: *raw* (chapters 5.1 and 5.12) and *constant* (5.2).
+//! The encodings that code nothing: *raw* (chapter 5.1) and *constant* (5.2).
 //!
-//! The stored bytes of raw are the decoded ones, so readers use them in place. Its blocks adjoin
-//! each other for that reason: a part in several is one view of the file, too. A constant is one
-//! element, which fills the part; whatever needs no elements, such as a check, does not expand it.
+//! The stored bytes of raw are the decoded ones, so readers use them in place. For that reason its
+//! blocks adjoin each other: a part in several blocks is still a single view of the file. A
+//! constant is one element that fills the part. Operations that need no elements, such as a check,
+//! do not expand it.
 
 use super::encoding::{BlockCodec, BlockEncoder, VisitPlan};
 use super::part::{Block, BlockLimits};
@@ -23,7 +24,7 @@ impl BlockCodec for RawBlocks {
     const NAME: &'static str = "raw";
     const IS_IDENTITY: bool = true;
     const IS_DEVICE_DECODABLE: bool = true;
-    /// The values of a chunk begin at a multiple of 64, and are a view of the file.
+    /// Blocks begin at a multiple of 64, so that they can be viewed in place.
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, block_index_align: 64, block_align: 1 };
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
@@ -46,7 +47,7 @@ impl BlockCodec for RawBlocks {
         _: &mut DecodeScratch,
     ) -> Result<bool> {
         let w = block.spec.element_bytes;
-        // at most those of the block
+        // no overflow: at most the bytes of the block
         copy(block, range.start * w..range.end * w, out).map(|()| true)
     }
 }
@@ -115,7 +116,7 @@ impl BlockCodec for Constant {
 
     fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         self.check(block)?;
-        // each step copies all that is filled, so that a few long copies do
+        // each step doubles what is filled, so that a few long copies suffice
         let mut filled = block.spec.element_bytes;
         if let Some(first) = out.get_mut(..filled) {
             first.copy_from_slice(block.stored); // equal lengths
@@ -141,7 +142,7 @@ impl BlockCodec for Constant {
     }
 }
 
-/// Returns the element that all others equal, if they do.
+/// Returns the element that all others equal, if there is one.
 fn repeated(element_bytes: usize, raw: &[u8]) -> Option<&[u8]> {
     let (first, rest) = raw.split_at_checked(element_bytes)?;
     // all elements are equal if and only if the bytes equal themselves shifted by one element
@@ -167,7 +168,7 @@ impl BlockEncoder for Constant {
         Ok(())
     }
 
-    /// Appends one element, whatever blocks the part was to have.
+    /// Appends one element, whatever blocks were planned.
     fn append(&self, part: RawPart<'_>, _: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
         self.encode(part, &(0..0), stored, scratch).map(|()| true)
     }

@@ -1,9 +1,9 @@
-//! A block as a file stores it, for decoders outside of this crate.
+//! A block as a file stores it, for decoders outside this crate.
 //!
-//! A device such as a GPU decodes blocks beside the computation that needs them. It gets a block as
-//! it is stored, and the tables of its part in a layout in which each field has a place.
-//! [`StoredBlock::decode`] is the same decoder on the processor: the definition of what a device
-//! has to return, and the one that names the rule when a device refuses a block.
+//! A device such as a GPU decodes blocks next to the computation that needs them. It gets the
+//! stored bytes of a block unchanged, and the tables of its part in a layout with fixed offsets.
+//! [`StoredBlock::decode`] is the same decoder on the CPU: it defines what a device has to return,
+//! and it names the broken rule when a device refuses a block.
 
 use super::encoding::Blocked;
 use super::part::{BlockEntry, Codec, StoredPart};
@@ -12,7 +12,7 @@ use crate::codec::{part::PartSpec, scratch::DecodeScratch};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Consecutive elements of a part, encoded on their own, and what is needed to decode them.
+/// Consecutive elements of a part, encoded on their own, with everything that decoding them needs.
 #[derive(Clone, Copy)]
 pub struct StoredBlock<'a> {
     codec: &'static dyn Codec,
@@ -54,14 +54,14 @@ impl<'a> StoredBlock<'a> {
         self.spec.raw_bytes / self.spec.element_bytes.max(1)
     }
 
-    /// Returns the stored bytes, without padding. In the file, those of tiers and bins begin at a
-    /// multiple of 16 bytes.
+    /// Returns the stored bytes, without padding. In the file, blocks of tiers and bins begin at
+    /// multiples of 16 bytes.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Returns the tables as the file has them, which all blocks of a part share: equal tables of
-    /// one encoding and width of elements mean the same.
+    /// Returns the tables, as stored. All blocks of a part share them. Equal tables have the same
+    /// meaning for the same encoding and element width.
     pub fn tables(&self) -> &'a [u8] {
         self.tables
     }
@@ -74,14 +74,15 @@ impl<'a> StoredBlock<'a> {
         StoredBlock { bytes, ..self }
     }
 
-    /// Checks the tables, and appends them to `out` in the layout for devices: of tiers as they are
-    /// stored, of bins as `kernels/bin_tables.h` of `tensilo-cuda` describes it; none of other
-    /// encodings. Fails if the tables break a rule of the specification.
+    /// Checks the tables and appends them to `out` in the layout for devices. Tables of tiers are
+    /// unchanged, tables of bins have the layout of `kernels/bin_tables.h` in `tensilo-cuda`, and
+    /// other encodings have no tables. Fails if the tables break a rule of the specification.
     pub fn device_tables(&self, out: &mut Vec<u8>) -> Result<()> {
         self.codec.device_tables(self.spec, self.tables, out)
     }
 
-    /// Decodes all elements to `out`, which has their bytes, and checks all rules of the block.
+    /// Decodes all elements to `out`, which must have their length, and checks all rules of the
+    /// block.
     pub fn decode(&self, out: &mut [u8], scratch: &mut BlockScratch) -> Result<()> {
         if out.len() != self.spec.raw_bytes {
             let message = format!("{} bytes for a block that decodes to {}", out.len(), self.spec.raw_bytes);
@@ -92,8 +93,8 @@ impl<'a> StoredBlock<'a> {
 }
 
 impl StoredPart<'_> {
-    /// Calls `visit` with each block that has some of the elements, which are at least one, and
-    /// with the elements, counted from the start of the block.
+    /// Calls `visit` with each block that has some of these elements, at least one, and with their
+    /// range, counted from the start of the block.
     pub(crate) fn visit_blocks(
         &self,
         elements: &Range<usize>,

@@ -1,16 +1,16 @@
-//! Estimates the bits of coded integers without encoding them, and finds the predictions that make
-//! them few.
+//! Estimates the bits of coded integers without encoding them, and finds the best predictions.
 //!
-//! Bins are estimated without choosing them: a symbol for each integer takes the place of its bin.
-//! Residuals below 16 are their own symbol; for others it is the bit length and the two bits below
-//! the highest one. If integers are not predicted, their symbol is the highest byte, and the byte
-//! below it, which a window has, too, is a second symbol. The estimate is the entropy of the
-//! symbols and the bits that they leave open. As in bins, groups of symbols may be divided into
-//! classes.
+//! Tiers are estimated from a histogram of bit lengths, which a [`TierPlan`] prices. Bins are
+//! estimated without choosing them: a symbol for each integer stands in for its bin. A residual
+//! below 16 is its own symbol; any other has its bit length and the two bits below the highest one.
+//! Elements that are not predicted have two symbols: the highest byte, and the byte below it, which
+//! a window contains too. The estimate is the entropy of the symbols plus the bits that they leave
+//! open. As in bins, groups of symbols may be divided into classes.
 //!
-//! Predictions that are tried are the differences along each axis of a sample, the 2-D Lorenzo
-//! predictor, and for bins separable predictions with fitted weights. All are estimated on small
-//! pieces of the part; the best few on whole blocks, whose first rows nothing predicts.
+//! The predictions that are tried are differences along each axis of a sample, the 2-D Lorenzo
+//! predictor and, for bins, separable predictions with fitted weights. All are estimated on short
+//! segments of the part, and the best few on whole blocks, which include the first rows, where
+//! nothing is predicted from above.
 
 use super::sample::{Idea, SampledPart, SampledRanges, Search};
 use crate::codec::{
@@ -42,7 +42,7 @@ fn bits_of(count: f64) -> f64 {
     if count == 0.0 { 0.0 } else { count * count.log2() }
 }
 
-/// Returns the bits of symbols with this histogram, if each takes as many as its share asks.
+/// Returns the entropy of symbols with this histogram, in bits.
 pub(crate) fn entropy_bits(counts: &[u32]) -> f64 {
     let small = &*COUNT_BITS;
     let total: u32 = counts.iter().sum(); // fewer than 2^32 symbols
@@ -50,9 +50,9 @@ pub(crate) fn entropy_bits(counts: &[u32]) -> f64 {
     bits_of(total.into()) - counts.iter().map(bits).sum::<f64>()
 }
 
-/// Leaves out the first row of each block: a sample has more of them than the part has, so
-/// predictions from the row above would seem to cost more than they do. Returns how many bit
-/// lengths there were for each that is left.
+/// Drops the first row of each block. A sample has more first rows than the part, so predictions
+/// from the row above would seem more expensive than they are. Returns the ratio of the numbers of
+/// bit lengths before and after.
 pub(crate) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) -> f64 {
     let all = lengths.len();
     let mut left = 0;
@@ -74,12 +74,12 @@ type Group<'a> = (&'a [u8], &'a [u8]);
 pub(crate) struct CostModel {
     /// Whether groups may be in several classes.
     pub may_have_classes: bool,
-    /// The elements of the part for each symbol: tables are shared by all of them.
+    /// The elements of the part for each symbol of the sample. All of them share the tables.
     pub sample_scale: f64,
 }
 
 impl CostModel {
-    /// Returns about the bits of residuals with these [`refine`]d symbols.
+    /// Estimates the bits of residuals with these [`refine`]d symbols.
     pub(crate) fn residual_bits(&self, symbols: &[u8]) -> f64 {
         let open = |counts: &Histogram| {
             let open = (0..=u8::MAX).zip(counts).map(|(symbol, count)| open_bits(symbol) * count);
@@ -88,8 +88,8 @@ impl CostModel {
         self.bits(symbols, &[], u8::MAX, &open)
     }
 
-    /// Returns about the bits of elements that are coded without prediction. `symbols` are their
-    /// highest bytes, and `low_bytes` the planes of the others.
+    /// Estimates the bits of elements that are coded without prediction. `symbols` are their
+    /// highest bytes, and `low_bytes` the planes of the other bytes.
     pub(crate) fn plain_bits(&self, symbols: &[u8], low_bytes: &[u8], float: bool) -> f64 {
         let planes: Vec<&[u8]> = planes(low_bytes, symbols).collect();
         let top = planes.iter().rposition(|plane| plane.iter().any(|&byte| byte != 0)).unwrap_or(0);
@@ -101,9 +101,9 @@ impl CostModel {
         8.0 * top.saturating_sub(1) as f64 * symbols.len() as f64 + self.bits(symbols, below, mask, &|_| 0.0)
     }
 
-    /// Returns the bits of symbols in classes, to which groups belong by the mean of some of their
-    /// bits, and of the bytes below symbols, if there are any. `open` returns the bits that symbols
-    /// leave open.
+    /// Estimates the bits of symbols, and of the bytes below them if there are any, in one class or
+    /// in several. Groups are assigned to classes by the sum of their masked symbols. `open`
+    /// returns the bits that symbols leave open.
     fn bits(&self, symbols: &[u8], below: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
         let entropy = |counts: &Histogram| {
             let used = counts.iter().filter(|count| **count > 0).count();
@@ -120,7 +120,7 @@ impl CostModel {
         let (mut one, mut in_classes) = ([[0; 256]; 3], CLASS_BITS * groups.len() as f64);
         for class in groups.chunks(groups.len().div_ceil(class_count).max(1)) {
             let mut counts = [[0; 256]; 4]; // four, as in `histogram`
-            // symbols tell zeros, below which there is nothing, from other elements
+            // counted separately below zeros: the symbol tells them from other elements
             let mut below_counts = [[0; 256]; 2];
             for (_, (symbols, below)) in class {
                 count(symbols, &mut counts);
@@ -139,7 +139,7 @@ impl CostModel {
     }
 }
 
-/// The symbols that are integers themselves.
+/// Integers below this are their own symbols.
 const EXACT_SYMBOLS: u8 = 16;
 
 /// Returns the bits that a symbol leaves open: all below the highest three.
@@ -147,7 +147,7 @@ fn open_bits(symbol: u8) -> u32 {
     symbol.checked_sub(EXACT_SYMBOLS).map_or(0, |above| u32::from(above / 4) + 2)
 }
 
-/// Sets `symbols`, the bit lengths of coded integers, to the symbols that estimates count.
+/// Replaces the bit lengths of coded integers in `symbols` with the symbols that estimates count.
 pub(crate) fn refine(width: Width, coded: &[u8], symbols: &mut [u8]) {
     match width {
         Width::W1 => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),
@@ -171,8 +171,9 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
     }
 }
 
-/// Returns the symbol that [`refine_wide`] sets for an integer: vectors have no shifts by two
-/// bytes, but floats have bit length and highest bits of an integer side by side.
+/// Returns the symbol that [`refine_wide`] sets for an integer. Vectors cannot shift each integer
+/// of two bytes by its own count, but as a float it has its bit length and highest bits side by
+/// side.
 fn refine_short(integer: u16) -> u8 {
     let float = f32::from(integer).to_bits() >> 21;
     // exact: floats of integers from 16 begin with 4 * 131
@@ -185,11 +186,11 @@ fn refine_short(integer: u16) -> u8 {
 
 // ---- predictions
 
-/// The most elements of a sample that bins predict from the sample before.
+/// The maximum elements of a sample that bins predict from the sample before.
 const SHORT_SAMPLE: u32 = 4096;
-/// Changes of a weight by an eighth, in the search for weights.
+/// The maximum steps in the search for weights, each by an eighth.
 const MAX_WEIGHT_STEPS: usize = 4;
-/// The transforms that are looked at on all of the sample.
+/// The maximum transforms that are compared on whole blocks.
 const MAX_CLOSE_TRANSFORMS: usize = 2;
 /// The weights of the 2-D Lorenzo predictor.
 const LORENZO: (u8, u8) = (8, 0);
@@ -211,7 +212,7 @@ fn allows(search: Search, predictor: Predictor) -> bool {
 }
 
 /// Returns the predictions of bins, which may also go across short samples: a block of bins is
-/// decoded from its start in any case.
+/// always decoded from its start.
 pub(crate) fn bin_predictions(geometry: &Geometry<'_>, search: Search) -> Vec<Prediction> {
     let across = geometry.restart <= SHORT_SAMPLE && search.has(Idea::AcrossSamples);
     let across = across.then_some(Geometry { restart: u32::MAX, ..*geometry });
@@ -224,8 +225,8 @@ pub(crate) fn tier_transforms(geometry: &Geometry<'_>, search: Search) -> Vec<Tr
     none.into_iter().chain(predictions(geometry, search).map(Transform::Predict)).collect()
 }
 
-/// Returns the transforms that residual tiers are encoded with: the best, or in an exhaustive
-/// search all.
+/// Returns the transforms to encode residual tiers with: the best one, or all in an exhaustive
+/// search.
 pub(crate) fn transforms(width: Width, part: RawPart<'_>, scratch: &mut EncodeScratch) -> Vec<Transform> {
     if scratch.search.is_exhaustive {
         return tier_transforms(part.geometry, scratch.search);
@@ -257,8 +258,8 @@ pub(crate) fn best_tier_transform(
     (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.sample_scale()) as usize)
 }
 
-/// Returns the counts of bit lengths in some pieces of a part after a transform, with or without
-/// the first row of each.
+/// Returns the histogram of bit lengths in some segments of a part after a transform, with or
+/// without the first row of each.
 fn lengths(
     width: Width,
     transform: Transform,
@@ -298,12 +299,12 @@ pub(crate) fn transform_blocks(
     }
 }
 
-/// Returns the best weights of separable predictions that were tried: from some usual ones
-/// downhill, one weight at a time. Those that are another predictor are left out.
+/// Searches weights for a separable prediction: downhill from two common pairs, one weight at a
+/// time. Skips the pair that is the Lorenzo predictor.
 pub(crate) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
     let mut known: Vec<((u8, u8), f64)> = Vec::new();
     let mut cost = |(left, above)| {
-        // a step back is the point before
+        // a step back leads to a known pair
         if let Some(known) = known.iter().find(|(weights, _)| *weights == (left, above)) {
             return *known;
         }

@@ -1,7 +1,7 @@
 //! Profiles: the encodings that a writer chooses from, and what their bytes weigh.
 //!
-//! Of the candidates, the one with the fewest weighted bytes is chosen, so a slow encoding has to
-//! save more than a fast one. Each profile also has its block size and chunk size; text and bytes
+//! The candidate with the fewest weighted bytes wins, so an encoding that decodes slowly has to
+//! save more than a fast one. Each profile also has its block size and chunk size. Text and bytes
 //! have candidates of their own.
 
 use crate::bytes::le::u64_of;
@@ -16,10 +16,10 @@ use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// The decoded bytes of a block, unless the writer's options say otherwise.
+/// The default block size, in decoded bytes.
 const BLOCK_BYTES: usize = 8 << 10;
 
-/// The trade between size, speed of reading and speed of writing that a writer makes.
+/// A writer's trade-off between size, reading speed and writing speed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
@@ -27,29 +27,29 @@ pub enum Profile {
     /// raw.
     Fast,
     /// The default. Numbers are coded in tiers, in bins where these save 4 % more, or with
-    /// Zstandard where that saves 20 % more. Text and bytes are compressed with Zstandard, and with
-    /// a dictionary if there is much of them.
+    /// Zstandard where that saves 20 % more. Text and bytes are compressed with Zstandard, with a
+    /// trained dictionary if there is enough data.
     #[default]
     Balanced,
-    /// The smallest: of all encodings the one with the fewest bytes, in chunks of 512 KiB, or of
-    /// 256 KiB of text and bytes. Several times slower to write.
+    /// The smallest files: the encoding with the fewest bytes wins, in chunks of 512 KiB, or of 256
+    /// KiB for text and bytes. Several times slower to write.
     Small,
     /// No encoding: any sample is a view of the file, without a copy.
     Raw,
-    /// Bit-shuffle and Zstandard 9; for text and bytes, Zstandard 9 alone.
+    /// Bit-shuffle and Zstandard 9; for text and bytes, only Zstandard 9.
     BitshuffleZstd,
 }
 
-/// The default of how far estimates are trusted. If an encoding is estimated to cost more than
-/// another by one in this many bytes, it is not tried.
+/// How far estimates are trusted by default. An encoding is not tried if its estimate exceeds the
+/// best cost so far by more than 1/N.
 pub(crate) const SKIP_MARGIN_DIVISOR: u64 = 16;
 
 /// An encoder that may be chosen, and its weight.
 #[derive(Clone, Copy)]
 pub(crate) struct WeightedEncoder {
     pub encoder: &'static dyn Encoder,
-    /// The factor of the stored bytes when encodings are compared. The fewest win, so an encoding
-    /// that decodes more slowly has to save more.
+    /// The factor of the stored bytes when encodings are compared: 100, or more for encodings that
+    /// decode more slowly and so have to save more.
     pub weight: u64,
     /// See [`SKIP_MARGIN_DIVISOR`].
     pub skip_margin_divisor: u64,
@@ -75,8 +75,8 @@ const BITSHUFFLE: WeightedEncoder = candidate(&Blocked(BitshuffleBlocks), 100);
 const PLANES: WeightedEncoder = candidate(&Blocked(PlaneBlocks), 100);
 const TEXT: WeightedEncoder = candidate(&Blocked(ZstdBlocks), 100);
 
-/// Estimates assume that the lower bits of residuals are noise. For residuals that are multiples of
-/// a number, bins take up to a quarter less, which an encoded sample shows.
+/// Estimates treat the lower bits of residuals as noise. If residuals are multiples of a number,
+/// bins take up to a quarter less, which only an encoded sample shows.
 const SMALL_BINS: WeightedEncoder =
     WeightedEncoder { skip_margin_divisor: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
 
@@ -91,7 +91,7 @@ const BALANCED: Candidates = &[
 ];
 const SMALL: Candidates = &[CONSTANT, SMALL_BINS, PLANES, EXPONENTS, RESIDUALS, BITSHUFFLE];
 const SMALL_BLOCKS: Candidates = &[CONSTANT, SMALL_BINS, RESIDUALS, BITSHUFFLE];
-/// Those that see repetitions which are farther apart than a block.
+/// Encodings that see repetitions farther apart than a block.
 const SMALL_WHOLE: Candidates = &[PLANES];
 const BITSHUFFLE_NUMBERS: Candidates = &[CONSTANT, BITSHUFFLE];
 const FAST_STRINGS: Candidates = &[CONSTANT];
@@ -112,7 +112,7 @@ impl Profile {
         }
     }
 
-    /// Returns the chunk size in decoded bytes, unless [`WriterOptions::chunk_bytes`] sets it.
+    /// Returns the chunk size in decoded bytes, which [`WriterOptions::chunk_bytes`] overrides.
     ///
     /// [`WriterOptions::chunk_bytes`]: crate::WriterOptions::chunk_bytes
     pub fn chunk_bytes(self) -> usize {
@@ -122,7 +122,8 @@ impl Profile {
         }
     }
 
-    /// Returns the chunk size of text and bytes: chunks of [`Profile::Small`] have no blocks then.
+    /// Returns the chunk size of text and bytes. With [`Profile::Small`], their chunks have no
+    /// blocks.
     pub(crate) fn text_chunk_bytes(self) -> usize {
         match self {
             Self::Small => 256 << 10,
@@ -130,12 +131,12 @@ impl Profile {
         }
     }
 
-    /// Returns whether columns of text and bytes have dictionaries.
+    /// Returns whether columns of text and bytes have Zstandard dictionaries.
     pub(crate) fn has_zstd_dictionaries(self) -> bool {
         matches!(self, Self::Balanced | Self::Small)
     }
 
-    /// Returns the block size in decoded bytes, unless [`WriterOptions::block_bytes`] sets it;
+    /// Returns the block size in decoded bytes, which [`WriterOptions::block_bytes`] overrides;
     /// `None` if the profile writes each part as one block.
     ///
     /// [`WriterOptions::block_bytes`]: crate::WriterOptions::block_bytes
@@ -147,8 +148,8 @@ impl Profile {
         }
     }
 
-    /// Returns the factor of the stored bytes of an encoding, of this name, when encodings are
-    /// compared: 100, or more for those that decode more slowly.
+    /// Returns the weight of an encoding, by name: the factor of its stored bytes when this profile
+    /// compares encodings. It is 100, or more for encodings that decode more slowly.
     pub fn weight(self, encoding: &str) -> u64 {
         let all = [false, true].into_iter().flat_map(|in_blocks| self.candidates(false, in_blocks));
         let weights =
@@ -156,7 +157,7 @@ impl Profile {
         weights.max().unwrap_or(100)
     }
 
-    /// Returns the encoders for the values of a column, or for those that are in several blocks.
+    /// Returns the candidates for the values of a column, in one block or in several.
     pub(crate) fn candidates(self, is_string: bool, in_blocks: bool) -> Candidates {
         match (self, is_string) {
             (Self::Raw, _) => NOTHING,
@@ -170,7 +171,7 @@ impl Profile {
         }
     }
 
-    /// Returns the encoders that are tried for one block of all in addition to those for several.
+    /// Returns the candidates that are also tried for all values as one block.
     pub(crate) fn candidates_for_whole(self, is_string: bool) -> Candidates {
         match self {
             _ if is_string => self.candidates(true, false),
@@ -179,13 +180,13 @@ impl Profile {
         }
     }
 
-    /// Returns the block size of text and bytes, or of numbers, for a block size that was asked
-    /// for. `None` for one block.
+    /// Returns the block size for text and bytes, or for numbers, given the requested one; `None`
+    /// for one block.
     pub(crate) fn block_bytes_of(self, is_string: bool, block_bytes: Option<usize>) -> Option<usize> {
         match self {
-            Self::Small if is_string => None, // chunks of the length of blocks
+            Self::Small if is_string => None, // chunks are as short as blocks
             Self::Raw | Self::BitshuffleZstd => block_bytes,
-            // tiers and bins need blocks, if only of the longest
+            // tiers and bins limit the length of a block
             _ if !is_string => block_bytes.or(Some(usize::MAX)),
             _ => block_bytes,
         }

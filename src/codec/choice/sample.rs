@@ -1,43 +1,42 @@
 //! What a choice is made from: a sample of the part, and a [`Search`], which says what encoders may
 //! use and how thoroughly they choose.
 //!
-//! A sample is some blocks of the part, whole, and pieces from the middle of some for quick
-//! estimates. Prediction restarts with each block, so whole blocks cost what all blocks cost,
-//! including their first rows, which nothing predicts. Estimates from pieces leave out the first
-//! row of each. An earlier version looked at windows at fixed distances. They met the start of a
-//! sample each time, counted its first row as a quarter of all rows, and chose no prediction for
-//! hidden states that one makes 15 % smaller.
+//! A sample has some whole blocks of the part, and short segments from the middle of blocks for
+//! quick estimates. Prediction restarts in each block, so whole blocks cost what all blocks cost,
+//! including their first rows, where nothing is predicted from above. Estimates from segments leave
+//! out the first row of each. An earlier version sampled windows at fixed distances. They hit the
+//! start of a sample each time, counted its first row as a quarter of all rows, and chose no
+//! prediction for hidden states that prediction makes 15 % smaller.
 //!
-//! A writer encodes the part with the combination of encoding, transform, mapping and options whose
-//! estimate is the smallest. Two measurements keep this honest. The *regret* of a choice is what it
-//! takes above the smallest of all combinations. An exhaustive [`Search`] finds that one: it
-//! encodes the whole part with each, hundreds of times slower. The *ablation* leaves out one
-//! [`Idea`] after the other and counts the bytes that are lost without it.
+//! Two measurements keep the choice honest. The *regret* of a choice is how much more it takes than
+//! the smallest of all combinations. An exhaustive [`Search`] finds that one: it encodes the whole
+//! part with each, hundreds of times slower. The *ablation* leaves out one [`Idea`] after the other
+//! and counts the bytes that are lost without it.
 
 use crate::codec::part::{Geometry, RawPart};
 use crate::format::index::BLOCKS;
 use std::ops::Range;
 
-/// One block in this many is looked at.
+/// One block in this many is sampled.
 const BLOCK_SAMPLING_INTERVAL: usize = 8;
-/// At least this many blocks are looked at, if there are as many.
+/// The minimum number of sampled blocks, if the part has as many.
 const MIN_BLOCKS: usize = 2;
-/// At most this many.
+/// The maximum number of sampled blocks.
 const MAX_BLOCKS: usize = 16;
-/// Elements of a part without blocks that count as a block, at least.
+/// The minimum elements that count as a block if the part is one block.
 const MIN_BLOCK_ELEMENTS: usize = 4096;
-/// The elements of all pieces: one in this many, and at least that many.
+/// One element in this many is in a segment, but at least [`MIN_SAMPLED_ELEMENTS`].
 const SEGMENT_SAMPLING_INTERVAL: usize = 16;
 const MIN_SAMPLED_ELEMENTS: usize = 4096;
-/// The most pieces, and the rows of each, at least.
+/// The maximum number of segments, and the minimum rows of each.
 const MAX_SEGMENTS: usize = 8;
 const MIN_ROWS: usize = 2;
 
-/// Parts of some blocks, in memory that is reused.
+/// Sampled ranges of elements, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct SampledRanges {
     pub bytes: Vec<u8>,
-    /// The element at which each of them ends.
+    /// The element at which each range ends.
     pub ends: Vec<u32>,
 }
 
@@ -59,7 +58,7 @@ impl SampledRanges {
 pub(crate) struct Sample {
     /// Whole blocks.
     pub blocks: SampledRanges,
-    /// For quick estimates.
+    /// Ranges for quick estimates.
     pub segments: SampledRanges,
 }
 
@@ -84,7 +83,7 @@ impl Sample {
         let min_elements =
             (count / SEGMENT_SAMPLING_INTERVAL).max(MIN_SAMPLED_ELEMENTS) / MAX_SEGMENTS.min(all.len().max(1));
         for elements in evenly_spaced(&all, MAX_SEGMENTS) {
-            // at least the half of a second row
+            // at least half of a second row
             let row = geometry.longest_row(elements.len() * 2 / 3);
             let length = min_elements.max(MIN_ROWS * row).min(elements.len());
             // prediction restarts where it does in the block
@@ -113,13 +112,13 @@ impl<'a> SampledPart<'a> {
         RawPart { geometry: &self.geometry, raw: self.raw }
     }
 
-    /// Returns how many elements of the part there are for each of the sample; at least 1.
+    /// Returns the number of elements of the part for each element of the sample; at least 1.
     pub(crate) fn sample_scale(&self) -> f64 {
         self.raw.len().max(1) as f64 / self.sample.blocks.bytes.len().max(1) as f64
     }
 }
 
-/// Returns some of all, at most `max_count`.
+/// Returns at most `max_count` items of a slice, evenly spaced.
 fn evenly_spaced<T>(all: &[T], max_count: usize) -> impl Iterator<Item = &T> {
     let some = max_count.min(all.len());
     (0..some).filter_map(move |i| all.get((2 * i + 1) * all.len() / (2 * some)))
@@ -159,7 +158,7 @@ ideas! {
     Zstd,
     /// The encoding `zstd` with a dictionary.
     ZstdDictionary,
-    /// Widths of tiers that fit a part: without it, 2, 2 and 4 bits.
+    /// Widths of tiers that fit a part; without it, 2, 3 and 4 bits.
     TierWidths,
     /// Exponent tiers of elements of 4 and 8 bytes.
     WideExponentTiers,
@@ -171,23 +170,23 @@ ideas! {
     Separable,
     /// Prediction from the sample before.
     AcrossSamples,
-    /// Palettes by value.
+    /// Dictionaries in the order of values.
     Dictionaries,
-    /// A palette for each channel.
+    /// A dictionary for each channel.
     ChannelDictionaries,
-    /// Palettes by frequency.
+    /// Dictionaries in the order of frequency.
     FrequencyDictionaries,
-    /// Quotients.
+    /// Float multiples.
     FloatMultiples,
-    /// Quotients with a divisor that is not a power of two.
+    /// Float multiples with a divisor that is not a power of two.
     Divisors,
-    /// Details of quotients.
+    /// Details of float multiples.
     Details,
-    /// Multiples of integers.
+    /// Int multiples.
     IntMultiples,
     /// The upper bits of floats.
     UpperBits,
-    /// The base of a part in place of one for each block.
+    /// One base for a part instead of one for each block.
     PartBase,
     /// Gaps.
     Gaps,
@@ -195,13 +194,13 @@ ideas! {
     Outliers,
     /// Filters.
     Filters,
-    /// Several classes.
+    /// Several classes of groups.
     Classes,
 }
 
 impl Idea {
-    /// Returns the ideas of an encoding, by its id, for elements of this length: none if a writer
-    /// cannot do without it.
+    /// Returns the ideas behind an encoding, given by its id, for elements of this length; none if
+    /// a writer cannot do without the encoding.
     pub(crate) fn of_encoding(id: u16, element_bytes: usize) -> impl Iterator<Item = Self> {
         let encoding = match id & !BLOCKS {
             3 => Some(Self::BitshuffleZstd),
@@ -221,12 +220,12 @@ impl Idea {
 pub struct Search {
     /// The ideas that are left out, a bit for each.
     without: u64,
-    /// Whether all combinations are encoded, instead of the one with the least estimate.
+    /// Whether all combinations are encoded, instead of those with the smallest estimates.
     pub(crate) is_exhaustive: bool,
 }
 
 impl Search {
-    /// Returns the search of writers.
+    /// Returns the search that writers use.
     pub fn new() -> Self {
         Self::default()
     }

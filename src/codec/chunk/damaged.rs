@@ -1,9 +1,8 @@
-//! Finds what is left of a chunk in blocks whose body is damaged: the samples whose blocks are
-//! intact.
+//! Recovers what is left of a damaged chunk in blocks: the samples whose blocks are intact.
 //!
-//! If the checksum of a body is wrong, its front tells which blocks are damaged, provided that the
-//! front is intact and belongs to the chunk. A sample is lost if any of its bytes lies in a damaged
-//! block. Lost samples are kept as ranges, whose number is bounded by the bytes of the chunk.
+//! If the checksum of a body is wrong, the block index tells which blocks are damaged, provided
+//! that it is intact and belongs to the chunk. A sample is lost if any of its bytes lies in a
+//! damaged block. Lost samples are stored as ranges, and the bytes of the chunk bound their number.
 
 use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
 use crate::bytes::le::u64_of;
@@ -13,29 +12,30 @@ use crate::format::content::Content;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 
-/// The stored bytes of a chunk for each range of lost samples. It bounds the memory for a chunk of
-/// millions of empty samples, which are not lost with those between them.
+/// The minimum stored bytes of a chunk for each range of lost samples. This bounds the memory for a
+/// chunk with millions of empty samples, which are not lost with the samples between them.
 const CHUNK_BYTES_PER_LOST_RANGE: usize = 8;
 
-/// A chunk whose front is intact, and some of whose blocks are damaged.
+/// A chunk with an intact block index and some damaged blocks.
 pub(crate) struct DamagedChunk {
     /// The number of all blocks.
     pub block_count: usize,
-    /// Runs of damaged blocks, in ascending order.
+    /// Ranges of adjacent damaged blocks, in ascending order.
     pub block_ranges: Vec<DamagedBlocks>,
-    /// The samples that have a byte in a damaged block, by their positions in the chunk. The ranges
-    /// ascend and do not touch. If they were too many, the last one has samples between, too.
+    /// The samples that have a byte in a damaged block, by their indices in the chunk. The ranges
+    /// ascend and do not touch. If they would be too many, the last one includes the samples
+    /// between, too.
     pub lost: Vec<Range<usize>>,
-    /// The number of nulls among these.
+    /// The number of nulls among the lost samples.
     pub lost_nulls: u64,
 }
 
-/// Damaged blocks that follow each other.
+/// Adjacent damaged blocks.
 pub(crate) struct DamagedBlocks {
     blocks: Range<usize>,
     /// Their range in the body.
     pub bytes: Range<usize>,
-    /// The samples from the first to the last that has a byte in them, by their positions.
+    /// The samples from the first to the last that has a byte in them, by index.
     pub samples: Range<usize>,
     /// The number of samples that have a byte in them.
     lost_count: usize,
@@ -44,11 +44,11 @@ pub(crate) struct DamagedBlocks {
 
 impl DamagedChunk {
     /// Finds the damaged blocks of a chunk whose checksum is wrong, and the samples that
-    /// they cost. If `decode`, blocks that do not decode are damaged too, and the meaning of what
-    /// is left is checked.
+    /// are lost with them. If `decode`, blocks that do not decode count as damaged, and the meaning
+    /// of the remaining values is checked.
     ///
-    /// Fails if nothing of the chunk can be used: it is not in blocks, its front is damaged
-    /// or that of another chunk, or no sample is left.
+    /// Fails if nothing can be recovered: the chunk is not in blocks, its block index is damaged
+    /// or belongs to another chunk, or no sample is left.
     ///
     /// Cost: decodes validity and shape; the values only if `decode`.
     pub(crate) fn examine(chunk: &StoredChunk<'_>, decode: bool, decoder: &mut ChunkDecoder) -> Result<Self> {
@@ -96,8 +96,8 @@ impl DamagedChunk {
         Ok(())
     }
 
-    /// Finds the samples that have a byte in a damaged block. Refuses a chunk that has no others,
-    /// and one without a damaged block.
+    /// Finds the samples that have a byte in a damaged block. Refuses a chunk in which all samples
+    /// or none are lost.
     fn find_lost_samples(
         &mut self,
         chunk: &StoredChunk<'_>,
@@ -107,7 +107,7 @@ impl DamagedChunk {
         let content = decoder.content(chunk.body);
         let value_bytes = value_bytes(&content, decoder);
         let max_ranges = usize::try_from(chunk.header.entry.stored_bytes).unwrap_or(0) / CHUNK_BYTES_PER_LOST_RANGE;
-        let mut ended = 0; // runs before the sample
+        let mut ended = 0; // ranges of damaged blocks before the sample
         for i in 0..content.sample_count {
             // below the chunk's sample count
             let bytes = content.range_within(chunk.layout, &(i..i + 1), value_bytes)?;
@@ -127,7 +127,7 @@ impl DamagedChunk {
         let lost = self.lost.iter().cloned().flatten();
         self.lost_nulls = u64_of(lost.filter(|&i| content.is_null(i)).count());
         if self.lost.is_empty() || self.lost.first() == Some(&(0..content.sample_count)) {
-            return Err(Error::corrupt("R-2.6", "no part of the chunk can be told from the damaged one"));
+            return Err(Error::corrupt("R-2.6", "the damage of the chunk cannot be limited to some of its samples"));
         }
         Ok(())
     }
@@ -161,8 +161,8 @@ impl DamagedBlocks {
         self.lost_count += 1; // as above
     }
 
-    /// Returns the error of the blocks, of a chunk with `sample_count` samples in `block_count`
-    /// blocks. It says what they cost.
+    /// Returns the error of these blocks, in a chunk with `sample_count` samples and `block_count`
+    /// blocks. It says how many samples are lost.
     pub(crate) fn error(&self, sample_count: u32, block_count: usize) -> Error {
         let Range { start, end } = self.blocks;
         let blocks = match end.saturating_sub(start) {
@@ -179,10 +179,10 @@ impl DamagedBlocks {
     }
 }
 
-/// Decodes the values of a chunk whose samples `lost` are lost: ascending ranges of positions that
-/// do not touch. The bytes of lost samples are zero. `decoder` has validity and shape then.
+/// Decodes the values of a chunk except for its `lost` samples, which are ascending ranges that do
+/// not touch. The bytes of lost samples are zero. `decoder` then has validity and shape.
 ///
-/// Checks the front and all blocks that the others need.
+/// Checks the block index and all blocks that the other samples need.
 pub(crate) fn decode_intact(
     chunk: &StoredChunk<'_>,
     lost: &[Range<usize>],
@@ -210,7 +210,7 @@ pub(crate) fn decode_intact(
     Ok(values)
 }
 
-/// Opens a chunk in blocks: checks its front, and decodes validity and shape.
+/// Opens a chunk in blocks: checks its block index, and decodes validity and shape.
 fn open<'a>(chunk: &StoredChunk<'a>, decoder: &mut ChunkDecoder) -> Result<StoredPart<'a>> {
     let part = values_in_blocks(chunk.layout, chunk.header, chunk.body)?;
     part.check_block_index()?;

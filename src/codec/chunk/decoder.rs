@@ -1,12 +1,12 @@
 //! Finds the parts of a chunk in its body, and decodes them.
 //!
-//! The part table of a body is checked against the column and the head of the chunk before any part
-//! is believed. Validity and shape are decoded when a chunk is opened, since the length of the
-//! values follows from them; the values are decoded on request, as a whole or a range of them.
-//! Stored bytes that need no decoding are used in place.
+//! The part table of a body is checked against the column and the header of the chunk before any
+//! part is trusted. Validity and shape are decoded when a chunk is opened, since the length of the
+//! values follows from them. The values are decoded on request, all of them or a range. Stored
+//! bytes that need no decoding are used in place.
 //!
-//! A decoder keeps its memory from chunk to chunk. The body is given with each call and not kept,
-//! so that it may lie in a buffer that is reused.
+//! A decoder keeps its memory from chunk to chunk. The body is passed to each call and never
+//! stored, so that it may lie in a buffer that is reused.
 
 use crate::bytes::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::bytes::pod::AlignedBytes;
@@ -27,7 +27,7 @@ use crate::{Error, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A chunk as it is stored, and what decoding it needs of its column.
+/// A stored chunk, and what decoding it needs from its column.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredChunk<'a> {
     pub layout: &'a Layout,
@@ -41,8 +41,8 @@ impl StoredChunk<'_> {
         parts(self.layout, self.header, self.body.start())
     }
 
-    /// Returns the ranges of validity, shape and values in the body; `parts` are those of the
-    /// chunk.
+    /// Returns the ranges of validity, shape and values in the body; `parts` is the part table of
+    /// the chunk.
     pub(crate) fn ranges(&self, parts: &PartTable) -> Result<[Range<usize>; 3]> {
         ranges(self.header, parts)
     }
@@ -71,7 +71,7 @@ fn ranges(header: &ChunkHeader, parts: &PartTable) -> Result<[Range<usize>; 3]> 
     Ok([0..0, 0..0, 0..usize::try_from(header.entry.stored_bytes).unwrap_or(usize::MAX)])
 }
 
-/// Returns the values of a chunk in blocks, whose parts are checked as by [`parts`].
+/// Returns the values of a chunk in blocks, after checking its parts as [`parts`] does.
 pub(crate) fn values_in_blocks<'a>(layout: &Layout, header: &ChunkHeader, body: Body<'a>) -> Result<StoredPart<'a>> {
     let table = parts(layout, header, body.start())?;
     let [.., range] = ranges(header, &table)?;
@@ -88,7 +88,7 @@ pub(crate) fn values_in_blocks<'a>(layout: &Layout, header: &ChunkHeader, body: 
 pub(crate) fn parts(layout: &Layout, header: &ChunkHeader, body: &[u8]) -> Result<PartTable> {
     if !header.entry.has_parts() {
         if layout.has_shape() {
-            return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no table of parts"));
+            return Err(Error::corrupt("R-4.3", "a chunk of a ragged or nested column has no part table"));
         }
         let ChunkEntry { stored_bytes, encoding, .. } = header.entry;
         return Ok(PartTable::values_only(Part { stored_bytes, raw_bytes: header.raw_bytes, encoding }));
@@ -98,7 +98,7 @@ pub(crate) fn parts(layout: &Layout, header: &ChunkHeader, body: &[u8]) -> Resul
         return Err(Error::corrupt("R-4.4", "a chunk of a fixed column has a shape part"));
     }
     if parts.validity.is_absent() && !layout.has_shape() {
-        return Err(Error::corrupt("R-4.3", "a chunk has a table of parts and does not need it"));
+        return Err(Error::corrupt("R-4.3", "a chunk has a part table that it does not need"));
     }
     if !parts.validity.is_absent() && !layout.may_have_nulls() {
         return Err(Error::corrupt("R-4.6", "a chunk of a column that is not nullable has nulls"));
@@ -116,8 +116,10 @@ fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
     if bytes <= u64::from(limits::VALIDITY_AND_SHAPE_BYTES) {
         return Ok(());
     }
-    let message =
-        format!("validity and shape of a chunk have {bytes} bytes; {} are allowed", limits::VALIDITY_AND_SHAPE_BYTES);
+    let message = format!(
+        "validity and shape of a chunk have {bytes} bytes; at most {} are allowed",
+        limits::VALIDITY_AND_SHAPE_BYTES
+    );
     Err(Error::corrupt("R-4.12", message))
 }
 
@@ -153,7 +155,7 @@ impl EncodedPart {
         self.encoding.parse(self.spec(), body, &self.range)
     }
 
-    /// Returns the elements that are some decoded bytes.
+    /// Converts a range of decoded bytes to a range of elements.
     fn elements(&self, bytes: &Range<usize>) -> Range<usize> {
         // at least 1
         bytes.start / self.element_bytes..bytes.end / self.element_bytes
@@ -166,11 +168,11 @@ pub(crate) struct ChunkDecoder {
     parts: [PartBytes; 3],
     buffers: [AlignedBytes; 3],
     sample_count: usize,
-    /// Samples whose shapes are decoded; all of a nested column.
+    /// The number of samples whose shapes are decoded; all in a nested column.
     shape_count: usize,
 }
 
-/// The facts about a chunk that its head does not state.
+/// The facts about a chunk that its header does not state.
 pub(crate) struct SideFacts {
     /// Encodings of validity and shape, where they are present.
     pub encodings: [Option<u16>; 2],
@@ -203,8 +205,8 @@ impl ChunkDecoder {
     /// expanded: a file of some bytes can state 4 GiB of them, or millions of empty samples.
     ///
     /// Cost: validity and shape of a nested column are expanded, since the levels depend on each
-    /// other. That takes the time of up to 64 MiB, and of up to 2^24 items without elements, for a
-    /// chunk of some hundred bytes.
+    /// other. For a chunk of a few hundred bytes, that can take the time of up to 64 MiB and up to
+    /// 2^24 items without elements.
     pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let StoredChunk { layout, header, body, .. } = *chunk;
         let table = self.open_parts(chunk, true)?;
@@ -251,8 +253,8 @@ impl ChunkDecoder {
         self.open_parts(chunk, false).map(|_| ())
     }
 
-    /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief`, decodes only two of shapes that
-    /// are all the same: the samples after the first are then empty.
+    /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief` and all shapes are the same,
+    /// decodes only two of them: the samples after the first are then empty.
     fn open_parts(&mut self, chunk: &StoredChunk<'_>, brief: bool) -> Result<PartTable> {
         let StoredChunk { layout, tables, header, body } = *chunk;
         self.sample_count = usize::try_from(header.entry.sample_count).unwrap_or(0); // at most 2^24
@@ -278,8 +280,8 @@ impl ChunkDecoder {
         Ok(parts)
     }
 
-    /// Returns the decoded lengths that validity and shape must have. Those of a nested column
-    /// depend on the shape: here they are what the part table says, if that can be.
+    /// Returns the decoded lengths that validity and shape must have. In a nested column they
+    /// depend on the shape, so the lengths in the part table are returned, if they are possible.
     fn expected_validity_and_shape(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
         if !layout.is_nested() {
             let validity = if parts.validity.is_absent() { 0 } else { validity_bytes(self.sample_count) };
@@ -291,8 +293,8 @@ impl ChunkDecoder {
         Ok([validity.map_err(|_| wrong_length())?, shape])
     }
 
-    /// Returns the decoded length that the values must have, and of nested columns that of
-    /// validity and shape too.
+    /// Returns the decoded length that the values must have. In nested columns, checks
+    /// of validity and shape too.
     fn value_bytes(&self, layout: &Layout, body: Body<'_>) -> Result<usize> {
         let count = if layout.is_nested() {
             let items = self.content(body).items(layout, |_| Ok(()))?;
@@ -308,7 +310,7 @@ impl ChunkDecoder {
         count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)
     }
 
-    /// Returns the element that all of a part equal, if the encoding of the part stores no others.
+    /// Returns the element that all elements of a part equal, if its encoding stores only that one.
     fn constant<'a, const PART: usize>(&self, body: Body<'a>) -> Result<Option<&'a [u8]>> {
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
         if !part.encoding.is_constant() {
@@ -319,7 +321,8 @@ impl ChunkDecoder {
     }
 
     /// Returns the encodings of validity and shape, and the number of nulls, without decoding the
-    /// values. If the chunk has no part table and needs no other, its body is not used.
+    /// values. If the chunk has no part table and needs no table of the column, its body is not
+    /// used.
     pub(crate) fn side_facts(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let parts = chunk.parts()?;
         chunk.check_tables(&parts)?;
@@ -338,11 +341,11 @@ impl ChunkDecoder {
         }
     }
 
-    /// Checks what bounds the length of the values, if `bytes` are all of them and have not been
-    /// decoded, before memory is taken for them. `body` was given to [`ChunkDecoder::open`].
+    /// Checks what bounds the length of the values, before memory is taken for them, if `bytes` are
+    /// all of them and have not been decoded. `body` is the one given to [`ChunkDecoder::open`].
     ///
     /// Values in blocks are left to [`ChunkDecoder::decode_range`]: the checksums of their blocks
-    /// have not been checked yet, and nothing in a block is believed before.
+    /// have not been checked yet, and nothing in a block is trusted before.
     pub(crate) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.parts[VALUES] {
             PartBytes::Encoded(part) if !part.encoding.is_in_blocks() && *bytes == (0..part.raw_bytes) => {
@@ -352,15 +355,16 @@ impl ChunkDecoder {
         }
     }
 
-    /// Decodes the values, unless they have been decoded. `body` is that of [`ChunkDecoder::open`].
+    /// Decodes the values, unless they have been decoded. `body` is the one given to
+    /// [`ChunkDecoder::open`].
     pub(crate) fn decode_values(&mut self, body: Body<'_>) -> Result<()> {
         self.decode::<VALUES>(body)
     }
 
-    /// Decodes a range of the bytes of the values, which are whole elements, to `out`, which has
-    /// its length. `body` is that of [`ChunkDecoder::open`]. If the values are in blocks, `check`
-    /// is called with them before any is decoded. Returns `false` if the encoding cannot decode a
-    /// range alone, or if the values have been decoded. `out` may have been written to then.
+    /// Decodes a byte range of the values, of whole elements, to `out`, which has its length.
+    /// `body` is the one given to [`ChunkDecoder::open`]. If the values are in blocks, `check` is
+    /// called with them before any is decoded. Returns `false` if the encoding cannot decode only a
+    /// range, or if the values have already been decoded. `out` may have been written to then.
     pub(crate) fn decode_range(
         &mut self,
         body: Body<'_>,
@@ -386,10 +390,9 @@ impl ChunkDecoder {
         Ok(true)
     }
 
-    /// Calls `visit` with the blocks that have some bytes of the values, which are whole elements,
-    /// and with the elements of each. Returns `false` if devices do not decode the encoding, or if
-    /// the values have been decoded. For `body` and `check` see
-    /// [`ChunkDecoder::decode_range`].
+    /// Calls `visit` with each block that overlaps a byte range of the values, of whole elements,
+    /// and with the elements in both. Returns `false` if devices do not decode the encoding, or if
+    /// the values have been decoded. For `body` and `check` see [`ChunkDecoder::decode_range`].
     pub(crate) fn visit_blocks(
         &self,
         body: Body<'_>,
@@ -415,7 +418,7 @@ impl ChunkDecoder {
     }
 
     /// Returns the values as a part in blocks, if they are in blocks and have not been decoded.
-    /// `body` is that of [`ChunkDecoder::open`].
+    /// `body` is the one given to [`ChunkDecoder::open`].
     pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<StoredPart<'a>>> {
         let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
         part.encoding.is_in_blocks().then(|| part.stored(body)).transpose()
@@ -445,8 +448,8 @@ impl ChunkDecoder {
         }
     }
 
-    /// Returns the decoded parts; the values are empty if they have not been decoded. `body` is
-    /// that of [`ChunkDecoder::open`].
+    /// Returns the decoded parts; the values are empty if they have not been decoded. `body` is the
+    /// one given to [`ChunkDecoder::open`].
     pub(crate) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
         let validity = match self.parts[VALIDITY] {
             PartBytes::Absent => None,
@@ -461,8 +464,8 @@ impl ChunkDecoder {
     }
 }
 
-/// Finds the bytes of a part, which must decode to `expected` bytes. If `in_place`, stored bytes that
-/// need no decoding are used as they are.
+/// Finds the bytes of a part, which must decode to `expected` bytes. If `in_place`, stored bytes
+/// that need no decoding are used in place.
 fn locate(
     part: Part,
     tables: &dyn Tables,
@@ -480,15 +483,15 @@ fn locate(
     if raw_bytes == 0 {
         return match range.is_empty() && encoding.field() == RAW.field() {
             true => Ok(PartBytes::Absent),
-            false => Err(Error::corrupt("R-5.2", "a part without decoded bytes has stored ones, or is not raw")),
+            false => Err(Error::corrupt("R-5.2", "a part without decoded bytes has stored bytes, or is not raw")),
         };
     }
-    // the front of any other part is parsed where elements are decoded: once for a sample
+    // the block index of any other part is parsed where elements are decoded, once for each sample
     let stored = || encoding.parse(PartSpec::new(element_bytes, raw_bytes), body, &range);
     let table = if encoding.needs_table() { stored()?.table() } else { None };
     let zstd_dictionary = table.map(|table| tables.zstd_dictionary(table)).transpose()?;
     let raw = if encoding.is_identity() { Some(stored()?.raw()?) } else { None };
-    // a part whose blocks are read alone is decoded as those that are encoded
+    // a part whose blocks are read individually is decoded like an encoded one
     let raw = raw.filter(|_| in_place && body.get(range.clone()).is_some());
     let part = EncodedPart { encoding, element_bytes, raw_bytes, zstd_dictionary, range };
     Ok(match raw {
@@ -498,5 +501,5 @@ fn locate(
 }
 
 fn wrong_length() -> Error {
-    Error::corrupt("R-4.5", "a part of the chunk does not have the length its samples need")
+    Error::corrupt("R-4.5", "a part of the chunk has the wrong length for its samples")
 }

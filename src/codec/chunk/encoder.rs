@@ -1,11 +1,21 @@
-//! Encodes chunks: chooses an encoding for each part of a chunk, and lays out the parts as a body.
+//! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 //!
-//! All candidates of the profile are estimated from a sample of the part, and encoded in the order
-//! of their estimates as long as these may beat the best so far. What was chosen for the values of
-//! a chunk is tried first for the next one. The second chunk confirms a choice by comparing it with
-//! others; after that, only a change of the cost of a byte makes the encoder look around again.
+//! `choice/mod.rs` tells how one part is encoded: all candidates of the profile are estimated from
+//! a sample, and encoded in the order of their estimates while they may still beat the best so far.
+//! This module adds three things.
 //!
-//! A writer that checks decodes each part and compares it before the chunk is written.
+//! *Blocks or one block.* Values are first encoded in blocks. A single block is tried too if the
+//! blocks take so little that readers fetch all of them in one request, or if the profile has
+//! encodings that profit from it, such as `planes-zstd`, which then sees repetitions farther apart
+//! than a block. It wins if it saves 5 %, or any byte of text.
+//!
+//! *The last choice.* Consecutive chunks of a column are alike, so the choice for the values of a
+//! chunk, with its transform and bins, is tried first for the next chunk. The second chunk confirms
+//! it: the choice is compared with the other candidates, and stays if none of them saves 1/64.
+//! After that, it is compared again only if the cost of a byte changes by more than 1/16.
+//!
+//! *Checking.* A writer that checks decodes each part and compares it with its input before the
+//! chunk is written. A bug in an encoder then becomes an error, not wrong values.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -60,27 +70,25 @@ pub(crate) struct EncodedChunk {
     pub side_encodings: [Option<u16>; 2],
 }
 
-/// A chunk that could have blocks is written without them if that saves one in this many of its
-/// bytes.
+/// Values that could have several blocks are written as one block if that saves 1/N of the cost.
 const WHOLE_MIN_SAVING_DIVISOR: u64 = 20;
 
-/// [`SKIP_MARGIN_DIVISOR`] for estimates by encoding a sample.
+/// [`SKIP_MARGIN_DIVISOR`] for estimates that encode the sample.
 const ENCODED_SKIP_MARGIN_DIVISOR: u64 = 128;
 
-/// [`SKIP_MARGIN_DIVISOR`] for chunks as a whole, which take the longest to encode.
+/// [`SKIP_MARGIN_DIVISOR`] for values as one block, which take the longest to encode.
 const WHOLE_SKIP_MARGIN_DIVISOR: u64 = 32;
 
-/// A choice is compared with others again if the cost of a byte changes by more than one in this
-/// many.
+/// A choice is compared with others again if the cost of a byte changes by more than 1/N.
 const COST_CHANGE_DIVISOR: f64 = 16.0;
-/// A choice is kept, and confirmed, if no other saves one in this many bytes.
+/// A choice is confirmed if no other saves 1/N of its cost.
 const CONFIRM_MARGIN_DIVISOR: u64 = 64;
 
 /// The choice for the values of a chunk. The next chunk tries it first.
 #[derive(Clone)]
 pub(crate) struct ValueChoice {
     candidate: &'static WeightedEncoder,
-    /// Whether it is not in blocks, although the values have several.
+    /// Whether the values are one block although they could have several.
     is_whole: bool,
     tier_transform: Option<Transform>,
     bin_choice: Option<BinChoice>,
@@ -90,20 +98,20 @@ pub(crate) struct ValueChoice {
 }
 
 impl ValueChoice {
-    /// Returns the choice to be compared with others again.
+    /// Returns this choice, to be compared with others again.
     pub(crate) fn unconfirmed(self) -> Self {
         Self { is_confirmed: false, ..self }
     }
 }
 
-/// What an encoding has to stay below.
+/// The bounds of a search for an encoding.
 #[derive(Clone, Copy)]
 struct Limit<'a> {
     max_cost: u64,
-    /// Nothing is encoded if this choice is estimated to be the best.
+    /// If the estimates rank this choice first, nothing is encoded.
     previous: Option<&'a ValueChoice>,
-    /// An encoding is not tried if its estimate is above by more than one in this many bytes.
-    /// `None` to try all.
+    /// Candidates whose estimate exceeds the best cost so far by more than 1/N are skipped; `None`
+    /// to try all.
     skip_margin_divisor: Option<u64>,
 }
 
@@ -111,15 +119,15 @@ impl Limit<'_> {
     const NONE: Self = Self { max_cost: u64::MAX, previous: None, skip_margin_divisor: None };
 }
 
-/// Encodes chunks one after the other, and reuses its memory.
+/// Encodes chunks one after the other, in memory that it reuses.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
-    /// The decoded bytes of a block; `None` for blocks as long as they can be.
+    /// The requested block size in decoded bytes; see [`Profile::block_bytes_of`].
     block_bytes: Option<usize>,
     scratch: EncodeScratch,
     candidate: Vec<u8>,
     best: Vec<u8>,
-    /// The ends of blocks; one if the chunk is not to be in blocks.
+    /// The ends of blocks; a single entry if the values are one block.
     ends: Vec<u32>,
     /// Memory to decode each part again and compare; `None` if parts are not checked.
     check: Option<Check>,
@@ -132,7 +140,7 @@ struct Check {
 }
 
 impl ChunkEncoder {
-    /// Makes an encoder. If `check`, it decodes each part again and compares.
+    /// Creates an encoder. If `check`, it decodes each part again and compares it with its input.
     pub(crate) fn new(profile: Profile, block_bytes: Option<usize>, check: bool, search: Search) -> Self {
         Self {
             profile,
@@ -150,8 +158,8 @@ impl ChunkEncoder {
         (self.profile, self.block_bytes) = (profile, block_bytes);
     }
 
-    /// Encodes a chunk of a column with this layout and this dictionary, as the chunk before if
-    /// there is a choice and it still fits. Sets `choice` to the one that was made.
+    /// Encodes a chunk of a column with this layout and Zstandard dictionary. First tries `choice`,
+    /// which was made for the previous chunk, and sets it to the choice made for this one.
     pub(crate) fn encode(
         &mut self,
         layout: &Layout,
@@ -184,7 +192,7 @@ impl ChunkEncoder {
         if has_parts && let Some(table) = body.first_chunk_mut::<PART_TABLE_BYTES>() {
             *table = parts.to_bytes();
         }
-        // a front's checksum covers the part table
+        // the checksum of a block index covers the part table
         let ranges = if has_parts { parts.ranges() } else { Some([0..0, 0..0, 0..body.len()]) };
         for (part, range) in [parts.validity, parts.shape, parts.values].iter().zip(ranges.into_iter().flatten()) {
             if part.raw_bytes > 0
@@ -229,8 +237,8 @@ impl ChunkEncoder {
         block_ends(layout, &content, block_bytes, ends)
     }
 
-    /// Encodes validity or a shape and appends it to `body`. Each chunk that is opened decodes it
-    /// whole, so that blocks are as long as they can be, and bins, which are slow, are not tried.
+    /// Encodes validity or a shape and appends it to `body`. Opening a chunk decodes it whole, so
+    /// blocks are as long as possible, and bins are not tried because they decode slowly.
     fn side(&mut self, element_bytes: usize, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
         let count = raw.len() / element_bytes; // at least 1
         let ends = match self.profile {
@@ -281,15 +289,15 @@ impl ChunkEncoder {
         Ok(Part { stored_bytes, raw_bytes, encoding: encoding.field() })
     }
 
-    /// Appends `raw` in blocks to `body`. Returns `false`, and appends nothing, if it is not to be
-    /// in blocks.
+    /// Appends the part in raw blocks to `body`. Returns `false` and appends nothing if the part is
+    /// one block.
     fn append_raw_blocks(&mut self, part: RawPart<'_>, body: &mut Vec<u8>) -> Result<bool> {
         let RawPart { geometry, raw } = part;
         if !geometry.is_in_blocks() {
             return Ok(false);
         }
         let start = body.len();
-        // not the double of it
+        // reserved once: growing by doubling could take twice the memory
         memory::reserve(body, raw.len().saturating_add(max_block_index_bytes(geometry.blocks.len())))?;
         let appended = RAW_BLOCKS.0.append(part, &[], body, &mut self.scratch)?;
         if !appended {
@@ -298,7 +306,7 @@ impl ChunkEncoder {
         Ok(appended)
     }
 
-    /// Returns the encoding for `raw` and the stored bytes, which are not compared.
+    /// Chooses an encoding for a part and returns it with the stored bytes, which are not checked.
     pub(crate) fn encode_standalone<'a>(
         &'a mut self,
         part: RawPart<'a>,
@@ -316,7 +324,7 @@ impl ChunkEncoder {
         if in_blocks? { Ok((RAW_IN_BLOCKS, &self.best)) } else { Ok((RAW, part.raw)) }
     }
 
-    /// Chooses the encoding for `raw`, whose stored bytes are then in `self.best`; `None` for raw.
+    /// Chooses an encoding for a part and leaves the stored bytes in `self.best`; `None` for raw.
     fn choose(
         &mut self,
         part: RawPart<'_>,
@@ -348,25 +356,24 @@ impl ChunkEncoder {
         *choice = None;
         let Some(found) = self.best_choice(part, is_string, Limit::NONE)? else { return Ok(None) };
         let encoding = encoding_for(&found);
-        // a dictionary may come between texts
-        // whether the kept choice would be tried first, so that it is confirmed
+        // not for text: a Zstandard dictionary may be added before the next chunk
         let is_reusable = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
         *choice = Some(found).filter(|_| is_reusable);
         encoding
     }
 
-    /// Returns whether blocks were encoded that take little.
+    /// Returns whether `self.best` has blocks so short that readers fetch them in one request.
     fn is_short(&self, geometry: &Geometry<'_>) -> bool {
         geometry.is_in_blocks() && self.best.len() < MIN_BLOCKED_BYTES
     }
 
-    /// Returns whether one block of all is tried: not for scalars, such as ids, in which people
-    /// search for one of them, unless bytes are all that counts.
+    /// Returns whether to try all values as one block. Not for scalars such as ids, which are
+    /// looked up one at a time, except with the profile for which only bytes count.
     fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
         self.profile == Profile::Small || geometry.restart != SCALAR_RESTART
     }
 
-    /// Encodes `raw` to `self.best` as another part was. Returns whether that is possible, and
+    /// Encodes a part to `self.best` with an earlier choice. Returns whether that is possible and
     /// saves enough.
     fn encode_with_choice(&mut self, choice: &ValueChoice, part: RawPart<'_>) -> Result<bool> {
         let RawPart { geometry, raw } = part;
@@ -380,8 +387,8 @@ impl ChunkEncoder {
         Ok(is_encoded && saves_enough(stored.len(), raw.len()) && !self.is_short(geometry))
     }
 
-    /// Returns the encoding for `raw` of the least cost below the limit, in blocks or as a whole.
-    /// Its stored bytes are then in `self.best`, which is not changed if there is none.
+    /// Finds the cheapest encoding of a part within the limit, in blocks or as one block, and
+    /// leaves the stored bytes in `self.best`. If there is none, `self.best` is unchanged.
     fn best_choice(&mut self, part: RawPart<'_>, is_string: bool, limit: Limit<'_>) -> Result<Option<ValueChoice>> {
         let RawPart { geometry, raw } = part;
         let found = self.cheapest(part, self.profile.candidates(is_string, geometry.is_in_blocks()), limit)?;
@@ -404,8 +411,8 @@ impl ChunkEncoder {
         Ok(whole_choice.map(|choice| ValueChoice { is_whole: true, ..choice }).or(found))
     }
 
-    /// Returns the candidate of the least cost below the limit. Its stored bytes are then in
-    /// `self.best`, which is not changed if there is none.
+    /// Finds the cheapest candidate within the limit and leaves the stored bytes in `self.best`. If
+    /// there is none, `self.best` is unchanged.
     fn cheapest(&mut self, part: RawPart<'_>, candidates: Candidates, limit: Limit<'_>) -> Result<Option<ValueChoice>> {
         let RawPart { geometry, raw } = part;
         if raw.is_empty() || candidates.is_empty() {
@@ -425,12 +432,12 @@ impl ChunkEncoder {
                 true => None,
                 false => candidate.encoder.estimate(&mut sampled, scratch),
             };
-            // those that are not estimated are tried
+            // candidates without an estimate come first and are always tried
             estimates.push((candidate.cost(bytes.unwrap_or(0)), candidate));
         }
         estimates.sort_by_key(|(estimate, _)| *estimate);
         let tier_transform = scratch.tier_transform;
-        // whether the kept choice would be tried first, so that it is confirmed
+        // whether the previous choice would be tried first again, which confirms it
         let is_reusable = |previous: &ValueChoice| {
             let is_first =
                 estimates.first().is_some_and(|(_, first)| first.encoder.id() == previous.candidate.encoder.id());
@@ -506,12 +513,12 @@ impl ChunkEncoder {
     }
 }
 
-/// Returns whether an encoding saves at least 5 %. If it does not, a part is stored raw.
+/// Returns whether an encoding saves more than 5 %. Otherwise, the part is stored raw.
 pub(crate) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 
-/// Fills `body` up to a multiple of 64, where the next part begins.
+/// Pads `body` to a multiple of 64, where the next part begins.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(HEADER_BYTES), 0);
 }

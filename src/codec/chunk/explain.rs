@@ -1,9 +1,10 @@
-//! Explains the values of a chunk: their sections, the result of every other encoding, and what
-//! each profile would choose and why. Nothing is read by it.
+//! Explains the values of a chunk: their sections, their size in every other encoding, and what
+//! each profile would choose and why.
 //!
-//! It encodes the values as writers do. A profile gives the bytes of the file only if it writes the
-//! same blocks, and a writer's options may have set others; so if a profile does not give what the
-//! file has, it is tried with the blocks of the file, too.
+//! Explaining encodes the values again, as writers do; reading never depends on it. A profile
+//! reproduces the bytes of the file only if it writes the same blocks, and a writer's options may
+//! have set others. A profile that does not reproduce the file is therefore tried with the blocks
+//! of the file, too.
 
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
@@ -21,13 +22,13 @@ use crate::codec::{
 use crate::{Error, Result};
 use std::sync::Arc;
 
-/// The result of an encoding for the values of a chunk.
+/// The result of encoding the values of a chunk with one encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Trial {
     /// The name of the encoding.
     pub encoding: String,
-    /// The profiles that choose from it, with settings that give this length. Empty if none does
+    /// The profiles that try this encoding, with settings that give this length. Empty if none does
     /// for columns of this type.
     pub profiles: Vec<Profile>,
     /// The length of the values in bytes; `None` if the encoding cannot express them.
@@ -56,11 +57,11 @@ pub struct Choice {
 /// The values of a chunk: stored and decoded.
 pub(crate) struct Values<'a> {
     geometry: Geometry<'a>,
-    /// The ends of the blocks that each profile writes; at most one if it writes none.
+    /// The ends of the blocks that each profile writes; at most one if it writes a single block.
     ends: Vec<(Profile, Vec<u32>)>,
-    /// Ends in the file; that of the whole if it has no blocks.
+    /// The ends of the blocks in the file; a single one if the values are one block.
     file_ends: Vec<u32>,
-    /// The end of the only block of a chunk that is not in several.
+    /// The end of the values as one block.
     whole_end: [u32; 1],
     /// The bytes of the body before the values.
     before: &'a [u8],
@@ -96,7 +97,7 @@ impl<'a> Values<'a> {
         if encoding.is_in_blocks() {
             let part = encoding.parse(spec, Body::whole(stored), &(0..stored.len()))?;
             for entry in part.block_index.blocks() {
-                // a field of as many bits
+                // exact: read from a field of 32 bits
                 file_ends.extend(u32::try_from(entry?.elements.end));
             }
         }
@@ -135,8 +136,8 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// Finds the profiles that give what the file has only if they write its blocks, or none as it
-    /// has none: the writer's options said so, or an earlier release wrote the file.
+    /// Finds the profiles that reproduce the file only with its blocks, or with one block if it has
+    /// one: the writer's options set them, or an earlier release wrote the file.
     fn find_blocks(&mut self) -> Result<()> {
         for profile in available_profiles().filter(|profile| profile.block_bytes().is_some()) {
             let profile_ends = self.ends(profile).to_vec();
@@ -171,7 +172,7 @@ impl<'a> Values<'a> {
         self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.whole_end })
     }
 
-    /// Returns the number of elements; of text and bytes, that of bytes.
+    /// Returns the number of elements; of text and bytes, the number of bytes.
     pub(crate) fn element_count(&self) -> usize {
         self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
     }
@@ -225,8 +226,9 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the encoders of all profiles, those for columns of other types last. Of a profile
-    /// with blocks, a short chunk has none. Returns nothing for empty values.
+    /// Returns the encoders of all profiles, with encoders for columns of other types last. A
+    /// profile with blocks also tries a single block, which short chunks have. Returns nothing for
+    /// empty values.
     fn attempts(&self) -> impl Iterator<Item = Attempt> {
         let of = |is_for_type: bool| {
             let is_string = self.is_string == is_for_type;
@@ -246,7 +248,7 @@ impl<'a> Values<'a> {
         available_profiles().map(|profile| self.choice(profile, trials)).collect()
     }
 
-    /// Encodes the values as a profile does. Returns whether the file has the result.
+    /// Encodes the values as a profile does. Returns whether the file has the result, too.
     fn encode_as(&self, profile: Profile, search: Search) -> Result<(Encoding, Vec<u8>, bool)> {
         let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, search);
         let geometry = self.geometry(profile, self.in_blocks(profile));
@@ -260,8 +262,8 @@ impl<'a> Values<'a> {
         Ok((encoding, stored, in_file))
     }
 
-    /// Returns by how much the choice of a profile costs more than the cheapest of all combinations
-    /// that the profile allows, as a fraction of that.
+    /// Returns the excess cost of a profile's choice over the cheapest of all combinations that the
+    /// profile allows, as a fraction.
     pub(crate) fn regret(&self, profile: Profile) -> Result<f64> {
         let cost = |search| {
             let (encoding, stored, _) = self.encode_as(profile, search)?;
@@ -319,14 +321,14 @@ impl<'a> Values<'a> {
             let percent = 100 - 100 * chosen_weight / weight.max(1); // `chosen_weight` is less than `weight`
             return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
         }
-        format!("{name} is smaller, but its estimate from a sample was greater")
+        format!("{name} is smaller, but its estimate from a sample was larger")
     }
 }
 
 /// An encoding that a profile tries.
 struct Attempt {
     profile: Profile,
-    /// Whether it tries it for columns of this type.
+    /// Whether the profile tries it for columns of this type.
     is_for_type: bool,
     encoder: &'static dyn Encoder,
     in_blocks: bool,

@@ -1,8 +1,8 @@
-//! Chunks between their decoded parts and their stored bytes.
+//! Chunks: from decoded parts to a stored body, and back.
 //!
-//! `encoder.rs` chooses an encoding for each part of a chunk, `decoder.rs` finds and decodes the
-//! parts. `damaged.rs` finds what is left of a damaged chunk, and `explain.rs` repeats for people
-//! what an encoder has chosen.
+//! `encoder.rs` chooses an encoding for each part and lays out the body. `decoder.rs` finds the
+//! parts in a body and decodes them. `damaged.rs` recovers the intact samples of a damaged chunk.
+//! `explain.rs` repeats the choice of an encoder and reports it to people.
 
 mod damaged;
 mod decoder;

@@ -1,4 +1,4 @@
-//! Blocks of bins, made by the encoder of the kernels' tests.
+//! Blocks of bins, made by the encoder that kernel tests use.
 
 use super::float_type;
 use crate::codec::{
@@ -71,7 +71,7 @@ fn block(width: Width, transform: Transform, low_bytes: usize, count: usize) -> 
 }
 
 impl BinBlock {
-    /// Decodes some elements, with tables that were perhaps kept.
+    /// Decodes some elements, with tables that may be cached.
     fn decode(&self, range: std::ops::Range<usize>, scratch: &mut DecodeScratch) -> Vec<u8> {
         let w = self.width.bytes();
         let spec = PartSpec::new(w, self.coded.len());
@@ -150,13 +150,13 @@ fn options_and_mappings_are_found() {
         let raw = pattern.elements(element_bytes, 32768, 7);
         let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
         assert!(Blocked(BINS).encode(RawPart { geometry: &geometry, raw: &raw }, &mut stored, &mut scratch).unwrap());
-        // after the head of the front, byte 23 of the tables
+        // after the header of the block index, byte 23 of the tables
         assert_eq!(stored[BLOCK_INDEX_HEADER_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
         assert!(stored.len() < raw.len() * 4 / 5, "{pattern:?}: {} bytes", stored.len());
     }
 }
 
-/// Tables that were refused are not taken for those that were kept.
+/// Refused tables are not taken for cached ones.
 #[test]
 fn cached_tables_match_their_bytes() {
     let good = block(Width::W2, Transform::None, 0, 10).tables;

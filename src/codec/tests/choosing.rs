@@ -1,5 +1,5 @@
-//! What the choice of an encoding is made of: samples, predictions, estimates and what saves
-//! enough; and that what was chosen is compared.
+//! The ingredients of the choice of an encoding: samples, predictions, estimates, and the saving
+//! that is enough; and that a chosen encoding is checked.
 
 use super::{EXPONENTS, RESIDUALS};
 use crate::codec::{
@@ -33,7 +33,7 @@ fn part<'a>(geometry: &'a Geometry<'a>, raw: &'a [u8]) -> SampledPart<'a> {
     SampledPart::new(RawPart { geometry, raw }, Sample::default())
 }
 
-/// The elements of a part of `count` that are looked at, in blocks of `block` elements.
+/// The sampled elements of a part of `count` elements in blocks of `block` elements.
 fn sampled_elements(count: usize, block: usize) -> Vec<usize> {
     let ends: Vec<u32> = (1..=count.div_ceil(block)).map(|i| (i * block).min(count) as u32).collect();
     let raw = elements(count, |i| i);
@@ -49,7 +49,7 @@ fn samples_are_whole_blocks_evenly_spaced() {
     assert!(sampled_elements(800, 100).into_iter().eq((200..300).chain(600..700)), "two of eight");
     let of_many: Vec<usize> = sampled_elements(64_000, 100).into_iter().step_by(100).collect();
     assert_eq!(of_many, (0..16).map(|i| 2000 + 4000 * i).collect::<Vec<_>>(), "sixteen of 640");
-    // without blocks, pieces of whole samples
+    // without blocks, ranges of whole samples
     let raw = elements(60_000, |i| i);
     let sample = part(&geometry(false, 1000, [0, 0]), &raw).sample.blocks;
     assert_eq!(sample.bytes.len() / 2, *sample.ends.last().expect("two pieces") as usize);
@@ -70,7 +70,7 @@ fn segments_are_rows_in_the_middle_of_blocks() {
     assert_eq!(of([0, 0]), (ends(512), 3800, 59_800 + 511), "512 of each");
     assert_eq!(of([10, 50]), (ends(512), 3800, 59_800 + 511), "from the start of a sample");
     assert_eq!(of([300, 0]), (ends(600), 3900, 59_900 + 599), "two rows");
-    assert_eq!(of([5000, 300]), (ends(8000), 0, 63_999), "all, to have the half of a second row");
+    assert_eq!(of([5000, 300]), (ends(8000), 0, 63_999), "all, to have half of a second row");
     assert_eq!(of([6000, 300]), (ends(600), 3900, 59_900 + 599), "but of rows that come twice");
 }
 
@@ -93,7 +93,7 @@ fn rows(predictor: Predictor, restart: u32) -> Transform {
     Transform::Predict(Prediction { predictor, restart, stride: 128 })
 }
 
-/// Returns the best transform of residual tiers, and its estimate and what is written.
+/// Returns the best transform of residual tiers, its estimate, and the number of bytes written.
 fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize, usize) {
     let mut scratch = EncodeScratch::default();
     let (transform, bytes) = best_tier_transform(Width::W2, &mut part(geometry, raw), &mut scratch);
@@ -116,7 +116,7 @@ fn the_first_row_of_a_sample_counts_as_often_as_there_is_one() {
     }
 }
 
-/// Random at some places and zero at others: an estimate that looks elsewhere gives other numbers.
+/// Random in some blocks and zero in others: an estimate that looks elsewhere gives other numbers.
 #[test]
 fn estimates_look_at_the_sample_and_nothing_else() {
     const COUNT: usize = 40_000;
@@ -167,7 +167,7 @@ fn raw_bytes_are_copied() {
     assert!(decode(&[1, 2, 3]).expect_err("too short").contains("R-5.3"));
 }
 
-/// Has lost the values.
+/// A codec that loses the values.
 struct Faulty;
 
 impl BlockCodec for Faulty {

@@ -1,6 +1,7 @@
-//! Every encoder alone, on data that encoders find hard: what it writes decodes to the bit; bytes
-//! that it did not write decode to an error or to some values, and what they decode to does not
-//! depend on what memory held before.
+//! Every encoder on its own, on data that encoders find hard.
+//!
+//! What it writes decodes to the bit. Bytes that it did not write decode to an error or to some
+//! values, and the result does not depend on what memory held before.
 //!
 //! A [`Case`] is a part of any kind and the encoder that it is tried with, [`Damage`] a change of
 //! stored bytes, and [`Memory`] what a thread reuses from part to part.
@@ -27,7 +28,7 @@ mod bins;
 mod choosing;
 mod refusals;
 
-/// `cases`, or as many as PROPTEST_CASES says.
+/// Returns a configuration with `cases` cases, or the number in PROPTEST_CASES.
 fn config(cases: u32) -> ProptestConfig {
     let requested = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig {
@@ -64,7 +65,8 @@ impl Memory {
         expressed.then(|| self.stored.clone())
     }
 
-    /// All elements, to memory full of `fill`, unless they are refused before; or why not.
+    /// Decodes all elements to memory full of `fill`, unless they are refused before. Returns the
+    /// reason on failure.
     fn decode(&mut self, encoding: Encoding, spec: PartSpec<'_>, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
         let mut out = vec![fill; spec.raw_bytes];
         let result = parsed(encoding, spec, stored).and_then(|part| {
@@ -75,7 +77,7 @@ impl Memory {
         result.map(|_| out).map_err(|error| error.to_string())
     }
 
-    /// Some elements alone, if the encoding can do that; nothing is checked before.
+    /// Decodes only some elements, if the encoding can do that; nothing is checked before.
     fn decode_range(
         &mut self,
         encoding: Encoding,
@@ -94,7 +96,7 @@ fn parsed<'a>(encoding: Encoding, spec: PartSpec<'a>, stored: &'a [u8]) -> crate
     encoding.parse(spec, Body::whole(stored), &(0..stored.len()))
 }
 
-/// A range of elements out of two random numbers; not empty.
+/// Makes a range of elements, which is not empty, from two random numbers.
 fn range_of((start, length): (usize, usize), count: usize) -> Range<usize> {
     let start = start % count;
     start..start + 1 + length % (count - start)
@@ -137,7 +139,7 @@ proptest! {
     fn what_is_encoded_is_decoded_to_the_bit(case in cases(many()), before in cases(many()), ranges in ranges()) {
         let mut used = Memory::after(&before);
         let stored = Memory::default().encode(&case);
-        prop_assert!(used.encode(&case) == stored, "with used memory it is encoded otherwise");
+        prop_assert!(used.encode(&case) == stored, "with used memory, other bytes");
         let Some(stored) = stored else {
             // bins that were chosen for a sample need not fit the rest
             prop_assert!([1, 6].contains(&case.encoder.id()), "the others can express anything");
@@ -170,8 +172,8 @@ proptest! {
         }
     }
 
-    /// Of tiers: what is estimated of all elements is what is stored, but for heads and what fills
-    /// up bytes.
+    /// For tiers, an estimate from all elements is the stored length, except for headers and
+    /// padding.
     #[test]
     fn estimates_are_near(case in cases(many()), before in cases(few())) {
         let raw = case.raw();
@@ -195,7 +197,7 @@ proptest! {
             return Ok(());
         }
         if id == 7 {
-            // of the quickest level, which may leave much more than the strongest
+            // estimated by the quickest level, which may leave much more than the strongest
             prop_assert!(estimated <= raw.len());
             return Ok(());
         }
@@ -212,7 +214,7 @@ proptest! {
         }
     }
 
-    /// Before memory is taken: a few bytes cannot claim to be very many.
+    /// Before memory is taken, a few bytes cannot claim to decode to very many.
     #[test]
     fn more_than_stored_bytes_can_hold_is_refused(case in cases(100..=300_usize), more in 1..=1_usize << 28) {
         let case = Case { pattern: Pattern::RandomBits, ..case };
@@ -248,7 +250,7 @@ fn what_was_written_before_makes_no_difference() {
     }
 }
 
-/// The extra bits of a group of 64 do not stand element by element: a range that ends within a
+/// The extra bits of a group of 64 are not in the order of elements: a range that ended within a
 /// group once had wrong ones.
 #[test]
 fn every_range_of_a_few_groups_decodes_individually() {
@@ -269,8 +271,8 @@ fn every_range_of_a_few_groups_decodes_individually() {
     }
 }
 
-/// Prediction begins with the first element: what is behind a third of them is decoded with all
-/// others.
+/// Prediction restarts only at the first element: elements behind a third of the block are decoded
+/// with all others.
 #[test]
 fn a_range_far_from_its_restart_does_not_decode_individually() {
     let geometry =
@@ -287,7 +289,7 @@ fn a_range_far_from_its_restart_does_not_decode_individually() {
 }
 
 /// The same values give the same bytes, on all machines and in all releases that do not say
-/// otherwise: those of Zstandard depend on its version.
+/// otherwise. Not with Zstandard, whose output depends on its version.
 #[test]
 fn tier_output_does_not_change() {
     let strides = [[0, 0], [3, 0], [128, 0], [12, 3]];
@@ -307,14 +309,11 @@ fn tier_output_does_not_change() {
         crc.finalize()
     });
     let expected = [0x72e6_99a2, 0xad00_ecb7];
-    assert!(
-        crcs == expected,
-        "{crcs:#x?}: other bytes than before; if they are meant to be others, say so in the changelog"
-    );
+    assert!(crcs == expected, "{crcs:#x?}: other bytes than before; if that is intended, say so in the changelog");
 }
 
-/// A tensor of a fixed shape can be decoded alone, as prediction starts anew with it; scalars some
-/// of them at a time.
+/// A tensor of a fixed shape decodes on its own, since prediction restarts with it; scalars decode
+/// some at a time.
 #[test]
 fn prediction_restarts_with_each_tensor() {
     let geometry = |shape: Shape| Geometry::of_values(&ColumnSchema::tensor("x", DType::F32, shape).layout().unwrap());
@@ -436,7 +435,7 @@ fn few() -> impl Strategy<Value = usize> {
     1..=300_usize
 }
 
-/// So many that sampling, blocks and all match finders have something to do.
+/// Enough elements to exercise sampling, blocks and all match finders.
 fn many() -> impl Strategy<Value = usize> {
     prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
 }
@@ -454,7 +453,7 @@ enum Damage {
 }
 
 fn damage() -> impl Strategy<Value = Damage> {
-    // heads are where damage goes furthest
+    // damage to headers has the widest effect
     let offset = || prop_oneof![0..100_usize, any::<usize>()];
     let byte = prop_oneof![any::<u8>(), Just(0), Just(1), Just(u8::MAX)];
     let number = prop_oneof![any::<u32>(), 0..300_u32, Just(u32::MAX)];

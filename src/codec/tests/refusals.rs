@@ -1,5 +1,5 @@
-//! What is refused, though it could be decoded; frames that are refused before memory is taken for
-//! what they claim, and planes that are packed in the smallest way.
+//! Encodings refuse bytes that could be decoded but break a rule, and frames before memory is taken
+//! for what they claim. Planes are packed in the smallest way.
 
 use super::{Case, EXPONENTS, RESIDUALS};
 use crate::ErrorKind;
@@ -38,8 +38,7 @@ fn a_constant_is_one_element_of_some() {
     assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));
 }
 
-/// Where codes have two bits, both words of a group could otherwise hide the same bit from each
-/// other.
+/// With codes of two bits, a bit that both words of a group have must not cancel out.
 #[test]
 fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let mut ranks = [0; RANKS];
@@ -58,7 +57,7 @@ fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     }
 }
 
-/// Wherever a byte is too many, that is before the extra bits, too.
+/// A byte too many is refused anywhere, also before the extra bits.
 #[test]
 fn a_block_of_residuals_has_no_byte_more() {
     let geometry = Geometry::of_numbers(2);
@@ -98,7 +97,7 @@ mod frames {
     };
     use tensilo_testing::mix;
 
-    /// Why a frame cannot be `raw_bytes`, if it cannot.
+    /// Returns why a frame cannot decode to `raw_bytes`, if it cannot.
     fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
         let block = Block { tables: &(), spec: PartSpec::new(1, raw_bytes), stored: frame };
         let result = BitshuffleBlocks.check(&block);
@@ -108,8 +107,8 @@ mod frames {
         })
     }
 
-    /// A frame in one segment that states a length, and then has one block: the same byte as often
-    /// as that.
+    /// Returns a single-segment frame that states a length and has one block, which repeats a byte
+    /// as often.
     fn frame_of(length: u32) -> Vec<u8> {
         let (descriptor, last_of_one_byte) = (0b1010_0000, 0b11);
         let block = length.min(128 << 10) << 3 | last_of_one_byte;
@@ -159,7 +158,7 @@ mod frames {
         assert_eq!(stated_window(&MAGIC), None);
     }
 
-    /// The bytes that planes of some elements take.
+    /// Returns the stored bytes of some elements as planes.
     fn packed(element: impl Fn(u64) -> u64) -> usize {
         let raw: Vec<u8> = (0..ELEMENTS).flat_map(|i| (element(i) as u16).to_le_bytes()).collect();
         let mut stored = Vec::new();
@@ -175,13 +174,13 @@ mod frames {
         stored.len()
     }
 
-    /// Not a multiple of 8: three have no place in bit planes.
+    /// Not a multiple of 8: the last three are outside bit planes.
     const ELEMENTS: u64 = 4099;
 
     #[test]
     fn planes_are_packed_in_the_smallest_way() {
         let noise = packed(|i| mix(1, i));
-        assert_eq!(noise, 24 + 2 * 8 + 2 * 4099, "bytes as they are");
+        assert_eq!(noise, 24 + 2 * 8 + 2 * 4099, "bytes, unchanged");
         let even_steps = packed(|i| 12_345 * i);
         assert!(even_steps < 100, "{even_steps}: bytes of residuals");
         let repeated = packed(|i| mix(1, i % 300) % 64);

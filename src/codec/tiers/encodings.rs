@@ -1,14 +1,15 @@
 //! The encodings in tiers: *exponent-tiers* (chapter 5.8) and *residual-tiers* (5.9).
 //!
 //! The lower bits of most floats are noise; their exponents are not. *exponent-tiers* codes the top
-//! byte of each element in tiers, of floats rotated so that it is the exponent, and keeps the
-//! planes of the bytes below unchanged. Nothing is predicted, so any element is decoded alone.
+//! byte of each element in tiers, and stores the planes of the bytes below unchanged. Floats are
+//! rotated first, so that the top byte is the exponent. Nothing is predicted, so any element
+//! decodes on its own.
 //!
-//! *residual-tiers* predicts elements, from the one before or from the row above. The residual of
-//! each, zigzag coded, is its bit length, which tiers code, and its *extra bits*, which are those
-//! below its highest one. Lengths are few and unevenly distributed; extra bits are noise and stored
-//! unchanged. They are stored plane by plane for each group of 64, so a range needs whole groups,
-//! and the lengths of all elements before it tell where its extra bits begin.
+//! *residual-tiers* predicts each element from the one before or from the row above. It codes the
+//! bit length of each zigzag residual in tiers, and stores the bits below the highest one, its
+//! *extra bits*, unchanged. Lengths are few and unevenly distributed; extra bits are noise. They
+//! are stored plane by plane for each group of 64. A range therefore needs whole groups, and the
+//! lengths of all elements before it, which tell where its extra bits begin.
 
 use super::stream::{
     TABLE_BYTES, TierBlock, TierPlan, TierScratch, TierStream, TierTables, describe_header, histogram, overrun,
@@ -78,7 +79,7 @@ impl<'a> StoredExponents<'a> {
         self.symbols.describe(description);
     }
 
-    /// Joins symbols, the first of which is that of element `at`, with their low bytes.
+    /// Joins the symbols of the elements from `at` on with their low bytes.
     fn join(&self, at: usize, symbols: &[u8], out: &mut [u8]) {
         let planes = self.low_bytes.chunks_exact(self.count.max(1));
         join(self.width, self.rotate, planes.map(|plane| plane.get(at..).unwrap_or(&[])), symbols, out);
@@ -89,7 +90,7 @@ pub(crate) struct ExponentBlocks;
 
 fn check_exponent_tables(tables: TierTables) -> Result<TierTables> {
     match tables.transform {
-        Transform::Predict(_) => Err(Error::corrupt("R-5.10", "exponent-tiers cannot predict")),
+        Transform::Predict(_) => Err(Error::corrupt("R-5.10", "exponent-tiers does not allow prediction")),
         _ => Ok(tables),
     }
 }
@@ -126,8 +127,8 @@ impl BlockCodec for ExponentBlocks {
         StoredExponents::parse(block)?.decode_range(range, out, &mut scratch.tiers).map(|()| true)
     }
 
-    /// Announces the tiers, which end the block, and one plane of low bytes: most elements have no
-    /// other.
+    /// Prefetches the tiers, which end the block, and one plane of low bytes, since most elements
+    /// have only one.
     fn prefetch(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
         let PartSpec { raw_bytes, element_bytes, .. } = block.spec;
         let low_bytes = raw_bytes - raw_bytes / element_bytes.max(1);
@@ -178,7 +179,7 @@ impl BlockEncoder for ExponentBlocks {
     ) -> Result<()> {
         let EncodeScratch { symbols, low_bytes, header, tiers, .. } = scratch;
         let planes = low_bytes.chunks_exact(symbols.len().max(1));
-        // those of the part
+        // the planes of the whole part
         let planes = planes.map(|plane| plane.get(elements.clone()).unwrap_or(&[]));
         write_block(header, planes, symbols.get(elements.clone()).unwrap_or(&[]), stored, tiers)
     }
@@ -204,7 +205,7 @@ fn beyond() -> Error {
 }
 
 impl<'a> StoredResiduals<'a> {
-    /// Parses a block. Returns the number of its elements, too.
+    /// Parses a block. Returns the number of its elements as well.
     fn parse(block: &Block<'a, TierTables>) -> Result<(Self, usize)> {
         let (width, count) = block.spec.width_and_count()?;
         let stored = block.tables.split(count, 0, block.stored)?;
@@ -213,13 +214,13 @@ impl<'a> StoredResiduals<'a> {
         Ok((residuals, count))
     }
 
-    /// Decodes the coded integers of elements `group` to `end`, to `out`, which has their length.
+    /// Decodes the coded integers of elements `group..end` to `out`, which has their length.
     /// `group` is the start of a group.
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let mut at = 0_u64;
         let max_bits = self.extra_bits.len().saturating_mul(8);
         let mut out = out;
-        // from the start, as the extra bits of earlier elements are not counted anywhere
+        // from the start: only the lengths of all earlier elements tell where extra bits begin
         self.lengths.decode_range(&(0..end), scratch, |first, lengths| {
             check_lengths(self.width, lengths)?; // a whole part checks all literals instead
             // at most all
@@ -238,12 +239,12 @@ impl<'a> StoredResiduals<'a> {
         if at.div_ceil(8) != self.extra_bits.len() {
             return Err(wrong_length());
         }
-        if ends_in_zeros(self.extra_bits, at) { Ok(()) } else { Err(malformed("filling bits are not zero")) }
+        if ends_in_zeros(self.extra_bits, at) { Ok(()) } else { Err(malformed("padding bits are not zero")) }
     }
 
     fn describe(&self, description: &mut Description) {
         self.lengths.describe(description);
-        description.add("extra bits", "the bits of residuals below their highest", self.extra_bits);
+        description.add("extra bits", "the bits of residuals below their highest one bit", self.extra_bits);
     }
 
     fn decode(&self, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
@@ -259,8 +260,8 @@ impl<'a> StoredResiduals<'a> {
         Ok(())
     }
 
-    /// Decodes the elements of a range, of `count` elements in all. Returns `false` if so many
-    /// precede it that all cost little more.
+    /// Decodes a range of the `count` elements. Returns `false` if it begins so far behind a
+    /// restart that decoding all elements would cost little more.
     fn decode_range(
         &self,
         count: usize,
@@ -294,7 +295,7 @@ impl<'a> StoredResiduals<'a> {
 /// Checks of some symbols.
 fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
     if lengths.iter().copied().max().is_some_and(|longest| usize::from(longest) > 8 * width.bytes()) {
-        return Err(malformed("a rank or literal is no bit length of an element"));
+        return Err(malformed("a rank or literal exceeds the bit length of elements"));
     }
     Ok(())
 }
@@ -303,7 +304,7 @@ pub(crate) struct ResidualBlocks;
 
 fn check_residual_tables(width: Width, tables: TierTables) -> Result<TierTables> {
     if tables.transform == Transform::Rotate {
-        return Err(malformed("it cannot rotate"));
+        return Err(malformed("it does not allow rotation"));
     }
     check_lengths(width, &tables.header.ranks).map(|()| tables)
 }
@@ -398,5 +399,5 @@ impl BlockEncoder for ResidualBlocks {
 
 #[cold]
 fn not_of_part() -> Error {
-    Error::internal("a block has elements that its part has not")
+    Error::internal("a block has elements outside its part")
 }

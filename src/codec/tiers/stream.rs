@@ -1,18 +1,14 @@
-//! Chapter 5.7: tiers, which code symbols of one byte in short codes without an entropy coder.
+//! The tables and the tiers of a block (chapter 5.7), read and written, and the plan of a part.
 //!
-//! The most frequent symbols have codes of 1 to 3 bits, and the last code is an escape to the next
-//! tier; a symbol that escapes from the third tier is a literal byte. Codes are stored as bit
-//! planes of groups of 64, so that a vector instruction decodes many at once, and counting the
-//! escapes before a group tells where the codes of its upper tiers begin: any range of symbols is
-//! decoded alone.
+//! [`TierTables`] is what blocks have in common: transform, widths and ranks. [`TierStream`] is the
+//! tiers of a block, decoded from the last one to the first. Tier 1 is decoded some thousands of
+//! symbols at a time, so that they and their elements stay in the first-level cache. In a block
+//! with fewer symbols, a range decodes the upper tiers whole, which costs less than finding its
+//! position in them.
 //!
-//! [`TierTables`] is what blocks have in common, [`TierStream`] the tiers of a block. Symbols are
-//! decoded some thousands at a time, from the last tier to the first, so that they and their
-//! elements stay in the first-level cache.
-//!
-//! A [`TierPlan`] is what writers choose from a histogram: of the 36 widths of three tiers, those
-//! with which all codes and literals of a part have the fewest bits. Ranks are by frequency. The
-//! head is the same for all blocks of a part; what escapes is counted for each.
+//! A [`TierPlan`] is what writers choose from the histogram of a part: of the 36 combinations of
+//! widths, the one with the fewest bits for all codes and literals, and ranks by frequency. The
+//! header is the same for all blocks of a part; escapes are counted for each block.
 
 use crate::bytes::le::structure;
 use crate::bytes::memory;
@@ -34,14 +30,14 @@ struct TierCodes<'a> {
     count: usize,
     stored: &'a [u8],
     padding: &'a [u8],
-    /// The group after all full ones, as a whole: it may be cut in `stored`.
+    /// The last group, if it is not full, with whole words. In `stored`, its words are cut.
     last: [u8; GROUP_BYTES],
 }
 
 impl<'a> TierCodes<'a> {
-    /// Splits `count` codes of `width` bits from a block, whose words begin at the first multiple
-    /// of [`WORD_BYTES`] from `from` on. The words of the last group are cut to the bytes that have
-    /// codes. Returns them and where they end; `None` if the block is too short.
+    /// Splits `count` codes of `width` bits from a block. Their words begin at the first multiple
+    /// of [`WORD_BYTES`] from `from` on, and the words of the last group are cut to the bytes that
+    /// have codes. Returns the codes and where they end; `None` if the block is too short.
     #[inline]
     pub(crate) fn split(width: usize, count: usize, block: &'a [u8], from: usize) -> Option<(Self, usize)> {
         let start = from.checked_next_multiple_of(WORD_BYTES)?;
@@ -57,9 +53,8 @@ impl<'a> TierCodes<'a> {
         Some((Self { width, count, stored, padding, last }, end))
     }
 
-    /// Decodes the codes from `start` on, which is the start of a group, to `out`: see
-    /// [`merge`](crate::kernel::tiers::Tiers::merge). There are as many. Returns the number of
-    /// escapes.
+    /// Decodes codes to `out`, as many as it holds, from `start` on, which is the start of a group:
+    /// see [`merge`](crate::kernel::tiers::Tiers::merge). Returns the number of escapes.
     pub(crate) fn merge(&self, start: usize, table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
         let codes = self.stored.get(code_bytes(self.width, start)..).unwrap_or(&[]);
         let end = start.saturating_add(out.len());
@@ -82,7 +77,7 @@ impl<'a> TierCodes<'a> {
         escapes + best().escapes(self.width, last, range.start.saturating_sub(full)..range.end - full)
     }
 
-    /// Returns whether the codes that fill up the last group, and the padding, are zero.
+    /// Returns whether the unused codes of the last group and the padding are zero.
     #[inline]
     pub(crate) fn padding_is_zero(&self) -> bool {
         let words = self.last.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word));
@@ -90,7 +85,7 @@ impl<'a> TierCodes<'a> {
     }
 }
 
-/// Returns the number in one to eight bytes, by loads that overlap.
+/// Reads a number of one to eight bytes by overlapping loads.
 #[inline]
 fn word_of(bytes: &[u8]) -> u64 {
     let of = |bytes: Option<&[u8; 4]>| bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)));
@@ -106,33 +101,34 @@ fn full_bytes(width: usize, count: usize) -> usize {
     code_bytes(width, count - count % GROUP)
 }
 
-/// Returns the bytes of `count` codes of `width` bits, the last group of which is cut.
+/// Returns the bytes of `count` codes of `width` bits, with the last group cut.
 fn cut_bytes(width: usize, count: usize) -> usize {
     // fewer than the bytes of whole groups
     full_bytes(width, count).saturating_add(width * (count % GROUP).div_ceil(8))
 }
 
-/// The length of the table of ranks: as many can be reached.
+/// The length of the table of ranks: the maximum that any widths reach.
 pub(crate) const RANKS: usize = 29;
 
-/// The widths and ranks of tiers, and how many codes a block has of each.
+/// The widths and ranks of tiers, and the number of codes of each tier in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TierHeader {
     /// Bits of a code of each tier.
     pub widths: [u8; 3],
-    /// The numbers of symbols that escape from each tier: the codes of the next, and the literals.
+    /// The number of symbols that escape from each tier: the codes of the next tier, or the
+    /// literals.
     pub escapes: [u32; 3],
     /// The symbols by rank.
     pub ranks: [u8; RANKS],
 }
 
-/// Returns the number of codes of a width that are not the escape.
+/// Returns the number of codes of a width, without the escape code.
 pub(crate) const fn plain_codes(width: u8) -> usize {
     (1 << width) - 1
 }
 
 impl TierHeader {
-    /// Returns a head with no codes in tiers 2 and 3.
+    /// Returns a header without codes in tiers 2 and 3.
     pub(crate) fn new(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
         Self { widths, escapes: [0; 3], ranks }
     }
@@ -149,7 +145,7 @@ impl TierHeader {
         self.widths.iter().take(tier).map(|&width| plain_codes(width)).sum()
     }
 
-    /// Returns the symbols of the codes of a tier that are not the escape.
+    /// Returns the symbols of the codes of a tier, without the escape code.
     pub(crate) fn table(&self, tier: usize) -> [u8; 16] {
         let mut table = [0; 16];
         // at most 29 ranks, 15 of a tier
@@ -168,9 +164,9 @@ impl TierHeader {
         [count, second, third, literals]
     }
 
-    /// Appends the sections of the stream of a block, which begins at `block`: some of the symbols
-    /// from whose histogram this head was planned. Returns the numbers of symbols that escape from
-    /// each tier.
+    /// Appends the sections of a stream to the block that begins at `block`. `symbols` are among
+    /// the ones from whose histogram this header was planned. Returns the number of symbols that
+    /// escape from each tier.
     fn write(&self, symbols: &[u8], block: usize, stored: &mut Vec<u8>, scratch: &mut TierEncodeScratch) -> [usize; 3] {
         let [first, second, third] = &mut scratch.escaped;
         let mut write_tier = |tier: usize, symbols: &[u8], escaped: &mut Vec<u8>| {
@@ -201,7 +197,7 @@ impl TierHeader {
     }
 
     fn code_of(&self, tier: usize) -> [u8; 256] {
-        let mut codes = [u8::MAX; 256]; // the lower bits of which are an escape
+        let mut codes = [u8::MAX; 256]; // whose lower bits are an escape code
         let plain = self.widths.get(tier).map_or(0, |&width| plain_codes(width));
         let table = self.table(tier);
         // unused ranks are 0 and come last, so the lower rank has to win
@@ -216,14 +212,14 @@ impl TierHeader {
 /// cache.
 const SYMBOLS_PER_STEP: usize = 4096;
 
-/// A tier stream: its head, and where each of its four sections is.
+/// A tier stream: its header and its four sections.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TierStream<'a> {
     pub header: TierHeader,
-    /// Codes of each tier, and literals.
+    /// The number of codes of each tier, and of literals.
     counts: [usize; 4],
     tiers: [TierCodes<'a>; 3],
-    /// The symbols of the codes of each tier, made once for all blocks: a load of a vector waits
+    /// The symbols of the codes of each tier, made once for all blocks: the load of a vector waits
     /// for the stores of its bytes, and for all stores before them.
     tables: [[u8; 16]; 3],
     pub literals: &'a [u8],
@@ -234,7 +230,7 @@ fn wrong_counts() -> Error {
     Error::corrupt("R-5.9", "a tier does not have as many codes as escape to it")
 }
 
-/// The error of a destination that is shorter than the symbols that are decoded to it.
+/// The error for a destination that is shorter than the symbols decoded to it.
 #[cold]
 pub(crate) fn overrun() -> Error {
     Error::internal("more symbols of a tier stream were decoded than the part has elements")
@@ -242,7 +238,7 @@ pub(crate) fn overrun() -> Error {
 
 impl<'a> TierStream<'a> {
     /// Splits the sections of a stream of `count` symbols from a block. They begin at `start`, or
-    /// after the padding there. `tables` is [`TierHeader::tables`]. Returns the stream and the bytes
+    /// after its padding. `tables` is [`TierHeader::tables`]. Returns the stream and the bytes
     /// after it, or `None` if the block is too short.
     #[inline]
     pub(crate) fn split(
@@ -272,8 +268,8 @@ impl<'a> TierStream<'a> {
         description.add("literals", "one byte each", self.literals);
     }
 
-    /// Decodes all symbols. Calls `each` with the index of a symbol and the
-    /// symbols from there on, some at a time, in order.
+    /// Decodes all symbols, and checks. Calls `each` with some symbols at a time,
+    /// in order, and with the index of the first of them.
     pub(crate) fn decode(
         &self,
         scratch: &mut TierScratch,
@@ -296,8 +292,9 @@ impl<'a> TierStream<'a> {
         count <= SYMBOLS_PER_STEP
     }
 
-    /// Decodes a range of the symbols of a short stream at once, which begins at the start of a
-    /// group. The upper tiers are decoded whole: that costs less than finding a place in them.
+    /// Decodes a range of the symbols of a short stream, which begins at the start of a group, in
+    /// one step. The upper tiers are decoded whole, which costs less than finding a position in
+    /// them.
     fn decode_short<'s>(&self, range: &Range<usize>, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let [count, count_2, count_3, count_4] = self.counts;
@@ -343,8 +340,8 @@ impl<'a> TierStream<'a> {
     ) -> Result<usize> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let ([first, second, third, literal], [end_1, end_2, end_3, _]) = (*from, *to);
-        // tiers 2 and 3 are decoded from the start of a group on, and so are the symbols that
-        // escape from it
+        // tiers 2 and 3 are decoded from the start of a group, and so are the symbols that escape
+        // from it
         let second_from = second - second % GROUP;
         let third_start = third.checked_sub(self.escapes(1, second_from..second)).ok_or_else(wrong_counts)?;
         let third_from = third_start - third_start % GROUP;
@@ -379,7 +376,7 @@ impl<'a> TierStream<'a> {
         buffer: &'s mut Vec<u8>,
     ) -> Result<(&'s [u8], usize)> {
         if buffer.len() < range.len() {
-            // never shortened, or each growth would fill it again
+            // never shortened: growing again would fill it with zeros again
             memory::resize(buffer, range.len(), 0)?;
         }
         let out = buffer.get_mut(..range.len()).unwrap_or(&mut []);
@@ -398,13 +395,13 @@ impl<'a> TierStream<'a> {
         self.tiers.get(tier).map_or(0, |codes| codes.escapes(range))
     }
 
-    /// Checks that the codes that fill up the last group of each tier, and the bytes before each
-    /// tier, are zero.
+    /// Checks that the unused codes of the last group of each tier, and the bytes before each tier,
+    /// are zero.
     fn check_padding(&self) -> Result<()> {
         if self.tiers.iter().all(TierCodes::padding_is_zero) {
             return Ok(());
         }
-        Err(Error::corrupt("R-5.8", "the codes that fill up a tier, or the bytes before it, are not zero"))
+        Err(Error::corrupt("R-5.8", "unused codes of a tier, or the bytes before it, are not zero"))
     }
 }
 
@@ -423,7 +420,7 @@ structure! {
 }
 
 structure! {
-    /// Chapter 5.7: what a block of tiers begins with.
+    /// Chapter 5.7: the header of a block of tiers.
     mod block_header: 8 bytes {
         0 => COUNT_2: u16,
         2 => COUNT_3: u16,
@@ -493,7 +490,7 @@ impl TierTables {
         Ok(Self::new(Transform::parse(transform)?, header))
     }
 
-    /// Splits the stored bytes of a block of `count` elements, which has `low_bytes`.
+    /// Splits the stored bytes of a block of `count` elements with `low_bytes` low bytes.
     #[inline]
     pub(crate) fn split<'a>(&self, count: usize, low_bytes: usize, stored: &'a [u8]) -> Result<TierBlock<'a>> {
         let split = || {
@@ -540,7 +537,8 @@ pub(crate) fn histogram(symbols: &[u8]) -> Histogram {
     sum_of(counts)
 }
 
-/// Adds `symbols` to four counts, so that equal symbols in a row do not wait for each other.
+/// Adds `symbols` to four histograms in turn, so that equal symbols in a row do not wait for each
+/// other.
 pub(crate) fn count(symbols: &[u8], counts: &mut [Histogram; 4]) {
     let (quads, rest) = symbols.as_chunks::<4>();
     for quad in quads {
@@ -563,7 +561,7 @@ pub(crate) fn sum_of([mut sum, second, third, fourth]: [Histogram; 4]) -> Histog
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TierPlan {
     pub header: TierHeader,
-    /// Bits of all codes and literals, without those that fill up groups.
+    /// Bits of all codes and literals, without unused codes.
     pub bits: u64,
 }
 
@@ -571,7 +569,8 @@ pub(crate) struct TierPlan {
 const FIXED_WIDTHS: [u8; 3] = [2, 3, 4];
 
 impl TierPlan {
-    /// Returns the plan of the fewest bits; of equal ones, that with the narrowest first codes.
+    /// Returns the plan with the fewest bits. If several have as few, the narrowest first codes
+    /// win.
     pub(crate) fn new(histogram: &Histogram, search: Search) -> Self {
         let mut order: Vec<(u32, u8)> =
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
@@ -597,8 +596,8 @@ impl TierPlan {
     }
 }
 
-/// Returns the numbers of symbols that escape from each tier. `remaining` has the number of symbols from
-/// each rank on.
+/// Returns the number of symbols that escape from each tier. `remaining` has the number of symbols
+/// of each rank and all ranks after it.
 fn escapes(remaining: &[u32; RANKS + 1], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
@@ -618,7 +617,7 @@ pub(crate) struct TierEncodeScratch {
     escaped: [Vec<u8>; 3],
 }
 
-/// Cuts the words of the last group of `count` codes, with which `stored` ends, to the bytes that
+/// Cuts the words of the last group of `count` codes, at the end of `stored`, to the bytes that
 /// have codes.
 fn cut(width: usize, count: usize, stored: &mut Vec<u8>) {
     let word_bytes = (count % GROUP).div_ceil(8);
@@ -630,7 +629,7 @@ fn cut(width: usize, count: usize, stored: &mut Vec<u8>) {
     stored.truncate(start + word_bytes * width);
 }
 
-/// Appends a block: low bytes, and the tier stream of symbols for which `header` was planned.
+/// Appends a block: low bytes, and the stream of symbols for which `header` was planned.
 pub(super) fn write_block<'l>(
     header: &TierHeader,
     low_bytes: impl Iterator<Item = &'l [u8]>,

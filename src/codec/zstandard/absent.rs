@@ -1,4 +1,4 @@
-//! The Zstandard encodings in a build without the feature `zstd`: they are known, and refused.
+//! The Zstandard encodings in a build without the feature `zstd`: known, and refused.
 
 use super::check_zstd_dictionary;
 use crate::codec::{
@@ -14,7 +14,7 @@ pub(crate) struct ZstdBlocks;
 pub(crate) struct BitshuffleBlocks;
 pub(crate) struct PlaneBlocks;
 
-/// A dictionary, which this build cannot use.
+/// A Zstandard dictionary, which this build cannot use.
 pub(crate) struct ZstdDictionary;
 
 impl ZstdDictionary {
@@ -23,7 +23,7 @@ impl ZstdDictionary {
     }
 }
 
-/// A dictionary, which this build cannot use.
+/// A Zstandard dictionary, which this build cannot use.
 pub(crate) struct ZstdEncoderDictionary {
     pub(crate) decoding: Arc<ZstdDictionary>,
 }

@@ -2,14 +2,14 @@
 //! *planes-zstd* (5.10).
 //!
 //! The first two store a block as a single frame. Text and bytes are compressed unchanged, perhaps
-//! with a dictionary of the column. Numbers are transposed to bit planes first, so that equal bits
-//! adjoin each other. A frame is checked before memory is taken for it, see `frame.rs`.
+//! with the Zstandard dictionary of the column. Numbers are transposed to bit planes first, so that
+//! equal bits adjoin each other. A frame is checked before memory is taken for it, see `frame.rs`.
 //!
-//! *planes-zstd* is the strongest. Elements or their residuals are split in byte planes or bit
-//! planes, and each plane is packed on its own: raw, as one byte that is repeated, or as a frame. A
-//! plane of noise costs no time to decode then, and planes that repeat are seen as such. Writers
-//! pack all three divisions of a part and keep the smallest; estimates assume that the strongest
-//! level saves a part of what the quickest one leaves.
+//! *planes-zstd* is the strongest. Elements or their residuals are split into byte planes or bit
+//! planes, and each plane is packed on its own: raw, as one repeated byte, or as a frame. A plane
+//! of noise then costs no time to decode, and planes that repeat are compressed as such. Writers
+//! pack a part with all three splits and keep the smallest. Estimates assume that the strongest
+//! level saves a fraction of what the quickest one leaves.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, MAX_BYTES, Split, check_frame};
 use crate::bytes::le::structure;
@@ -65,8 +65,8 @@ impl BlockCodec for ZstdBlocks {
 }
 
 impl BlockEncoder for ZstdBlocks {
-    /// Encodes one block with and without a dictionary. Short blocks gain most by it, so that
-    /// several are encoded with it if there is one.
+    /// Encodes a part in one block with and without a dictionary. Short blocks gain most from it,
+    /// so a part in several blocks is encoded only with the dictionary, if there is one.
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let search = scratch.search;
@@ -133,7 +133,7 @@ impl BlockCodec for BitshuffleBlocks {
     }
 }
 
-/// The quickest level of Zstandard takes more than others by about one in this many bytes.
+/// The quickest level of Zstandard takes about 1/N more bytes than others.
 const QUICK_EXCESS_DIVISOR: usize = 8;
 
 impl BlockEncoder for BitshuffleBlocks {
@@ -202,11 +202,10 @@ const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
 
 pub(crate) struct PlaneBlocks;
 
-/// About what the strongest level saves of what the quickest one leaves, at most: one byte in this
-/// many.
+/// The strongest level saves at most about 1/N of what the quickest one leaves.
 const STRONG_SAVING_DIVISOR: usize = 6;
 
-/// Few repetitions that the quickest level finds: they save one byte in this many.
+/// The quickest level has found repetitions if they save 1/N of the bytes.
 const MATCH_SAVING_DIVISOR: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -248,7 +247,7 @@ impl PlaneTables {
         let bits = match split_table::SPLIT.get(split) {
             BIT_PLANES => true,
             BYTE_PLANES => false,
-            _ => return Err(malformed_planes("it is split in neither bits nor bytes")),
+            _ => return Err(malformed_planes("split is neither 1 (bits) nor 8 (bytes)")),
         };
         Ok(Self { transform, bits })
     }
@@ -391,11 +390,11 @@ impl BlockCodec for PlaneBlocks {
 
 impl BlockEncoder for PlaneBlocks {
     /// Compresses the streams with the quickest level, and assumes that the strongest one saves a
-    /// part of what is left.
+    /// fraction of what is left.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let residuals = likely_transform(width, part.raw_part(), scratch);
-        let mut min_bytes = part.raw.len(); // one of more is not written
+        let mut min_bytes = part.raw.len(); // a longer form is not written
         let mut packed = std::mem::take(&mut scratch.frames.candidate);
         // bits are hardly ever much smaller than both
         for split in [Split::Plain, Split::Bytes] {
@@ -441,7 +440,7 @@ impl BlockEncoder for PlaneBlocks {
     }
 }
 
-/// Returns the transform that suits the elements best, if they are predicted.
+/// Returns the transform that suits the elements best for the splits of residuals.
 fn likely_transform(width: Width, part: RawPart<'_>, scratch: &mut EncodeScratch) -> Transform {
     transforms(width, part, scratch).first().copied().unwrap_or(Transform::None)
 }
@@ -489,7 +488,7 @@ fn pack_bits(width: Width, scratch: &mut EncodeScratch, packer: Packer, stored: 
     result
 }
 
-/// Appends the entries of streams, the streams as they are packed, and the tail.
+/// Appends the entries of streams, the packed streams, and the tail.
 fn pack<'a>(
     streams: impl Iterator<Item = &'a [u8]> + Clone,
     tail: &[u8],
@@ -500,7 +499,7 @@ fn pack<'a>(
     stored.resize(entries + stream_entry::SIZE * streams.clone().count(), 0);
     for (i, stream) in streams.enumerate() {
         let (packing, packed) = packer(stream, frames)?;
-        let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream of more than 4 GiB"))?;
+        let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream has more than 4 GiB"))?;
         let mut entry = [0; stream_entry::SIZE];
         stream_entry::STORED_BYTES.put(&mut entry, length);
         stream_entry::PACKING.put(&mut entry, packing as u8); // exact: the values of the format
@@ -530,12 +529,12 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
         other.clone_from(frame);
     }
     let smaller = if other.len() < frame.len() { other } else { frame };
-    // less than that is not worth the decoding
+    // a smaller saving is not worth the decoding
     let saves = smaller.len() < stream.len() - stream.len() / 64;
     Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
 }
 
-/// Returns bytes that are about as many as those of the smallest form, and mean nothing.
+/// Returns meaningless bytes, about as many as the smallest form would have.
 fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
     if let Some(constant) = constant(stream) {
         return Ok(constant);
@@ -552,13 +551,13 @@ fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> 
     Ok((Packing::Zstd, frame.get(..min_bytes).unwrap_or(frame)))
 }
 
-/// Returns how a stream of no byte, or of one that is repeated, is packed.
+/// Returns the packing of a stream that is empty or repeats one byte.
 fn constant(stream: &[u8]) -> Option<(Packing, &[u8])> {
     let Some((first, rest)) = stream.split_first() else { return Some((Packing::Raw, stream)) };
     rest.iter().all(|byte| byte == first).then_some((Packing::Constant, std::slice::from_ref(first)))
 }
 
-/// Returns whether matches may make a stream smaller, of which this is the frame without matches.
+/// Returns whether matches may make a stream smaller, judged by its frame without matches.
 fn has_matches(stream: &[u8], frame: &[u8]) -> bool {
     frame.len() < stream.len() - stream.len() / 16
 }

@@ -2,7 +2,7 @@
 //!
 //! A frame is checked before memory is taken for what it claims: it states its length, ends where
 //! the stored bytes end, has a window of at most 8 MiB, and is long enough for what it states.
-//! Contexts are made when first used and kept, one for each level. A dictionary is a table of a
+//! Contexts are created on first use and reused, one for each level. A dictionary is a table of a
 //! column; frames that need one do not name it, since the format names a table instead.
 
 use super::{check_zstd_dictionary, malformed_zstd_dictionary};
@@ -18,14 +18,14 @@ pub(super) const LEVEL: i32 = 9;
 /// The level of text with a dictionary. With level 5 texts are 3 % larger and compressing takes a
 /// fifth less time; with level 7 they are 1 % smaller, and it takes a tenth longer.
 pub(super) const DICTIONARY_LEVEL: i32 = 6;
-/// The level of planes, which only the profile of the fewest bytes uses: f0 4.36 instead of 4.05
-/// (residuals by bytes).
+/// The level of planes, which only the profile for the fewest bytes uses: the ratio of f0 is 4.36
+/// instead of 4.05 (residuals by bytes).
 const PLANES_LEVEL: i32 = 19;
 const QUICK_LEVEL: i32 = 1;
-/// Selects entropy coding without matches: the fastest strategy, with parameters that find next to
-/// none. Planes of noise become smaller so, since matches in noise cost more than they save.
+/// Selects entropy coding without matches: the fastest strategy, with parameters that find almost
+/// none. That makes planes of noise smaller, since matches in noise cost more than they save.
 const LITERALS: i32 = 0;
-/// The bytes that a frame begins with.
+/// The magic number of a frame.
 pub(crate) const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 
 /// How elements are divided into the streams of planes.
@@ -40,7 +40,7 @@ pub(super) enum Split {
 }
 
 impl Split {
-    /// Returns the transform of the elements; `residuals` is that of predicted ones.
+    /// Returns the transform of the elements; `residuals` is the transform for predicted ones.
     pub(super) fn transform(self, residuals: Transform, is_float: bool) -> Transform {
         match self {
             Self::Plain if is_float => Transform::Rotate,
@@ -73,7 +73,7 @@ pub(crate) struct FrameScratch {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A compression context, made when first used.
+/// A compression context, created on first use.
 #[derive(Default)]
 pub(super) struct ZstdEncoder<const LEVEL: i32>(Option<Compressor<'static>>);
 
@@ -90,7 +90,7 @@ impl<const LEVEL: i32> ZstdEncoder<LEVEL> {
     }
 }
 
-/// A compression context for frames that need a dictionary, made when first used.
+/// A compression context for frames that need a dictionary, created on first use.
 #[derive(Default)]
 pub(super) struct ZstdDictionaryEncoder(Option<CCtx<'static>>);
 
@@ -119,7 +119,7 @@ fn compressor<const LEVEL: i32>() -> io::Result<Compressor<'static>> {
     Ok(compressor)
 }
 
-/// A decompression context, made when first used.
+/// A decompression context, created on first use.
 #[derive(Default)]
 pub(super) struct ZstdDecoder(Option<DCtx<'static>>);
 
@@ -150,7 +150,7 @@ impl ZstdDecoder {
     }
 }
 
-/// The error of a context that cannot be made, for which only memory can lack.
+/// The error for a context that cannot be created, which only a lack of memory can cause.
 fn no_context() -> Error {
     Error::over_limit("memory for a Zstandard context cannot be allocated")
 }
@@ -190,7 +190,8 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     }
 }
 
-/// The greatest window that RFC 8878 asks decoders for. That of a single segment is its content.
+/// The maximum window that RFC 8878 asks decoders for. The window of a single segment is its
+/// content.
 const MAX_WINDOW: u64 = 8 << 20;
 
 /// Returns the window that a frame states (RFC 8878, 3.1.1.1.2); `None` for a single segment.
@@ -200,7 +201,7 @@ pub(crate) fn stated_window(frame: &[u8]) -> Option<u64> {
     (descriptor & 0x20 == 0).then_some(base + base / 8 * u64::from(window & 7))
 }
 
-/// The bytes of its id, which has no meaning here: the format names a table instead.
+/// The bytes of a dictionary's id, which has no meaning here: the format names a table instead.
 const ID: std::ops::Range<usize> = 4..8;
 
 /// A dictionary, prepared for decoding.
@@ -214,7 +215,7 @@ impl ZstdDictionary {
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
         check_zstd_dictionary(&body)?;
         let prepared = DDict::try_create(&body).ok_or_else(|| {
-            // libzstd does not tell whether memory lacks
+            // libzstd does not tell whether memory was the reason
             let has_memory =
                 Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DICTIONARY_DECODER_BYTES)).is_ok();
             if has_memory { malformed_zstd_dictionary("its entropy tables are malformed") } else { no_memory() }
@@ -247,25 +248,25 @@ impl ZstdEncoderDictionary {
     }
 }
 
-/// About the bytes that libzstd takes to decode with a dictionary, besides its own.
+/// The approximate bytes that libzstd takes to decode with a dictionary, besides the dictionary.
 const DICTIONARY_DECODER_BYTES: usize = 32 << 10;
 
 fn no_memory() -> Error {
     Error::over_limit("memory for a dictionary cannot be allocated")
 }
 
-/// The most bytes of a part that is encoded with a dictionary. Longer ones hardly gain.
+/// The maximum bytes of a part that is encoded with a dictionary. Longer parts hardly gain.
 pub(super) const MAX_BYTES: usize = 256 << 10;
-/// The length of the pieces that the trainer chooses from.
+/// The length of the samples that the trainer chooses from.
 const TRAINING_SAMPLE_BYTES: usize = 2048;
-/// A piece in this many is not trained with, and tells what a dictionary saves.
+/// One sample in this many is held out from training, to measure what a dictionary saves.
 const HOLDOUT_INTERVAL: usize = 8;
 
-/// Trains a dictionary of at most `max_bytes` with the first `training_bytes` of the parts that
-/// would be encoded with it. Returns `None` if these are less than half of that, or if it would
-/// save too little.
+/// Trains a dictionary of at most `max_bytes` on the first `training_bytes` of the parts that would
+/// be encoded with it. Returns `None` if the parts have less than half of that, or if the
+/// dictionary would save too little.
 ///
-/// The trainer is that of libzstd, `ZDICT_trainFromBuffer`.
+/// The trainer is `ZDICT_trainFromBuffer` of libzstd.
 pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) -> Option<Vec<u8>> {
     let (mut training, mut holdout) = (Vec::new(), Vec::new());
     let parts = parts.iter().filter(|part| part.len() <= MAX_BYTES);
@@ -303,7 +304,7 @@ pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) ->
     (bytes_with < bytes_without - bytes_without / 20).then_some(body)
 }
 
-/// Returns the sum of the lengths of the frames of pieces of `length` bytes.
+/// Returns the total length of the frames of samples of `length` bytes.
 fn stored_bytes(
     bytes: &[u8],
     length: usize,

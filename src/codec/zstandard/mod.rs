@@ -1,7 +1,8 @@
-//! Chapters 5.3 to 5.5 and 5.10: the encodings that use Zstandard.
+//! Encodings that use Zstandard (chapters 5.3 to 5.5 and 5.10).
 //!
-//! `frame.rs` has frames and dictionaries, `blocks.rs` the encodings. `absent.rs` takes the place
-//! of both in a build without the feature `zstd`. How a dictionary begins is checked in any build.
+//! `frame.rs` has frames and Zstandard dictionaries, `blocks.rs` the encodings. In a build without
+//! the feature `zstd`, `absent.rs` replaces both: the encodings are known, and refused. How a
+//! dictionary begins is checked in every build.
 
 #[cfg(not(feature = "zstd"))]
 mod absent;
@@ -26,13 +27,12 @@ pub(crate) use absent::{ZstdDictionary, ZstdEncoderDictionary, train};
 
 use crate::{Error, Result};
 
-/// The bytes that a dictionary begins with (RFC 8878, 5).
+/// The magic number of a dictionary (RFC 8878, 5).
 const ZSTD_DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
 /// The bytes of magic number and id.
 const ZSTD_DICTIONARY_HEADER_BYTES: usize = 8;
 
-/// Checks how the body of a table that is a dictionary begins, as far as it can be checked without
-/// Zstandard.
+/// Checks the start of a dictionary, as far as that is possible without Zstandard.
 fn check_zstd_dictionary(body: &[u8]) -> Result<()> {
     if body.starts_with(&ZSTD_DICTIONARY_MAGIC) && body.len() >= ZSTD_DICTIONARY_HEADER_BYTES {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Heads of chunks, and what their parts mean.
+//! Headers of chunks, and the meaning of their parts.
 
 use super::{FILE, rule};
 use crate::format::chunk::{ChunkEntry, ChunkHeader, PARTS};
@@ -65,7 +65,7 @@ fn parts_have_the_lengths_that_their_samples_need_and_no_others() {
     }
 }
 
-/// Extents as a shape part holds them: the end, then one extent after the other.
+/// Returns the shape part of one sample: its end, then one extent after the other.
 fn one_sample(count: u32, extents: &[u32]) -> Vec<u8> {
     [count].iter().chain(extents).flat_map(|number| number.to_le_bytes()).collect()
 }
@@ -100,7 +100,7 @@ fn a_validity_has_nulls_and_no_bits_beyond_the_last_sample() {
     for (samples, validity) in [(9, [0xFF, 1]), (9, [0, 0x80]), (9, [0, 2]), (15, [0, 0x80]), (16, [0xFF, 0xFF])] {
         assert_eq!(check(samples, &validity).1, Some("R-4.6"), "{samples} {validity:?}");
     }
-    assert_eq!(check(9, &[0xFF, 0x80]).0, 1, "a bit beyond the last sample is nobody's");
+    assert_eq!(check(9, &[0xFF, 0x80]).0, 1, "a bit beyond the last sample is ignored");
     let wide: Vec<u8> = (0..=255).collect(); // 128 bytes have as many ones as zeros
     assert_eq!(check(2048, &wide).0, 1024);
 }
@@ -143,7 +143,7 @@ fn an_error_names_the_sample_that_is_not_utf8() {
     for text in ["abcd", "\u{e9}\u{e9}"] {
         assert_eq!(check(text.as_bytes()), None);
     }
-    // the second is text as a whole, but no sample of it is
+    // the second is text as a whole, but none of its samples is
     for (values, sample) in [(&[b'a', b'b', 0xFF, b'd'], 2), (&[b'a', 0xC3, 0xA9, b'd'], 0)] {
         let error = check(values).expect("an error");
         assert!(error.contains(&format!("sample {sample} of the chunk is not UTF-8")), "{error}");

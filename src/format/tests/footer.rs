@@ -24,12 +24,12 @@ fn footer(sample_count: u64, runs: &[Run]) -> Footer {
     }
 }
 
-/// Of one column of bytes.
+/// Returns a schema of one column of bytes.
 fn schema() -> Schema {
     Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())])
 }
 
-/// Writes and parses a footer; its content id is the only thing that this changes.
+/// Writes and parses a footer. Only its content id changes.
 fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
     let block = schema_block::to_bytes(schema)?;
     let mut written = footer.clone();

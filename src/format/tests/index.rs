@@ -32,7 +32,7 @@ fn pages_have_1_to_126_entries_and_nothing_else() {
     assert_eq!(rule(parse(2, 1)), Some("R-6.1"));
     assert_eq!(rule(parse(0, 0)), Some("R-6.1"));
     let (header, _) = page(FILE, 0, 0, 0, &[entry; 2]).expect("a page");
-    let header = RegionHeader::parse(&header.to_bytes(), 0).expect("a head");
+    let header = RegionHeader::parse(&header.to_bytes(), 0).expect("a header");
     for body_bytes in [63, 65, INDEX_PAGE_BYTES] {
         assert_eq!(rule(PageHeader::parse(&RegionHeader { body_bytes, ..header }, 2)), Some("R-6.1"));
     }

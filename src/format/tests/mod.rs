@@ -1,5 +1,5 @@
-//! Where what can be parsed ends: structures at a limit, and one step beyond it. (The vectors show
-//! the rest.)
+//! Where parsing starts to fail: structures at a limit, and one step beyond it. The vectors cover
+//! the rest.
 
 mod chunks;
 mod footer;
@@ -13,7 +13,7 @@ use crate::{ErrorKind, Result};
 
 const FILE: FileId = FileId([7; 12]);
 
-/// The rule that is broken, if one is.
+/// Returns the broken rule, if any.
 fn rule<T>(result: Result<T>) -> Option<&'static str> {
     result.err().map(|error| error.rule().expect("the rule of a file"))
 }

@@ -1,4 +1,4 @@
-//! Heads of regions.
+//! Region headers.
 
 use super::{FILE, rule};
 use crate::format::region::{RegionHeader, RegionKind};
@@ -6,7 +6,7 @@ use crate::{ErrorKind, limits};
 
 #[test]
 fn bodies_end_at_the_limit_of_their_kind() {
-    let header = RegionHeader::new(RegionKind::Header, FILE, 0, b"body").expect("a head");
+    let header = RegionHeader::new(RegionKind::Header, FILE, 0, b"body").expect("a header");
     let kinds = [
         (RegionKind::Header, limits::SCHEMA_BYTES),
         (RegionKind::Chunk, limits::CHUNK_BYTES),
@@ -36,7 +36,7 @@ fn regions_have_the_names_of_the_specification() {
 
 #[test]
 fn a_region_may_end_where_the_file_does() {
-    let header = RegionHeader::new(RegionKind::Table, FILE, 128, b"body").expect("a head");
+    let header = RegionHeader::new(RegionKind::Table, FILE, 128, b"body").expect("a header");
     assert_eq!((header.body_offset(), header.end()), (192, 196));
     assert_eq!([195, 196, 197].map(|bytes| rule(header.check_inside(bytes))), [Some("R-2.5"), None, None]);
 }

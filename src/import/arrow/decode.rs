@@ -1,11 +1,11 @@
-//! Arrays without encodings: dictionaries, runs and list views as the values and lists that they
-//! stand for, in bounded memory.
+//! Decodes dictionaries, runs and list views to plain values and lists, in bounded memory.
 //!
-//! A short encoded array can stand for a very long one. So its decoded bytes are counted before
-//! anything is allocated: record batches are cut into [slices](Slices) of about 2 MiB of decoded
-//! rows, and one row with more bytes than a sample can have is refused. `arrow_select::take` would
-//! gather values as [`by_index`] does. Its crate is compiled without optimisation, because it takes
-//! minutes otherwise.
+//! A short encoded array can expand to a very long one. So its decoded bytes are counted before
+//! anything is allocated. Record batches are cut into [slices](Slices) of about 2 MiB of decoded
+//! rows. A single row that decodes to more bytes than a sample can have is refused.
+//!
+//! `arrow_select::take` would gather values like [`by_index`], but its crate is compiled without
+//! optimisation, because an optimised build takes minutes.
 
 use super::elements::plain_bytes;
 use crate::format::content::product_of_extents;
@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::result::Result;
 use std::sync::Arc;
 
-/// Returns the array behind dictionary and run-end encoding, and list views as lists.
+/// Decodes dictionaries and run-end encoding, and turns list views into lists.
 pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     match array.data_type() {
         DataType::Dictionary(..) => {
@@ -50,9 +50,9 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     }
 }
 
-/// Returns a field of an array of structs, encoded as these are. Decoding all fields of structs for
-/// each of them would take a time that grows with the square of their number. Rows that are null
-/// because their struct is may have any value. Returns `None` if there is no such field.
+/// Returns a field of an array of structs, in the encoding of the structs. Decoding the structs for
+/// each field would take time quadratic in the number of fields. Rows that are null only because
+/// their struct is null may have any value. Returns `None` if there is no such field.
 pub(super) fn field_of(array: &ArrayRef, child: usize) -> Option<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(..) => {
@@ -73,7 +73,7 @@ fn field_of_runs<R: RunEndIndexType>(array: &ArrayRef, child: usize) -> Option<A
     Some(Arc::new(runs.with_values(field_of(runs.values(), child)?)))
 }
 
-/// Expands a run-end encoded array: each row has its own value.
+/// Expands a run-end encoded array, so that each row has its own value.
 fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     let runs = array.as_run_opt::<R>().ok_or_else(|| "run ends of an unknown type".to_owned())?;
     let ends = runs.run_ends().values();
@@ -81,14 +81,14 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, RowError> 
     let rows = (runs.offset()..).take(runs.len());
     let ranges = rows.map(move |row| {
         if ends.get(run).is_some_and(|end| end.as_usize() <= row) {
-            run += 1; // no run is empty
+            run += 1; // runs are never empty
         }
         Some(one(run))
     });
     by_range(array, &decode(runs.values())?, ranges)
 }
 
-/// Returns a list view as lists, one after the other.
+/// Returns a list view as consecutive lists.
 fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, RowError> {
     let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view of an unknown type".to_owned())?;
     let (mut ranges, mut count) = (Vec::new(), 0_usize);
@@ -100,7 +100,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
             count = count.saturating_add(size);
         }
         let end = O::from_usize(count);
-        ends.push(end.ok_or_else(|| RowError::at(row, "the lists of a list view are too long together"))?);
+        ends.push(end.ok_or_else(|| RowError::at(row, "the lists of a list view are too long in total"))?);
     }
     let values = by_range(array, views.values(), ranges.iter().cloned())?;
     GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
@@ -108,8 +108,8 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
         .map_err(|error| failed(array, &error))
 }
 
-/// Returns the values with these indices, null where `nulls` is. `array` is the array that is
-/// decoded, for errors.
+/// Returns the values at these indices, null where `nulls` is. `array` is the encoded array, for
+/// errors.
 pub(super) fn by_index(
     array: &ArrayRef,
     values: &ArrayRef,
@@ -130,7 +130,7 @@ pub(super) fn by_index(
     by_range(array, values, indices.iter().enumerate().map(|(row, &i)| is_valid(row).then(|| one(i))))
 }
 
-/// Returns texts by their indices. Returns `None` if offsets of their type cannot address as many
+/// Returns texts by index. Returns `None` if their offset type cannot address the total number of
 /// bytes.
 fn texts_by_index<T: ByteArrayType>(
     values: &GenericByteArray<T>,
@@ -148,18 +148,18 @@ fn texts_by_index<T: ByteArrayType>(
     }
     let mut gathered = GenericByteBuilder::<T>::with_capacity(indices.len(), byte_count);
     for row in rows() {
-        // the offsets do not overflow: they were added above
+        // the offsets do not overflow: the total was checked above
         gathered.append_option(row.map(|i| values.value(i)));
     }
     Ok(Some(Arc::new(gathered.finish())))
 }
 
-/// Returns numbers by their indices, null where `nulls` is. Returns `None` for other values, and if
-/// one of them is null.
+/// Returns numbers by index, null where `nulls` is. Returns `None` for other types, and if any
+/// value is null.
 fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
     let width = values.data_type().primitive_width().filter(|_| values.null_count() == 0)?;
     let bytes = plain_bytes(values, width)?;
-    // the index of a null may lead nowhere
+    // the index of a null may be out of bounds
     let buffer = match width {
         1 => Buffer::from_vec(indices.iter().map(|&i| bytes.get(i).copied().unwrap_or(0)).collect::<Vec<_>>()),
         4 => {
@@ -178,8 +178,8 @@ fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuf
     Some(make_array(data.add_buffer(buffer).build().ok()?))
 }
 
-/// Returns the values of these ranges, one after the other, with a null for each `None`. Adjacent
-/// ranges are copied at once.
+/// Concatenates these ranges of values, with a null for each `None`. Adjacent ranges are copied at
+/// once.
 fn by_range(
     array: &ArrayRef,
     values: &ArrayRef,
@@ -221,7 +221,7 @@ fn failed(array: &ArrayRef, error: &ArrowError) -> RowError {
     format!("decoding {}: {error}", array.data_type()).into()
 }
 
-/// An array of lists of any sort.
+/// An array of lists of any kind.
 pub(super) enum AnyList<'a> {
     Small(&'a ListArray),
     Large(&'a LargeListArray),
@@ -240,10 +240,10 @@ impl<'a> AnyList<'a> {
         }
     }
 
-    /// Returns the array as lists of the level that the schema states.
+    /// Returns the array as lists of the level stated by the schema.
     pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, RowError> {
         let mismatch =
-            || RowError::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+            || RowError::from(format!("a batch has type {}, which contradicts its schema", array.data_type()));
         match level {
             Level::Open => match array.data_type() {
                 DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
@@ -287,7 +287,7 @@ impl<'a> AnyList<'a> {
         if let Self::Fixed(_, length) = self { *length } else { 0 }
     }
 
-    /// Returns the position at which list `i` begins and the one before it ends.
+    /// Returns the position at which list `i` starts and the previous list ends.
     pub(super) fn start(&self, i: usize) -> usize {
         let start = match self {
             Self::Small(list) => list.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
@@ -299,12 +299,12 @@ impl<'a> AnyList<'a> {
     }
 }
 
-/// The bytes that a row takes at least, of any type but null.
+/// The minimum bytes of a row of any type except null.
 const MIN_ROW_BYTES: usize = 4;
-/// The maximum number of bytes that are decoded at once: those of the largest sample.
+/// The maximum number of bytes that are decoded at once: the maximum size of a sample.
 const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: it has at least 32 bits
 
-/// Returns whether arrays of a type can take more memory when they are decoded.
+/// Returns whether arrays of a type can take more memory after decoding.
 fn is_encoded(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) => true,
@@ -317,7 +317,7 @@ fn is_encoded(data_type: &DataType) -> bool {
     }
 }
 
-/// Refuses rows that have too many bytes when they are decoded.
+/// Refuses rows that decode to too many bytes.
 pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<usize>>) -> Result<(), RowError> {
     let bytes = |range: Range<usize>, limit| {
         let offset_bytes = range.len().saturating_mul(MIN_ROW_BYTES);
@@ -326,19 +326,19 @@ pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<us
     check_bytes(sum(ranges, MAX_BYTES, bytes))
 }
 
-/// Refuses more bytes than a sample has, or than there is memory for. Several samples are decoded
-/// together only if they have fewer, so that the first is at fault.
+/// Refuses more bytes than a sample or the memory can hold. Several samples are decoded together
+/// only if they take fewer bytes, so the first sample is at fault.
 fn check_bytes(bytes: usize) -> Result<(), RowError> {
     let has_memory = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if bytes <= MAX_BYTES && has_memory() {
         return Ok(());
     }
-    let message = format!("values that have {bytes} bytes when they are decoded, or more; {MAX_BYTES} are possible");
+    let message = format!("the values decode to at least {bytes} bytes, but the maximum is {MAX_BYTES}");
     Err(RowError::at(0, message))
 }
 
-/// Returns the bytes of some rows of an array when they are decoded, or more than `limit` if they
-/// have more. Offsets and bitmaps do not count.
+/// Returns the decoded bytes of some rows, or any number above `limit` if they exceed it. Offsets
+/// and bitmaps do not count.
 fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     match array.data_type() {
         DataType::Utf8 => text_bytes(array.as_string::<i32>(), &rows),
@@ -374,7 +374,7 @@ fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     }
 }
 
-/// Adds numbers up to more than `limit`. `bytes` is given what is left of that.
+/// Adds numbers until the sum exceeds `limit`. `bytes` receives the rest of the limit.
 fn sum<T>(all: impl Iterator<Item = T>, limit: usize, bytes: impl Fn(T, usize) -> usize) -> usize {
     let mut total = 0_usize;
     for one in all {
@@ -421,14 +421,14 @@ fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, limit: u
     sum(used, limit, |(run, length), limit| decoded_bytes(runs.values(), one(run), limit).saturating_mul(length))
 }
 
-/// Returns the bytes of lists: those of their members, and at least one for each.
+/// Returns the bytes of the members of lists, at least one for each.
 fn list_bytes(array: &ArrayRef, rows: &Range<usize>, limit: usize) -> usize {
     let Ok(list) = AnyList::from_array(array) else { return 0 };
     let members = list.start(rows.start)..list.start(rows.end);
     members.len().max(decoded_bytes(list.values(), members, limit))
 }
 
-/// Returns the bytes of list views: those of their members, and at least one for each.
+/// Returns the bytes of the members of list views, at least one for each.
 fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     let Some(views) = array.as_list_view_opt::<O>() else { return 0 };
     let view = |row: usize| Some((views.offsets().get(row)?.as_usize(), views.sizes().get(row)?.as_usize()));
@@ -442,33 +442,33 @@ fn one(i: usize) -> Range<usize> {
     i..i.saturating_add(1)
 }
 
-/// The bytes of rows that are converted at a time, about; at least one row is. The buffers of a
-/// decoder then stay in the processor's cache, and are not fetched from the system each time.
+/// The approximate bytes of rows that are converted at a time; at least one row is. With this size,
+/// the buffers of a decoder stay in the processor's cache, and the allocator reuses their memory.
 pub(in crate::import) const SLICE_BYTES: usize = 2 << 20;
-/// The bytes kept for each sample of a column while a slice is converted.
+/// The additional bytes for each sample of a column while a slice is converted.
 const SAMPLE_OVERHEAD_BYTES: usize = 64;
 
 /// A record batch in slices of consecutive rows.
 pub(super) struct Slices {
     batch: RecordBatch,
-    /// The columns that may take more memory when they are decoded.
+    /// The columns that may take more memory after decoding.
     encoded: Vec<ArrayRef>,
     next: usize,
-    /// The rows of the next slice, unless it would be too large.
+    /// The rows of the next slice, before they are found too large.
     step: usize,
     max_rows: usize,
 }
 
 impl Slices {
-    /// Begins with the first row of a batch. `added_bytes` are those that each row takes beyond its
-    /// own.
+    /// Starts at the first row of a batch. `added_bytes` are the bytes of a row that the batch does
+    /// not contain.
     pub(super) fn of(batch: RecordBatch, added_bytes: usize) -> Self {
         let max_rows = rows_per_slice(&batch, added_bytes).max(1);
         let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();
         Self { batch, encoded, next: 0, step: max_rows, max_rows }
     }
 
-    /// Returns whether the columns have too many bytes in the next rows.
+    /// Returns whether the next rows decode to too many bytes.
     fn is_too_large(&self, rows: usize) -> bool {
         let range = self.next..self.next.saturating_add(rows);
         let bytes = self.encoded.iter().map(|array| decoded_bytes(array, range.clone(), SLICE_BYTES));
@@ -485,7 +485,7 @@ impl Iterator for Slices {
         while rows > 1 && self.is_too_large(rows) {
             rows /= 2;
         }
-        // the rows behind are probably as large
+        // the following rows are probably similar in size
         self.step = rows.saturating_mul(2).min(self.max_rows);
         let slice = self.batch.slice(self.next, rows);
         self.next = self.next.saturating_add(rows);

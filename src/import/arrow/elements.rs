@@ -1,18 +1,18 @@
-//! Elements of arrays as the values that a file stores.
+//! Converts the elements of arrays to the values that a file stores.
 //!
-//! Most buffers of Arrow hold them already, and are shared. Others are converted, exactly or not at
-//! all: bools, dates of 32 bits, decimals (unscaled integers whose width depends on the precision
-//! alone), intervals, and integers that are declared narrower than Parquet stores them.
+//! Most Arrow buffers already hold these values, and are shared. The others are converted exactly
+//! or refused: bools, 32-bit dates, decimals (unscaled integers whose width depends on the
+//! precision only), intervals, and integers that are declared narrower than Parquet stores them.
 //!
-//! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, and 4 bytes of the Julian
-//! day. Spark counts microseconds from Julian day 0 in 64 bits before it splits them, and after the
-//! year 287,564 that number wraps: day and nanoseconds are negative then. As microseconds since
-//! 1970 no such day fits 64 bits, so that what was meant can be told (`int96_from_spark.parquet` of
-//! Apache's parquet-testing has one).
+//! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, followed by 4 bytes of the
+//! Julian day. Spark counts microseconds from Julian day 0 in 64 bits before it splits them. After
+//! the year 287,564 that number wraps, and day and nanoseconds are negative. Without wrapping, no
+//! such day fits 64 bits of microseconds since 1970, so the original value can be recovered
+//! (`int96_from_spark.parquet` of Apache's parquet-testing has one).
 //!
 //! Intervals of Parquet are months, days and milliseconds, each a little-endian number of 32 bits.
-//! Arrow's library writes numbers with a sign, and states in a schema which of them it left out.
-//! Intervals without an Arrow schema are stored as months, days and nanoseconds. They have no sign.
+//! Arrow's library writes signed numbers, and its schema says which of them it left out. Intervals
+//! without an Arrow schema are unsigned, and are stored as months, days and nanoseconds.
 
 use super::types::element;
 use crate::DType;
@@ -26,19 +26,19 @@ use arrow_buffer::{ArrowNativeType, Buffer, i256};
 use arrow_schema::{DataType, IntervalUnit};
 use std::result::Result;
 
-/// Bytes of an INT96 timestamp, and of an interval of Parquet.
+/// The bytes of an INT96 timestamp, and of an interval of Parquet.
 pub(in crate::import) const INT96_BYTES: usize = 12;
 
-/// The reason why an array cannot be stored, and the element that is at fault.
+/// The reason why an array cannot be stored, and the element at fault.
 pub(super) struct Refusal {
     pub element: Option<usize>,
     pub message: String,
 }
 
 impl Refusal {
-    /// Refuses an array of another type than that of its field.
+    /// Refuses an array whose type differs from the type of its field.
     pub(super) fn wrong_type(array: &ArrayRef) -> Self {
-        let message = format!("a batch has elements of {}, which its schema denies", array.data_type());
+        let message = format!("a batch has elements of {}, which contradicts its schema", array.data_type());
         Self { element: None, message }
     }
 }
@@ -47,11 +47,11 @@ impl Refusal {
 pub(super) enum Values {
     /// As a file stores them.
     Plain(Buffer),
-    /// Nanoseconds since 1970, of timestamps whose unit all of them decide.
+    /// Nanoseconds since 1970, for timestamps whose unit depends on all of them.
     Instants(Vec<i128>),
 }
 
-/// Returns all elements of an array, as they are pushed.
+/// Returns all elements of an array in the form in which they are pushed.
 pub(super) fn values(array: &ArrayRef, stored: StoredElement) -> Result<Values, Refusal> {
     let data_type = array.data_type();
     let dtype = stored.dtype;
@@ -92,7 +92,7 @@ pub(super) fn plain_bytes(array: &ArrayRef, width: usize) -> Option<Buffer> {
     let start = data.offset().checked_mul(width)?;
     let length = data.len().checked_mul(width)?;
     let buffer = data.buffers().first()?;
-    buffer.get(start..start.checked_add(length)?)?; // inside
+    buffer.get(start..start.checked_add(length)?)?; // in bounds
     Some(buffer.slice_with_length(start, length))
 }
 
@@ -110,12 +110,13 @@ pub(super) fn converted<T: Clone + Default>(
     (0..array.len()).map(one).collect()
 }
 
-/// Integers that are declared narrower than a Parquet file stores them, which a value may belie.
+/// Converts integers that are declared narrower than a Parquet file stores them. Refuses a value
+/// that does not fit the declared type.
 fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -> Result<Buffer, Refusal> {
     let values = array.as_primitive::<Int32Type>().values();
     converted(array, |i| {
         let value = values.get(i).copied().unwrap_or(0); // inside the array
-        T::try_from(value).map_err(|_| format!("the value {value} in a column that is declared to be {dtype}"))
+        T::try_from(value).map_err(|_| format!("value {value} does not fit the declared type {dtype}"))
     })
     .map(Buffer::from_vec)
 }
@@ -180,7 +181,7 @@ fn push_32_bytes(value: i256, bytes: &mut Vec<u8>) -> Option<()> {
 
 #[cold]
 fn too_large(array: &ArrayRef, value: i256) -> String {
-    format!("the unscaled value {value} in a column that is declared to be {}", array.data_type())
+    format!("unscaled value {value} does not fit the declared type {}", array.data_type())
 }
 
 /// Returns the bytes of all intervals.
@@ -201,7 +202,7 @@ fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refusal>
     }
 }
 
-/// Returns the bytes of all intervals of an array that Parquet has.
+/// Returns the bytes of all intervals of a Parquet array.
 fn parquet_intervals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refusal> {
     let intervals = array.as_fixed_size_binary_opt().ok_or_else(|| Refusal::wrong_type(array))?;
     let numbers = |i| numbers(intervals.value(i));
@@ -216,34 +217,34 @@ fn parquet_intervals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>,
 fn numbers(bytes: &[u8]) -> Result<[u32; 3], String> {
     match bytes.as_chunks::<4>() {
         ([months, days, milliseconds], []) => Ok([*months, *days, *milliseconds].map(u32::from_le_bytes)),
-        _ => Err(format!("an interval of {} bytes, which has {INT96_BYTES}", bytes.len())),
+        _ => Err(format!("an interval has {} bytes, expected {INT96_BYTES}", bytes.len())),
     }
 }
 
 fn only_months([months, days, milliseconds]: [u32; 3]) -> Result<[u8; 4], String> {
     if (days, milliseconds) != (0, 0) {
-        return Err(format!("an interval with {days} days and {milliseconds} ms, where the Arrow schema says months"));
+        return Err(format!("an interval with {days} days and {milliseconds} ms, but the Arrow schema says months"));
     }
     Ok(months.to_ne_bytes())
 }
 
 fn without_months([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 4]; 2], String> {
     if months != 0 {
-        return Err(format!("an interval with {months} months, where the Arrow schema says days and milliseconds"));
+        return Err(format!("an interval with {months} months, but the Arrow schema says days and milliseconds"));
     }
     Ok([days, milliseconds].map(u32::to_ne_bytes))
 }
 
 fn all_parts([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 8]; 3], String> {
     if let Some(number) = [months, days].into_iter().find(|&number| i32::try_from(number).is_err()) {
-        return Err(format!("an interval of {number} months or days, of which Arrow's have at most {}", i32::MAX));
+        return Err(format!("an interval of {number} months or days, but Arrow's maximum is {}", i32::MAX));
     }
     // no overflow: less than 2^52
     let parts = [months.into(), days.into(), i64::from(milliseconds) * 1_000_000];
     Ok(parts.map(i64::to_ne_bytes))
 }
 
-/// Returns the nanoseconds since 1970.
+/// Converts an INT96 timestamp to nanoseconds since 1970.
 fn nanoseconds(value: [u8; INT96_BYTES]) -> i128 {
     const JULIAN_DAY_OF_1970: i128 = 2_440_588;
     const DAY: i128 = 86_400_000_000_000;

@@ -1,9 +1,8 @@
-//! The columns that the fields of a schema become, and names for fields that have none of their
-//! own.
+//! The columns of the fields of a schema, and unique names for these fields.
 //!
-//! A column is found by its name. So [`with_distinct_names`] first renames the second of two fields with one
-//! name. Then [`FieldPath`] goes through structs and through lists of what is not an element of a
-//! tensor, and finds a column at each end of the way, and one for the nulls of each struct.
+//! Columns are found by name. So [`with_distinct_names`] first renames fields until no two columns
+//! share a name. Then [`FieldPath`] descends through structs, and through lists whose members are
+//! not elements of a tensor. Every leaf is a column, and so are the nulls of every struct.
 
 use super::metadata;
 use super::paths::{ColumnPath, Step};
@@ -19,25 +18,25 @@ use std::collections::{HashMap, HashSet};
 use std::result::Result;
 use std::sync::Arc;
 
-/// The way from the schema to a field, and to the columns inside it.
+/// The path from the schema to a field, and further to the columns in it.
 #[derive(Clone)]
 pub(super) struct FieldPath<'a> {
     name: String,
     path: String,
-    /// The field of the schema, then fields of structs.
+    /// The field of the schema, followed by fields of structs.
     fields: Vec<usize>,
-    /// The steps behind, if there are lists on the way.
+    /// The remaining steps, if the path enters lists.
     steps: Vec<Step>,
     levels: Vec<ListLevel>,
-    /// Whether samples may be null: the first list or what is before it.
+    /// Whether the outermost list, or a struct around it, is nullable.
     nullable: bool,
     in_struct: bool,
-    /// The outermost of the lists that the field is in, unless there is a struct between them.
+    /// The outermost of the lists directly around the field, without structs in between.
     list: Option<&'a Field>,
 }
 
-/// Refuses a schema whose columns would take too much memory: a file of some megabytes can have
-/// very many in a struct of a long name, which each of them repeats.
+/// Refuses a schema whose columns would take too much memory. A file of a few megabytes can declare
+/// very many fields in a struct with a long name, which every column repeats.
 pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
     const MAX_BYTES: usize = 256 << 20;
     let fields = schema.fields().iter();
@@ -48,10 +47,10 @@ pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
     Err(Error::bad_input(format!("the schema has too many columns: their names and types take {bytes} bytes")))
 }
 
-/// Returns about the bytes of the columns of a field, behind a name of `outer` bytes. Every reader
-/// bounds the depth of schemas.
+/// Returns the approximate bytes of the columns of a field, whose enclosing name has `outer` bytes.
+/// The recursion is bounded, because every reader bounds the depth of schemas.
 fn column_bytes(field: &Field, outer: usize) -> usize {
-    /// Per column, besides the name, which is stored twice.
+    /// Per-column overhead besides the name, which is stored twice.
     const COLUMN_BYTES: usize = 512;
     let name = outer.saturating_add(field.name().len()).min(limits::NAME_BYTES);
     let own = name.saturating_mul(2).saturating_add(field.name().len()).saturating_add(COLUMN_BYTES);
@@ -63,7 +62,7 @@ fn column_bytes(field: &Field, outer: usize) -> usize {
 }
 
 impl<'a> FieldPath<'a> {
-    /// Begins with a field of the schema.
+    /// Starts at a field of the schema.
     pub(super) fn to(i: usize, field: &'a Field) -> Self {
         Self {
             name: field.name().clone(),
@@ -77,7 +76,7 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    /// Finds the columns that a field becomes, with the way to each. The way leads to the field.
+    /// Collects the columns of a field, with the path to each. `self` is the path to the field.
     pub(super) fn enter(self, field: &'a Field, found: &mut Vec<(InputColumn, ColumnPath)>) {
         match decoded(field.data_type()) {
             DataType::Struct(fields) if !is_variable_tensor(field) => {
@@ -93,8 +92,8 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    /// Goes to a field of a struct. Names that are too long for a column do not grow, because each
-    /// of very many fields has them.
+    /// Descends into a field of a struct. Names too long for a column do not grow further, because
+    /// a file can have very many such fields.
     fn to_child(&self, i: usize, child: &Field) -> Self {
         let mut child_path = self.clone();
         (child_path.name, child_path.path) = if self.name.len() > limits::NAME_BYTES {
@@ -125,20 +124,20 @@ impl<'a> FieldPath<'a> {
         self.enter(item, found);
     }
 
-    /// Returns the column of a field that is no struct.
+    /// Returns the column of a field that is not a struct.
     fn column(mut self, field: &Field) -> (InputColumn, ColumnPath) {
         let nullable = self.levels.last_mut().map_or(&mut self.nullable, |level| &mut level.nullable);
         *nullable |= is_null(field.data_type());
         let kind = kind_of(field, !self.levels.is_empty(), self.list.and_then(marked_type));
         let mut column = self.input_column(kind, metadata::of_column(field, self.list));
-        // tensors of bools that have no element would be taken for a struct
+        // a tensor of bools without elements would be taken for a struct
         if self.in_struct && !column.kind.as_ref().is_ok_and(ColumnKind::is_like_struct_nulls) {
             column.metadata.insert(path::KEY.to_owned(), self.path);
         }
         (column, ColumnPath { fields: self.fields, steps: self.steps, is_struct: false })
     }
 
-    /// Returns the column of the nulls of a struct.
+    /// Returns the column for the nulls of a struct.
     fn struct_column(self, field: &Field, has_fields: bool) -> (InputColumn, ColumnPath) {
         let mut column = self.input_column(Ok(ColumnKind::struct_nulls(Vec::new())), Metadata::new());
         column.struct_nulls = Some(StructNulls::new(has_fields, is_nullable(field)));
@@ -150,10 +149,10 @@ impl<'a> FieldPath<'a> {
         let name_count = path::segments(&self.path).count();
         let kind = match kind {
             Ok(_) if name_count > limits::PATH_NAMES => {
-                Err(format!("a path of {name_count} names, of which the format allows {}", limits::PATH_NAMES))
+                Err(format!("a path of {name_count} names, but the format allows {}", limits::PATH_NAMES))
             }
             Ok(_) if self.levels.len() > limits::LEVELS => {
-                Err(format!("{} levels of lists, of which the format allows {}", self.levels.len(), limits::LEVELS))
+                Err(format!("{} levels of lists, but the format allows {}", self.levels.len(), limits::LEVELS))
             }
             kind => kind.map(|kind| ColumnKind { lists: self.levels.clone(), ..kind }),
         };
@@ -162,13 +161,13 @@ impl<'a> FieldPath<'a> {
     }
 }
 
-/// Returns so much of a name or path as shows that it is too long for a column.
+/// Returns a prefix of a name or path that is still too long for a column.
 fn truncated(name: &str) -> &str {
     let is_longer = |(at, _): &(usize, char)| *at > limits::NAME_BYTES;
     name.char_indices().find(is_longer).and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
-/// Returns whether lists have members that are no elements of a tensor.
+/// Returns whether lists have members that are not elements of a tensor.
 fn is_nested(field: &Field) -> bool {
     let data_type = decoded(field.data_type());
     let is_not_element = |item: &FieldRef| match decoded(item.data_type()) {
@@ -180,10 +179,10 @@ fn is_nested(field: &Field) -> bool {
     matches!(data_type, DataType::Map(..)) || members(data_type).is_some_and(is_not_element)
 }
 
-/// Returns a schema with the same fields, in which no two of a struct have one name, and no two
-/// columns. The second `a` is named `a#2`, and a field without a name `#1`; so is the second of a
-/// column `a.b` and a field `b` of a struct `a`. The metadata keep the name that it had. Of the
-/// [`MARKS`] of fields, only `own_marks` remain.
+/// Returns the schema with unique names: no two fields of a struct share a name, and no two
+/// columns. A second field `a` becomes `a#2`, and a field without a name becomes `#1`. If both a
+/// column `a.b` and a field `b` of a struct `a` exist, the second is renamed in the same way. The
+/// metadata record the original name. Of the [`MARKS`] of fields, only `own_marks` remain.
 pub(super) fn with_distinct_names(schema: &Schema, own_marks: &[&str]) -> Schema {
     let mut columns = ColumnNames { own_marks, ..ColumnNames::default() };
     schema.fields().iter().for_each(|field| columns.collect(field, ""));
@@ -195,14 +194,14 @@ pub(super) fn with_distinct_names(schema: &Schema, own_marks: &[&str]) -> Schema
 #[derive(Default)]
 struct ColumnNames<'a> {
     own_marks: &'a [&'a str],
-    /// Those of the source.
+    /// The names in the source.
     known: HashSet<String>,
-    /// Those given so far.
+    /// The names given so far.
     taken: HashSet<String>,
 }
 
 impl ColumnNames<'_> {
-    /// Collects the columns of a field behind the names of the structs around it.
+    /// Collects the names of the columns of a field. `outer` is the name of the struct around it.
     fn collect(&mut self, field: &Field, outer: &str) {
         let name = joined(outer, field.name());
         match inner_fields(field.data_type()) {
@@ -212,18 +211,19 @@ impl ColumnNames<'_> {
         }
     }
 
-    /// Renames the fields of a struct, or of a schema, whose fields need names. `outer` are the
-    /// names of the struct and of those around it.
+    /// Gives the fields of a struct or schema unique names. `outer` is the name of the struct, with
+    /// the names of the structs around it.
     fn rename_fields(&mut self, fields: &Fields, outer: Option<&str>) -> Fields {
         let around = outer.unwrap_or_default();
         let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
         let mut taken: HashSet<String> = HashSet::new();
         let mut named: Vec<FieldRef> = Vec::with_capacity(fields.len());
-        // where the search of a free number goes on: many fields may have one name
+        // the number at which the search for a free name resumes, because many fields may share a
+        // name
         let mut next: HashMap<&str, u64> = HashMap::new();
         for field in fields {
             let name: &str = field.name();
-            // all columns below a name that is too long have that name, and are refused later
+            // all columns below a name that is too long share that name, and are refused later
             let is_column = inner_fields(field.data_type()).is_none() && !is_too_long(around);
             let has_no_name = outer.is_none() && name.is_empty();
             let is_free = !is_column || !self.taken.contains(&*joined(around, name));
@@ -237,7 +237,7 @@ impl ColumnNames<'_> {
                     is_free && !known.contains(name.as_str()) && taken.insert(name.clone())
                 });
                 *number = free.as_ref().map_or(*number, |(number, _)| *number);
-                new = free.map(|(_, name)| name); // one of so many is free
+                new = free.map(|(_, name)| name); // only finitely many are taken
             }
             let column = joined(around, new.as_deref().unwrap_or(name));
             if is_column {
@@ -249,8 +249,8 @@ impl ColumnNames<'_> {
         named.into()
     }
 
-    /// Returns a field with another name, if it needs one, and the fields inside it with distinct
-    /// names, behind `outer`.
+    /// Returns a field with a new name, if given, and with unique names for the fields inside it.
+    /// `outer` is the column name of the field.
     fn rename_field(&mut self, field: &FieldRef, name: Option<&str>, outer: &str) -> FieldRef {
         let data_type = self.rename_type(field.data_type(), outer);
         let is_foreign = |mark: &&str| !self.own_marks.contains(mark) && field.metadata().contains_key(mark);
@@ -272,7 +272,7 @@ impl ColumnNames<'_> {
         })
     }
 
-    /// Returns a type whose fields have distinct names. `None`: it has no fields.
+    /// Returns a type whose fields have unique names, or `None` if it has no fields.
     fn rename_type(&mut self, data_type: &DataType, outer: &str) -> Option<DataType> {
         Some(match data_type {
             DataType::Struct(fields) => DataType::Struct(self.rename_fields(fields, Some(outer))),
@@ -287,8 +287,8 @@ impl ColumnNames<'_> {
     }
 }
 
-/// Returns the name of a field of a struct. Names that are too long for a column do not grow,
-/// because each of very many fields has them.
+/// Returns the dotted name of a field of a struct. Names too long for a column do not grow further,
+/// because a file can have very many such fields.
 pub(super) fn joined<'a>(outer: &'a str, name: &'a str) -> Cow<'a, str> {
     match outer {
         "" => name.into(),
@@ -302,7 +302,8 @@ fn is_too_long(name: &str) -> bool {
     name.len() > limits::NAME_BYTES
 }
 
-/// Returns the fields of a struct, or of the structs in lists. `None`: the field is a column.
+/// Returns the fields of a struct, or of the structs in lists. Returns `None` for the field of a
+/// column.
 fn inner_fields(data_type: &DataType) -> Option<&Fields> {
     match decoded(data_type) {
         DataType::Struct(fields) => (!fields.is_empty()).then_some(fields),

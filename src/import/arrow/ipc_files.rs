@@ -1,8 +1,9 @@
 //! Arrow IPC files and streams.
 //!
-//! The decoder allocates as much memory as a message claims, and the process is aborted if that
-//! fails. So the claims of all messages are compared with the bytes that the file has, before the
-//! decoder uses them.
+//! The decoder allocates as much memory as a message claims, and aborts the process if that fails.
+//! So every claim is compared with the bytes in the file before the decoder sees it: offsets and
+//! lengths, row counts, and the decompressed sizes of buffers, which the codec bounds by a ratio.
+//! The same check collects row counts and null counts, which spare later passes.
 
 use super::paths::{ColumnPath, FieldListing, SchemaOrder};
 use super::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
@@ -31,8 +32,8 @@ pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<
         .into_source(schema)
 }
 
-/// Opens an IPC stream that is in a file. The error about a file of another format lists the
-/// formats that are `accepted`.
+/// Opens an IPC stream stored in a file. The error about a file of another format lists the
+/// `accepted` formats.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> Result<ArrowSource<Ipc>> {
     let stats = check_stream(file, accepted)?;
     let ipc = Ipc {
@@ -73,13 +74,13 @@ impl Ipc {
         })
     }
 
-    /// Adds the column to an error of the decoder, which does not tell it: a field that fails to be
-    /// decoded alone, found by halves.
+    /// Adds the column to an error of the decoder, which does not name it. The column is found by
+    /// bisection: it fails even if decoded on its own.
     fn with_failing_column(&self, mut fields: &[usize], error: Error) -> Error {
         let fails =
             |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
         if fails(&[]) {
-            return error; // whatever the column
+            return error; // independent of columns
         }
         while let (true, Some((half, rest))) = (fields.len() > 1, fields.split_at_checked(fields.len() / 2)) {
             fields = if fails(half) { half } else { rest };
@@ -90,7 +91,7 @@ impl Ipc {
         }
     }
 
-    /// Returns a reader of the file, with the schema that the decoder takes.
+    /// Returns a reader of the file, with the schema repaired for the decoder.
     fn reader(&self) -> Result<InputReader> {
         let reader = self.file.reader()?;
         Ok(match &self.stats.patch {
@@ -117,7 +118,8 @@ impl Records for Ipc {
         Some(self.stats.rows)
     }
 
-    /// Dictionaries have nulls among their values, which the counts leave out.
+    /// Null counts are not used if dictionaries have nulls among their values, which the counts do
+    /// not include.
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.stats.nulls.len() && !self.stats.null_values;
         let nulls = self.order.range(path).filter(|_| is_same);
@@ -131,14 +133,14 @@ impl Records for Ipc {
     }
 }
 
-/// The most decompressed bytes for each compressed byte: an RLE block of Zstandard has 4 bytes and
-/// becomes 128 KiB.
+/// The maximum number of decompressed bytes for each compressed byte: an RLE block of Zstandard has
+/// 4 bytes and expands to 128 KiB.
 const MAX_ZSTD_RATIO: u64 = 32 << 10;
 const MAX_LZ4_RATIO: u64 = 255;
-/// The most rows of a batch that take no bytes, as nulls and runs do.
+/// The maximum number of rows of a batch that take no bytes, such as nulls and runs.
 const MAX_EMPTY_ROWS: u64 = 1 << 24;
 
-/// The facts that the messages of a file or stream state.
+/// The facts stated by the messages of a file or stream.
 #[derive(Default)]
 struct IpcStats {
     rows: u64,
@@ -146,18 +148,18 @@ struct IpcStats {
     nulls: Vec<bool>,
     /// Whether any dictionary has a null among its values.
     null_values: bool,
-    /// The bytes of the schema, and their offset, if they were changed.
+    /// The offset and the new bytes of the schema, if it was repaired.
     patch: Option<(u64, Arc<[u8]>)>,
 }
 
 impl IpcStats {
-    /// Adds a batch whose buffers have so many bytes when they are not compressed.
+    /// Adds a batch whose buffers have this number of decompressed bytes.
     fn add(&mut self, batch: &RecordBatch, bytes: u64) -> Result<()> {
         let max_rows = bytes.saturating_mul(8).max(MAX_EMPTY_ROWS);
         let length = u64::try_from(batch.length()).ok().filter(|&length| length <= max_rows);
         let length = length.ok_or_else(|| {
             malformed_ipc(&format!(
-                "a batch of {} rows, of which its {bytes} bytes can have {max_rows}",
+                "a batch of {} rows, but its {bytes} bytes can hold at most {max_rows}",
                 batch.length()
             ))
         })?;
@@ -177,13 +179,13 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
     batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
 }
 
-/// Checks a file by the blocks in its footer, and returns its schema. The decoder reads all
-/// dictionaries of a file before it tells the schema.
+/// Checks a file by the blocks in its footer, and returns its schema. The decoder would read all
+/// dictionaries before it returns the schema.
 fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let trailer = bytes.read(bytes.length.saturating_sub(10), 10)?;
     let Some((footer_bytes, b"ARROW1")) = trailer.split_first_chunk::<4>() else {
-        return Err(malformed_ipc("its end is not that of an Arrow file"));
+        return Err(malformed_ipc("the magic bytes at its end are missing"));
     };
     let footer_bytes =
         u64::try_from(i32::from_le_bytes(*footer_bytes)).map_err(|_| malformed_ipc("a negative length"))?;
@@ -218,13 +220,13 @@ fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     Ok((stats, Arc::new(schema)))
 }
 
-/// Refuses blocks that overlap, before one is read: a small file could name one message any number
-/// of times, and the decoder appends the values of a dictionary each time.
+/// Refuses overlapping blocks before any is read. Otherwise a small file could list one message any
+/// number of times, and the decoder would append the values of a dictionary each time.
 fn check_disjoint(mut blocks: Vec<Range<u64>>) -> Result<()> {
     blocks.sort_unstable_by_key(|block| block.start);
     match blocks.iter().zip(blocks.iter().skip(1)).all(|(block, next)| block.end <= next.start) {
         true => Ok(()),
-        false => Err(malformed_ipc("messages that overlap")),
+        false => Err(malformed_ipc("messages overlap")),
     }
 }
 
@@ -262,14 +264,14 @@ fn check_stream(file: &InputFile, accepted: &str) -> Result<IpcStats> {
     }
 }
 
-/// Refuses messages of a version that the decoder does not know.
+/// Refuses versions that the decoder does not support.
 fn check_version(version: MetadataVersion) -> Result<()> {
     if (MetadataVersion::V4..=MetadataVersion::V5).contains(&version) {
         return Ok(());
     }
     let number = i32::from(version.0) + 1;
     Err(Error::bad_input(format!(
-        "the Arrow file or stream has version {number} of Arrow's IPC format, and versions 4 and 5 are read"
+        "the Arrow file or stream has version {number} of Arrow's IPC format, but only versions 4 and 5 are supported"
     )))
 }
 
@@ -279,12 +281,12 @@ fn check_byte_order(schema: Option<EncodedSchema>) -> Result<()> {
     }
     let order = if cfg!(target_endian = "big") { "little" } else { "big" };
     Err(Error::bad_input(format!(
-        "the Arrow file or stream is {order}-endian, and this machine is not; write it anew with a program that reads it, \
+        "the Arrow file or stream is {order}-endian, but this machine is not; rewrite it with a program that reads it, \
          such as pyarrow"
     )))
 }
 
-/// Returns the error about a file of an unknown format, which lists those that are `accepted`.
+/// Returns the error about a file of an unknown format, which lists the `accepted` formats.
 fn foreign(file: &InputFile, accepted: &str) -> Error {
     file.first_bytes().map_or_else(|error| error, |first| unknown(&first, accepted))
 }
@@ -294,10 +296,10 @@ fn malformed_ipc(what: &str) -> Error {
 }
 
 fn cut_off() -> Error {
-    Error::bad_input("the Arrow file or stream is cut off or malformed: a message reaches beyond its end")
+    Error::bad_input("the Arrow file or stream is cut off or malformed: a message extends beyond its end")
 }
 
-/// A file whose every claim about itself is compared with its length.
+/// A file whose claims about itself are compared with its length.
 struct Bytes<'a> {
     file: &'a InputFile,
     reader: BufReader<InputReader>,
@@ -328,8 +330,8 @@ impl<'a> Bytes<'a> {
         if u64_of(out.len()) == bytes { Ok(out) } else { Err(cut_off()) }
     }
 
-    /// Returns the metadata of the message at `at`, and moves `at` behind it. Returns nothing at
-    /// the end mark.
+    /// Returns the metadata of the message at `at`, and moves `at` past it. Returns an empty
+    /// vector at the end marker.
     fn stream_metadata(&mut self, at: &mut u64) -> Result<Vec<u8>> {
         let mut length = CONTINUATION.to_vec();
         for _ in 0..2 {
@@ -345,7 +347,7 @@ impl<'a> Bytes<'a> {
         Ok(metadata)
     }
 
-    /// Checks a message whose body begins at `body`, and adds what it states.
+    /// Checks a message whose body starts at `body`, and adds its facts to `stats`.
     fn check_message(&mut self, metadata: &[u8], body: u64, body_bytes: u64, stats: &mut IpcStats) -> Result<()> {
         self.check_inside(body, body_bytes)?;
         let message = message_in(metadata).map_err(|error| malformed_ipc(&error.to_string()))?;
@@ -358,8 +360,8 @@ impl<'a> Bytes<'a> {
         stats.add(&batch, bytes)
     }
 
-    /// Checks that buffers lie in the body, side by side, and what compressed ones say of their
-    /// decompressed length. Returns the length of all, for which there is memory.
+    /// Checks that buffers lie in the body without overlap, and that compressed buffers claim a
+    /// plausible length. Returns the total decompressed length, for which there is memory.
     fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
             CompressionType::ZSTD => MAX_ZSTD_RATIO,
@@ -385,20 +387,21 @@ impl<'a> Bytes<'a> {
             }
         }
         if stored_bytes > body_bytes {
-            return Err(malformed_ipc("buffers that overlap"));
+            return Err(malformed_ipc("buffers overlap"));
         }
         check_memory(bytes)?;
         Ok(bytes)
     }
 }
 
-/// Refuses more bytes than there is memory for: the decoder would abort the process.
+/// Refuses more bytes than the available memory, for which the decoder would abort the process.
 fn check_memory(bytes: u64) -> Result<()> {
     let reserved = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
-    if reserved { Ok(()) } else { Err(malformed_ipc(&format!("buffers of {bytes} bytes"))) }
+    if reserved { Ok(()) } else { Err(malformed_ipc(&format!("buffers of {bytes} bytes do not fit in memory"))) }
 }
 
-/// Returns a decompressed length. Refuses one that `length` compressed bytes cannot have.
+/// Returns the claimed decompressed length. Refuses a claim that `length` compressed bytes cannot
+/// reach.
 fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
     const NOT_COMPRESSED: i64 = -1;
     let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;
@@ -406,5 +409,5 @@ fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
         return Ok(length);
     }
     let possible = u64::try_from(claim).ok().filter(|&claim| claim <= length.saturating_mul(ratio));
-    possible.ok_or_else(|| malformed_ipc(&format!("{length} compressed bytes that claim to be {claim}")))
+    possible.ok_or_else(|| malformed_ipc(&format!("{length} compressed bytes cannot decompress to {claim}")))
 }

@@ -1,4 +1,8 @@
-//! The metadata of columns and file, and the schema of a source as it is kept for an export.
+//! The metadata of columns and files, and the source schema that is saved for an export.
+//!
+//! Metadata of the input are copied, except keys that describe the source's layout or that the
+//! importer itself defines. Entries over a limit of the format are dropped and listed. The saved
+//! schema repeats only what a column's own metadata do not say.
 
 use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed_by_shape, is_nullable};
 use crate::format::path;
@@ -16,7 +20,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 const FIELD_ID: &str = "PARQUET:field_id";
-/// Keys of a field that are about its source, or the importer's own.
+/// Keys of a field that describe its source, or that the importer defines.
 const INTERNAL_KEYS: [&str; 10] = [
     FIELD_ID,
     LOGICAL_TYPE,
@@ -29,17 +33,17 @@ const INTERNAL_KEYS: [&str; 10] = [
     path::KEY,
     saved_schema::NAME,
 ];
-/// Those of them that the schema of the source has.
+/// The internal keys that the saved schema contains.
 const SCHEMA_KEYS: [&str; 3] = [FIELD_ID, LOGICAL_TYPE, saved_schema::NAME];
 
-/// Returns the metadata of the column that a field becomes. If it has the members of a list, those
-/// of the list come first.
+/// Returns the metadata of the column of a field. If the field holds the members of a list, the
+/// metadata of the list take precedence.
 pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
     let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
     let preserved = all.filter(|(key, _)| !INTERNAL_KEYS.contains(&key.as_str()) && !expressed_by_shape(field, key));
     let mut metadata = within_limits(preserved, &[]);
-    metadata.remove(arrow_type::KEY); // the importer's word, not the input's
+    metadata.remove(arrow_type::KEY); // set by the importer, never by the input
     if let Some(data_type) = ArrowType::from_arrow(element_type(field.data_type())) {
         metadata.insert(arrow_type::KEY.to_owned(), data_type.to_string());
     }
@@ -49,9 +53,9 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     metadata
 }
 
-/// Returns the metadata of the file. `saved` is its schema; it may be over the limit of the format
-/// until fields without columns are left out of it. `dropped` are the keys that the reader of the
-/// file has left out.
+/// Returns the metadata of the file. `saved` is its schema, which may exceed the limit of the
+/// format until the fields without columns are removed from it. `dropped` are the keys that the
+/// reader of the file has dropped.
 pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]) -> Metadata {
     let own = schema.metadata().iter();
     let own = own.filter(|(key, _)| ![saved_schema::KEY, DROPPED].contains(&key.as_str()));
@@ -60,8 +64,8 @@ pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]
     metadata
 }
 
-/// Returns the entries that a file can keep. The others are listed, behind those that were
-/// `dropped` before.
+/// Returns the entries within the limits of the format. The keys of the others are recorded after
+/// the keys in `dropped`.
 fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dropped: &[String]) -> Metadata {
     let mut metadata = Metadata::new();
     let mut dropped = dropped.to_vec();
@@ -78,11 +82,11 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
     metadata
 }
 
-/// A dictionary with more bytes of values is not kept.
+/// The maximum bytes of dictionary values that are saved.
 const MAX_DICTIONARY_BYTES: usize = 64 << 10;
 
-/// Returns the value of a schema in the metadata. `first_batch` reads the first batch of only these
-/// fields.
+/// Returns the schema in the form of a metadata value. `first_batch` reads the first batch with
+/// only these fields.
 pub(super) fn saved_schema_of(
     schema: &Schema,
     first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>,
@@ -95,8 +99,8 @@ pub(super) fn saved_schema_of(
     encoded(&fields)
 }
 
-/// Returns a field with the metadata to keep. `array` has samples of it. Long metadata of a column
-/// are not kept twice.
+/// Returns a field with the metadata to save. `array` has samples of the field. Long metadata of a
+/// column are not saved twice.
 fn preserved(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
     let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
     let own = |(key, value): &(&String, &String)| {
@@ -114,7 +118,7 @@ fn preserved(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) ->
             let child = |i: usize| array?.as_struct_opt()?.columns().get(i);
             DataType::Struct((0..).zip(fields).map(|(i, field)| preserved(field, child(i), true)).collect::<Fields>())
         }
-        // values with parts are exported as they are
+        // dictionaries of nested values are exported as plain values
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) if decoded(field.data_type()).is_nested() => {
             let dictionary_values = Field::new(field.name(), decoded(field.data_type()).clone(), is_nullable(field));
             return preserved(&Arc::new(dictionary_values.with_metadata(metadata)), None, may_be_column);
@@ -137,7 +141,7 @@ fn list_members(lists: &ArrayRef) -> Option<ArrayRef> {
     })
 }
 
-/// Returns the texts or integers in a dictionary as a JSON array, if it is small and has no null.
+/// Returns the texts or integers of a dictionary as a JSON array, if it is small and has no null.
 fn dictionary_values(array: &ArrayRef) -> Option<String> {
     let values = array.as_any_dictionary_opt()?.values();
     if values.null_count() > 0 || values.get_array_memory_size() > 2 * MAX_DICTIONARY_BYTES {

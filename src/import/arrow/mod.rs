@@ -1,9 +1,9 @@
-//! The parts of Arrow's Rust library whose types are in the signatures of [`import`](super) and
+//! The parts of Arrow's Rust library that occur in the signatures of [`import`](super) and
 //! [`export`](crate::export), under the names that they have in the crate `arrow`.
 //!
-//! The crate `arrow` itself is not a dependency: it brings kernels (casts, sorts, comparisons) that
-//! take minutes to build, and which tensilo does not use. The types are the same. A program that
-//! depends on `arrow` can pass its own batches.
+//! The crate `arrow` itself is not a dependency: it includes kernels (casts, sorts, comparisons)
+//! that take minutes to build and that tensilo does not use. The types are the same, so a program
+//! that depends on `arrow` can pass its own batches.
 
 pub(super) mod decode;
 pub(super) mod elements;

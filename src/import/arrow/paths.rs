@@ -1,15 +1,15 @@
-//! The way from a schema to a column, and the positions of fields in lists of a file.
+//! Paths from a schema to its columns, and the positions of fields in a file's lists.
 //!
-//! Files list what they know of the fields of a schema depth first: counts of nulls of all fields
-//! (Arrow IPC), or statistics of the fields without fields inside (Parquet). [`SchemaOrder`] finds
-//! the positions of what a [path](ColumnPath) leads to.
+//! Files list facts about the fields of a schema depth first: null counts of all fields (Arrow
+//! IPC), or statistics of leaf fields (Parquet). [`SchemaOrder`] maps a [path](ColumnPath) to
+//! positions in such a list.
 
 use crate::logical::arrow_type::members;
 use arrow_schema::{DataType, Schema};
 use std::iter;
 use std::ops::Range;
 
-/// A step from an array to one inside it.
+/// A step from an array to an array inside it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Step {
     /// To the members of lists.
@@ -18,14 +18,14 @@ pub(in crate::import) enum Step {
     Field(usize),
 }
 
-/// The way from a record batch to the array of a column.
+/// The path from a record batch to the array of a column.
 #[derive(Clone)]
 pub(in crate::import) struct ColumnPath {
-    /// The field of the schema, then fields of structs.
+    /// The field of the schema, followed by fields of structs.
     pub fields: Vec<usize>,
-    /// Steps into lists, if the column is inside some.
+    /// The steps from the first list on, if the column is inside lists.
     pub steps: Vec<Step>,
-    /// Whether it ends at a struct, whose nulls alone are stored.
+    /// Whether the path ends at a struct. Only the nulls of this struct are stored.
     pub is_struct: bool,
 }
 
@@ -33,7 +33,7 @@ impl ColumnPath {
     /// Returns whether the path leads through a struct.
     pub(super) fn is_in(&self, around: &Self) -> bool {
         let is_longer = self.fields.len() > around.fields.len() || self.steps.len() > around.steps.len();
-        // steps begin behind the last field
+        // steps start after the last field
         let is_same = self.fields == around.fields || around.steps.is_empty();
         is_longer && is_same && self.fields.starts_with(&around.fields) && self.steps.starts_with(&around.steps)
     }
@@ -45,7 +45,7 @@ pub(in crate::import) enum FieldListing {
     /// Fields without fields inside (Parquet).
     #[cfg(feature = "parquet")]
     Leaves,
-    /// All fields; a struct or a list is before what is inside it (Arrow IPC).
+    /// All fields. A struct or list precedes its contents (Arrow IPC).
     Nodes,
 }
 
@@ -72,7 +72,7 @@ impl SchemaOrder {
         Self { fields: fields.collect(), count }
     }
 
-    /// Returns the positions of what a path leads to, and of all that is inside it.
+    /// Returns the positions of the field at a path and of all fields inside it.
     pub(in crate::import) fn range(&self, path: &ColumnPath) -> Option<Range<usize>> {
         let (&root, inner) = path.fields.split_first()?;
         let steps = inner.iter().map(|&field| Step::Field(field)).chain(path.steps.iter().copied());
@@ -88,8 +88,8 @@ impl SchemaOrder {
 }
 
 impl FieldRange {
-    /// Makes the next field of a list that has `count` before it. The depth is that of the schema,
-    /// which the decoder has bounded.
+    /// Makes the next field of a list, which has `count` positions before it. The recursion is as
+    /// deep as the schema, which the decoder has bounded.
     fn of(data_type: &DataType, listing: FieldListing, count: &mut usize) -> Self {
         let start = *count;
         let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
@@ -121,7 +121,7 @@ impl FieldRange {
 }
 
 impl FieldListing {
-    /// Returns the positions of a field itself that has others inside.
+    /// Returns the number of positions that a field takes itself, if it has others inside.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))
     }

@@ -1,10 +1,10 @@
-//! Sources of record batches: files of any format that Arrow expresses; see
-//! [`memory`](crate::import::run::memory) for batches that a program has already.
+//! Sources of record batches: all formats that are read through Arrow. For batches that a program
+//! already has, see [`memory`](crate::import::run::memory).
 //!
-//! [`ArrowSource`] makes columns of the fields of a schema, and rows of the columns of its batches,
-//! a slice of about 2 MiB at a time. If several inputs differ a little, it first gives each batch
-//! the fields that all inputs have together. If a file states that a column has no nulls, a pass
-//! notes nulls that it meets all the same.
+//! [`ArrowSource`] turns the fields of a schema into columns, and record batches into rows, one
+//! slice of about 2 MiB at a time. If inputs differ a little, it first converts each batch to the
+//! unified fields of all inputs. If a file states that a column has no nulls, a pass records nulls
+//! that it finds nevertheless.
 
 use super::decode::Slices;
 use super::fields::with_distinct_names;
@@ -29,7 +29,7 @@ use std::sync::{Arc, OnceLock};
 /// Record batches, in order.
 pub(in crate::import) type RecordBatches<'a> = Box<dyn Iterator<Item = Result<RecordBatch>> + 'a>;
 
-/// A source of record batches, which can be read as often as needed.
+/// A source of record batches. It can be read repeatedly.
 pub(in crate::import) trait Records {
     /// Returns the path of the file, for errors.
     fn path(&self) -> Option<&Path> {
@@ -39,36 +39,36 @@ pub(in crate::import) trait Records {
     /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
-    /// Begins a pass over only these fields of the schema, in ascending order.
+    /// Starts a pass over only these fields of the schema, given in ascending order.
     fn record_batches(&self, fields: &[usize], rows: PassRows) -> Result<RecordBatches<'_>>;
 
-    /// Returns the first batch of only these fields, if reading it leaves it to be read again.
+    /// Returns the first batch with only these fields, if it can be read again later.
     fn first_batch(&self, fields: &[usize]) -> Option<RecordBatch> {
         self.record_batches(fields, PassRows::All).ok()?.next()?.ok() // the passes report errors
     }
 
-    /// Returns whether a struct that a path leads to may be null, or a member of the lists that it
-    /// leads to. `false` is known without reading.
+    /// Returns whether the struct at the end of a path may be null, or members of lists at its end.
+    /// `false` is a claim of the file, known without reading rows.
     fn may_have_nulls(&self, _path: &ColumnPath) -> bool {
         true
     }
 
-    /// Returns the number of parts that can be read at the same time.
+    /// Returns the number of row groups that can be read concurrently.
     fn row_group_count(&self) -> usize {
         1
     }
 
-    /// Returns whether a pass can begin with any row.
+    /// Returns whether a pass can start at any row.
     fn can_skip_rows(&self) -> bool {
         false
     }
 
-    /// Returns whether the schema is that of the file, which an export restores.
+    /// Returns whether the schema belongs to the data, so that an export restores it.
     fn preserves_schema(&self) -> bool {
         true
     }
 
-    /// Returns the marks of fields that the reader of the file has made, and not the file.
+    /// Returns the marks of fields that were set by the reader rather than found in the file.
     fn own_marks(&self) -> &[&str] {
         &[]
     }
@@ -84,26 +84,26 @@ pub(in crate::import) struct ArrowSource<R> {
     records: R,
     /// The schema of the records.
     own: SchemaRef,
-    /// The schema of the columns: that of the records, or the one that all inputs have together.
-    /// It begins with the fields of the former.
+    /// The schema of the columns: the schema of the records, or the unified schema of all inputs.
+    /// It starts with the fields of the records.
     schema: SchemaRef,
     /// For each field of the schema, whether the records have it with the same type.
     same: Vec<bool>,
     columns: Vec<InputColumn>,
     paths: Vec<ColumnPath>,
-    /// The keys of metadata that the reader of the file has left out.
+    /// The keys of metadata that the reader of the file has dropped.
     dropped: Vec<String>,
-    /// Made when it is asked for: dictionaries are read from the first batch.
+    /// Computed on demand, because dictionaries are read from the first batch.
     metadata: OnceLock<Metadata>,
-    /// Whether the file denies nulls that were found.
+    /// Whether nulls were found that the file's statistics deny.
     contradicts_statistics: AtomicBool,
-    /// Whether what the file states of its nulls is not to be used.
+    /// Whether the file's null statistics are ignored.
     ignores_statistics: AtomicBool,
 }
 
 impl<R: Records> ArrowSource<R> {
-    /// Makes a source whose columns are the fields of the schema. Those inside structs get dotted
-    /// names. Refuses a schema of too many columns.
+    /// Makes a source whose columns are the fields of the schema. Fields in structs get dotted
+    /// names. Refuses a schema with too many columns.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Result<Self> {
         check_columns(schema)?;
         let schema = Arc::new(with_distinct_names(schema, records.own_marks()));
@@ -122,28 +122,29 @@ impl<R: Records> ArrowSource<R> {
         })
     }
 
-    /// Lists keys of metadata that the schema does not have any more.
+    /// Records keys of metadata that are no longer in the schema.
     pub(in crate::import) fn with_dropped(self, dropped: Vec<String>) -> Self {
         Self { dropped, ..self }
     }
 
-    /// Returns how a field of the schema is made of the records.
+    /// Returns how a field of the schema is derived from the records.
     fn root(&self, field: usize) -> Option<RootField<'_>> {
         let target = self.schema.fields().get(field)?.data_type();
         let from = self.own.fields().get(field).map(|own| own.data_type());
         Some(RootField { from, target, is_same: *self.same.get(field)? })
     }
 
-    /// Returns whether it is known without reading that a column has no null struct and no null in
-    /// lists.
+    /// Returns whether a column is known, without reading rows, to have no null structs and no
+    /// nulls in lists.
     fn is_without_nulls(&self, path: &ColumnPath) -> bool {
-        // all samples of a column that is missing are null
+        // all samples of a missing column are null
         let is_missing = path.fields.first().is_some_and(|field| *field >= self.own.fields().len());
         let is_plain = path.fields.len() == 1 && path.steps.is_empty() && !path.is_struct;
         is_missing && is_plain || self.is_own(path) && !self.records.may_have_nulls(path)
     }
 
-    /// Returns whether a column is as the file has it, so that what the file states holds for it.
+    /// Returns whether a column has the type of the file, so that the file's statistics apply to
+    /// it.
     fn is_own(&self, path: &ColumnPath) -> bool {
         path.fields.first().and_then(|field| self.same.get(*field)).is_some_and(|is_same| *is_same)
     }
@@ -167,7 +168,7 @@ impl<R: Records> RowSource for ArrowSource<R> {
             let (own, roots) = self.roots(fields);
             let adapted = catch_panic(|| {
                 let batch = self.records.first_batch(&own);
-                // without rows, it still has its dictionaries
+                // even without rows, it has its dictionaries
                 batch.map(|batch| AdaptedBatch::of(&batch.slice(0, 0), &roots)).transpose()
             });
             Some(adapted.ok().flatten()?.batch)
@@ -248,7 +249,7 @@ impl<R: Records> RowSource for ArrowSource<R> {
 }
 
 impl<R: Records> ArrowSource<R> {
-    /// Begins a pass over some rows. `convert` is given the number of a column, and its items.
+    /// Starts a pass over some rows. `convert` receives the number of a column and its items.
     fn pass<'a, T: 'a>(
         &'a self,
         requested: Vec<PassColumn<'a>>,
@@ -274,7 +275,8 @@ impl<R: Records> ArrowSource<R> {
         }))
     }
 
-    /// Returns those of some fields that the records have, and how each of all is made of them.
+    /// Returns which of the fields the records have, and how each of the fields is derived from the
+    /// records.
     fn roots(&self, fields: &[usize]) -> (Vec<usize>, Vec<RootField<'_>>) {
         let own = fields.iter().copied().filter(|&field| field < self.own.fields().len()).collect();
         (own, fields.iter().filter_map(|&field| self.root(field)).collect())
@@ -291,8 +293,8 @@ impl<R: Records> ArrowSource<R> {
         Some(PassColumn { path, kind, is_non_null: self.is_own(path) && !self.may_have_nulls(column), unfolded: None })
     }
 
-    /// Returns the structs around the wanted columns that may be null by their type, and are not by
-    /// what the file states.
+    /// Returns the structs around the requested columns that are nullable by type but not null
+    /// according to the file's statistics.
     fn non_null_structs(&self, columns: &[usize], requested: &[PassColumn]) -> Vec<PassColumn<'_>> {
         let columns: BTreeSet<usize> = columns.iter().copied().collect();
         let has_nulls = |column: &InputColumn| column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
@@ -306,9 +308,9 @@ impl<R: Records> ArrowSource<R> {
 struct PassColumn<'a> {
     path: &'a ColumnPath,
     kind: &'a ColumnKind,
-    /// Whether the file denies that it has nulls.
+    /// Whether the file's statistics deny that it has nulls.
     is_non_null: bool,
-    /// The outer dimensions that are lists, if that is known.
+    /// The number of outer dimensions that are lists, if already known.
     unfolded: Option<usize>,
 }
 
@@ -322,7 +324,7 @@ struct RootField<'a> {
 }
 
 impl RootField<'_> {
-    /// Returns about the bytes that a row takes beyond those in the records.
+    /// Returns the approximate bytes of a row that are not in the records.
     fn added_bytes(&self) -> usize {
         if self.is_same { 0 } else { null_bytes(self.target) }
     }
@@ -331,12 +333,12 @@ impl RootField<'_> {
 /// A batch with the fields of the schema.
 struct AdaptedBatch {
     batch: RecordBatch,
-    /// The positions of fields that have no values in the batch, and why.
+    /// The positions of fields that could not be converted, and why.
     problems: Vec<(usize, RowError)>,
 }
 
 impl AdaptedBatch {
-    /// Makes the fields of `roots` from a batch of those that the records have.
+    /// Converts a batch of the records to the fields of `roots`.
     fn of(batch: &RecordBatch, roots: &[RootField<'_>]) -> Result<Self> {
         if roots.iter().all(|root| root.is_same) {
             return Ok(Self { batch: batch.clone(), problems: Vec::new() });
@@ -363,14 +365,14 @@ impl AdaptedBatch {
 /// One pass over some columns.
 struct RecordPass<'a, T> {
     records: RecordBatches<'a>,
-    /// The fields of the schema that the columns are in.
+    /// The fields of the schema that contain the columns.
     fields: Vec<usize>,
-    /// How these are made of the records.
+    /// How these are derived from the records.
     roots: Vec<RootField<'a>>,
     requested: Vec<PassColumn<'a>>,
-    /// Structs that the file says are not null. Their nulls would be lost.
+    /// Structs that the file declares non-null. Their nulls would be lost.
     non_null: Vec<PassColumn<'a>>,
-    /// Set if the rows have nulls that the file denies.
+    /// Set if the rows have nulls that the file's statistics deny.
     contradicts_statistics: &'a AtomicBool,
     convert: Box<dyn Fn(usize, ColumnItems) -> std::result::Result<T, RowError> + 'a>,
     /// The rest of the current record batch.
@@ -383,7 +385,7 @@ impl<T> RecordPass<'_, T> {
             if let Some(slice) = self.slices.as_mut().and_then(Slices::next) {
                 return Some(self.batch(&slice));
             }
-            self.slices = None; // its memory is free for the next batch
+            self.slices = None; // frees its memory before the next batch is decoded
             match self.records.next()? {
                 Ok(batch) => {
                     let added = self.roots.iter().map(RootField::added_bytes).fold(0, usize::saturating_add);
@@ -403,7 +405,7 @@ impl<T> RecordPass<'_, T> {
         let columns = self.requested.iter().enumerate().map(column).collect::<Result<_>>()?;
         for non_null in &self.non_null {
             if self.items(&slice, non_null)?.is_ok_and(|items| items.has_nulls(non_null.kind.lists.len())) {
-                return Err(Error::bad_input("the file is malformed: its statistics deny a null struct that it has"));
+                return Err(Error::bad_input("malformed file: it has a null struct, which its statistics deny"));
             }
         }
         Ok(Batch { row_count: slice.batch.num_rows(), columns })
@@ -440,8 +442,8 @@ impl<T> Iterator for RecordPass<'_, T> {
     }
 }
 
-/// An iterator over what a decoder yields, of which an error, or a panic that became one, is the
-/// end.
+/// An iterator over the batches of a decoder. It turns panics into errors, and ends after the first
+/// error.
 pub(in crate::import) struct CatchPanic<I> {
     inner: Option<I>,
 }
@@ -465,7 +467,7 @@ impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator 
     }
 }
 
-/// Returns the error of an Arrow decoder.
+/// Converts an error of an Arrow decoder.
 pub(in crate::import) fn malformed(error: ArrowError) -> Error {
     let message = match &error {
         ArrowError::IoError(message, source) => {

@@ -1,13 +1,14 @@
-//! The rows of a column in a record batch: from nested arrays to elements side by side.
+//! The rows of a column in a record batch: from nested arrays to contiguous elements.
 //!
 //! A [path](ColumnPath) leads through structs and lists to an array whose rows are the items of the
-//! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. It
-//! finds for each item the range of its elements and the extents that the type leaves open, from
-//! offsets and validity alone. So the first pass stops there, and makes outlines. The second pass
-//! puts the elements side by side, which costs no copy where they are so already.
+//! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. From
+//! offsets and validity alone, it finds for each item the range of its elements and the extents
+//! that the type leaves open. The first pass stops there and makes outlines. The second pass makes
+//! the elements contiguous, which needs no copy where they already are.
 //!
-//! Lists of different lengths side by side are not a tensor. Then outer dimensions become lists, as
-//! few as possible. The first pass finds how many; the second is told.
+//! Lists of different lengths side by side do not form a tensor. Then outer dimensions become
+//! lists, as few as possible. The first pass finds how many; the second gets the number in its
+//! request.
 
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refusal, Values, instants, plain_bytes, values};
@@ -31,7 +32,7 @@ use std::iter;
 use std::ops::Range;
 use std::result::Result;
 
-/// The maximum number of members of lists in a batch that take no memory.
+/// The maximum number of list members in a batch that take no memory.
 const MAX_EMPTY_MEMBERS: usize = 1 << 24;
 
 /// The items of a column in a batch.
@@ -45,7 +46,7 @@ pub(super) struct ColumnItems {
 }
 
 enum Items {
-    /// Structs, and the first row with a null one that is not inside another null one.
+    /// Structs, and the first row with a null struct that is not inside another null struct.
     Structs {
         count: usize,
         first_null: Option<usize>,
@@ -54,8 +55,8 @@ enum Items {
     Tensors(Tensors),
 }
 
-/// Finds the items of a column of this kind in a batch with some fields of the schema. If it is
-/// known how many outer dimensions are lists, `unfolded` is their number.
+/// Finds the items of a column of this kind in a batch, which has the fields `fields` of the
+/// schema. `unfolded` is the number of outer dimensions that are lists, if already known.
 pub(super) fn locate(
     batch: &RecordBatch,
     fields: &[usize],
@@ -99,7 +100,7 @@ pub(super) fn locate(
     }
 }
 
-/// Returns the rows of an array as items, and those of them that are null.
+/// Returns the rows of an array as items, and which of them are null.
 fn items_of(
     array: &ArrayRef,
     nulls: Option<&NullBuffer>,
@@ -114,7 +115,7 @@ fn items_of(
             let halves = kind.as_pairs();
             let tensors = tensors(array, nulls, &halves)?;
             if tensors.has_nulls(nulls) {
-                return Err(NotTensors::Refusal("a null in a complex number".to_owned().into()));
+                return Err(NotTensors::Refusal("null in a complex number".to_owned().into()));
             }
             Items::Tensors(tensors)
         }
@@ -124,7 +125,7 @@ fn items_of(
 }
 
 impl ColumnItems {
-    /// Returns what the first pass looks at, of a column that has `level_count` levels of lists.
+    /// Returns the outline of a column whose type has `level_count` levels of lists.
     pub(super) fn outline(self, level_count: usize) -> Result<Outline, RowError> {
         let has_null_elements = self.has_null_elements();
         let mut outline =
@@ -158,8 +159,8 @@ impl ColumnItems {
         matches!(&self.items, Items::Tensors(tensors) if !is_scalar && tensors.has_nulls(self.nulls.as_ref()))
     }
 
-    /// Returns whether there are null structs, or nulls inside rows of a column that has
-    /// `level_count` levels of lists: null elements, or null members of lists that are dimensions.
+    /// Returns whether there are null structs or nulls inside rows: null elements, or null members
+    /// of lists that are dimensions. The type of the column has `level_count` levels of lists.
     pub(super) fn has_nulls(&self, level_count: usize) -> bool {
         if let Items::Structs { first_null, .. } = self.items {
             return first_null.is_some();
@@ -169,8 +170,8 @@ impl ColumnItems {
         inner || (!unfolded.is_empty() && self.nulls.is_some()) || self.has_null_elements()
     }
 
-    /// Puts the elements of all items side by side. `unit` is that of timestamps whose unit the
-    /// type does not state.
+    /// Makes the elements of all items contiguous. `unit` is for timestamps whose unit the type
+    /// does not state.
     pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, RowError> {
         let has_null_elements = self.has_null_elements();
         let Self { kind, lists, nulls, items } = self;
@@ -209,7 +210,7 @@ impl ColumnItems {
                     Values::Plain(bytes) => Ok(bytes),
                     Values::Instants(instants) => in_units(&instants, unit),
                 };
-                // what a null hides may have any value
+                // the values behind nulls are arbitrary
                 let bytes = bytes_of(&elements).or_else(|refused| match tensors.with_nulls(&elements, is_null) {
                     Some(elements) => bytes_of(&elements),
                     None => Err(refused),
@@ -238,13 +239,14 @@ fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refusal
     let unit = unit.ok_or_else(|| refused(None, "INT96 timestamps in a column without a unit".to_owned()))?;
     let exact = instants.iter().enumerate().map(|(element, &instant)| {
         let expected = ArrowType::Timestamp(unit, None);
-        let text = || format!("the INT96 timestamp of {instant} ns since 1970 is none of {expected}");
+        let text = || format!("the INT96 timestamp {instant} ns since 1970 is not exact in {expected}");
         in_unit(instant, unit).ok_or_else(|| refused(Some(element), text()))
     });
     Ok(Buffer::from_vec(exact.collect::<Result<Vec<i64>, _>>()?))
 }
 
-/// Returns the bytes of ranges side by side: a part of the buffer if they are so already.
+/// Returns the bytes of consecutive ranges: a slice of the buffer if they are contiguous, otherwise
+/// a copy.
 fn contiguous_bytes(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes, ItemBytes)> {
     let first = ranges.first().map_or(0, ExactSizeIterator::len);
     let item_bytes = if ranges.iter().all(|range| range.len() == first) {
@@ -278,32 +280,31 @@ fn contiguous_bytes(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBy
     Some((values, item_bytes))
 }
 
-/// Returns the problem of a batch that contradicts its schema.
+/// Returns the error of a batch that contradicts its schema.
 pub(super) fn schema_mismatch() -> RowError {
-    RowError::from("a batch has other columns than its schema".to_owned())
+    RowError::from("the columns of a batch differ from its schema".to_owned())
 }
 
-/// Returns the maximum number of members of lists that are looked at. Members of types without
-/// content take no memory, so that a small file can have any number of them.
+/// Returns the maximum number of list members that are examined. Members without content take no
+/// memory, so a small file can have any number of them.
 fn max_members(members: &ArrayRef) -> usize {
     members.get_array_memory_size().saturating_mul(8).max(MAX_EMPTY_MEMBERS)
 }
 
-/// An array, and what of it belongs to the samples.
+/// An array, and the entries in it that belong to samples.
 struct ArrayCursor {
     array: ArrayRef,
-    /// Nulls of the structs around it.
+    /// The nulls of the structs around it.
     around: Option<NullBuffer>,
-    /// Nulls of the array, and of the structs around it.
+    /// The nulls of the array and of the structs around it.
     nulls: Option<NullBuffer>,
-    /// Positions in the array, ascending; `None`: all. Null lists can hide members, which are left
-    /// out.
+    /// Positions in the array, ascending; `None`: all. Members hidden by null lists are left out.
     entries: Option<Vec<usize>>,
 }
 
 impl ArrayCursor {
-    /// Finds the array that some fields of structs lead to; `fields` are the fields of the schema
-    /// that the batch has.
+    /// Finds the array at a path of struct fields. `fields` are the fields of the schema that the
+    /// batch has.
     fn at_root(batch: &RecordBatch, fields: &[usize], path: &[usize]) -> Result<Self, RowError> {
         let (root, rest) = path.split_first().ok_or_else(schema_mismatch)?;
         let position = fields.binary_search(root).map_err(|_| schema_mismatch())?;
@@ -326,7 +327,7 @@ impl ArrayCursor {
         self.nulls.as_ref().is_some_and(|nulls| i < nulls.len() && nulls.is_null(i))
     }
 
-    /// Returns the nulls of structs in these lists.
+    /// Returns the nulls of the structs in these lists.
     fn structs(&self, kind: ColumnKind, lists: Vec<ListBuffer>) -> ColumnItems {
         let count = self.entry_count();
         let (around, own) = (self.of_entries(self.around.as_ref()), self.of_entries(self.nulls.as_ref()));
@@ -336,7 +337,7 @@ impl ArrayCursor {
         ColumnItems { kind, lists, nulls: own, items: Items::Structs { count, first_null } }
     }
 
-    /// Returns the nulls that entries have, if there are some.
+    /// Returns the nulls of the entries, if there are any.
     fn of_entries(&self, nulls: Option<&NullBuffer>) -> Option<NullBuffer> {
         let nulls = nulls?;
         let nulls = match &self.entries {
@@ -366,14 +367,14 @@ impl ArrayCursor {
             let length = u32::try_from(range.len()).map_err(|_| too_long())?;
             lists.push((!is_null).then_some(length))?;
             if range.len().saturating_add(members.len()) > max {
-                return Err(RowError::at(row, format!("lists of more than {max} members that take no memory")));
+                return Err(RowError::at(row, format!("the lists have more than {max} members that take no memory")));
             }
             if members.try_reserve(range.len()).is_err() {
-                return Err(RowError::at(row, format!("no memory for more than {} members of lists", members.len())));
+                return Err(RowError::at(row, format!("out of memory for more than {} list members", members.len())));
             }
             members.extend(range);
         }
-        // a slice of a batch uses a part of them
+        // a slice of a batch uses only some of the members
         let first = members.first().copied().unwrap_or(0);
         let end = members.last().map_or(first, |last| last.saturating_add(1));
         let array = decode(&checked_slice(list.values(), first..end)?)?;
@@ -392,7 +393,7 @@ impl ArrayCursor {
         Ok(())
     }
 
-    /// Returns the entries alone, and their nulls.
+    /// Returns the entries as an array of their own, and their nulls.
     fn items(&self) -> Result<(ArrayRef, Option<NullBuffer>), RowError> {
         let items = match &self.entries {
             None => self.array.clone(),
@@ -400,7 +401,7 @@ impl ArrayCursor {
                 let first = entries.first().copied().unwrap_or(0);
                 let last = entries.last().map_or(first, |&last| last.saturating_add(1));
                 if last.saturating_sub(first) == entries.len() && last <= self.array.len() {
-                    self.array.slice(first, entries.len()) // without gaps: they ascend
+                    self.array.slice(first, entries.len()) // ascending and without gaps
                 } else {
                     by_index(&self.array, &self.array, entries, None)?
                 }
@@ -413,9 +414,9 @@ impl ArrayCursor {
 
 /// The tensors of one column in one batch.
 struct Tensors {
-    /// The range of each sample in `elements`; any range for a null.
+    /// The range of each sample in `elements`; arbitrary for a null.
     ranges: Vec<Range<usize>>,
-    /// The extents that the type does not tell, sample by sample.
+    /// The extents that the type leaves open, sample by sample.
     open_extents: Vec<u32>,
     elements: ArrayRef,
 }
@@ -429,8 +430,7 @@ impl Tensors {
         present.any(|(_, range)| range.clone().any(|element| elements.is_null(element)))
     }
 
-    /// Returns elements of which those are null that no item has, or that an item has which is
-    /// null.
+    /// Returns the elements with additional nulls: those that belong to no item or to a null item.
     fn with_nulls(&self, elements: &ArrayRef, is_null: impl Fn(usize) -> bool) -> Option<ArrayRef> {
         let mut present = vec![false; elements.len()];
         for (_, range) in self.ranges.iter().enumerate().filter(|(item, _)| !is_null(*item)) {
@@ -443,9 +443,9 @@ impl Tensors {
 
 /// The reason why the rows of an array are not tensors.
 enum NotTensors {
-    /// One of them cannot be stored.
+    /// A row cannot be stored.
     Refusal(RowError),
-    /// One of them is not a tensor, unless this number of outer dimensions are lists.
+    /// A row is not a tensor, unless this number of outer dimensions become lists.
     Nested { dimensions: usize, problem: RowError },
 }
 
@@ -455,7 +455,7 @@ impl From<RowError> for NotTensors {
     }
 }
 
-/// Finds the tensors that are the rows of an array; `nulls` are those that are null.
+/// Finds the tensors that are the rows of an array. `nulls` are the null rows.
 fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, NotTensors> {
     if kind.variable_tensor {
         return Ok(variable_tensors(array, nulls, kind)?);
@@ -469,7 +469,7 @@ fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> R
             Level::Fixed(_) => walk.enter_fixed(&list, dimension)?,
             Level::Open => open.push(walk.enter_lists(&list, dimension)?),
         }
-        // a slice of a batch uses a part of them
+        // a slice of a batch uses only some of the members
         array = decode(&trim(list.values(), &mut walk.ranges)?)?;
     }
     let rows = walk.ranges.len();
@@ -477,7 +477,7 @@ fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> R
     Ok(Tensors { open_extents: open_extents.collect(), ranges: walk.ranges, elements: array })
 }
 
-/// The ranges of all samples, on their way from level to level.
+/// The ranges of all samples while the levels of lists are entered one by one.
 struct Walk<'a> {
     ranges: Vec<Range<usize>>,
     nulls: Option<&'a NullBuffer>,
@@ -530,15 +530,15 @@ impl Walk<'_> {
         row: usize,
         range: &Range<usize>,
     ) -> Result<(), NotTensors> {
-        // null lists of the outermost dimension are null samples
+        // a null list of the outermost dimension is a null sample
         let Some(nulls) = list.nulls().filter(|_| dimension > 0) else { return Ok(()) };
         if range.clone().any(|i| nulls.is_null(i)) {
-            return Err(self.nested(dimension, row, "a null list inside a tensor, which has no length".to_owned()));
+            return Err(self.nested(dimension, row, "null list in a tensor, which has no length".to_owned()));
         }
         Ok(())
     }
 
-    /// Returns the length of all lists of a range that is not empty.
+    /// Returns the common length of all lists in a non-empty range.
     fn common_length(
         &self,
         list: &AnyList,
@@ -549,14 +549,14 @@ impl Walk<'_> {
         let length = |i: usize| list.start(i + 1).saturating_sub(list.start(i));
         let first = length(range.start);
         if let Some(other) = range.clone().map(length).find(|&other| other != first) {
-            let message = format!("lists of {first} and {other} elements side by side are no tensor");
+            let message = format!("lists of {first} and {other} elements side by side do not form a tensor");
             return Err(self.nested(dimension, row, message));
         }
         let fits = u32::try_from(first).ok().filter(|&length| length <= limits::EXTENT);
         fits.ok_or_else(|| RowError::at(row, format!("a list of {first} elements is too long")).into())
     }
 
-    /// Returns the error of a row that is a tensor only from this dimension on.
+    /// Returns the error of a row that is a tensor only from this dimension inward.
     fn nested(&self, dimension: usize, row: usize, message: String) -> NotTensors {
         let problem = RowError::at(row, message).with_advice([Advice::SkipColumns]);
         match self.kind.can_unfold(dimension) {
@@ -569,7 +569,7 @@ impl Walk<'_> {
 /// Returns the samples of an `arrow.variable_shape_tensor`: a struct of a list `data` and a
 /// fixed-size list `shape`.
 fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, RowError> {
-    let mismatch = || RowError::from(format!("a batch has the type {}, which its schema denies", array.data_type()));
+    let mismatch = || RowError::from(format!("a batch has type {}, which contradicts its schema", array.data_type()));
     let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
     let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
         return Err(mismatch());
@@ -593,7 +593,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
         if data.nulls().is_some_and(|nulls| nulls.is_null(row)) || shapes.is_null(row) {
             return Err(RowError::at(row, "a tensor whose data or shape is null"));
         }
-        let stored = extents.slice(row * rank, rank); // within: there are `rank` for each row
+        let stored = extents.slice(row * rank, rank); // in bounds: each row has `rank` extents
         let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
         let extents = extents.ok_or_else(|| RowError::at(row, "a tensor with a null or negative extent"))?;
         let range = data.start(row)..data.start(row + 1);
@@ -606,7 +606,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     Ok(samples)
 }
 
-/// Returns the extents that the type does not state. Checks that the others are as it states.
+/// Returns the extents that the type leaves open. Checks the others against the type.
 fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, RowError> {
     let mut open = Vec::new();
     for (level, &extent) in kind.levels.iter().zip(extents) {
@@ -614,7 +614,7 @@ fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u3
             Level::Open => open.push(extent),
             Level::Fixed(expected) if expected.first() == Some(&extent) => {}
             Level::Fixed(expected) => {
-                let message = format!("a tensor of shape {extents:?}, where its type says {expected:?} for an extent");
+                let message = format!("a tensor of shape {extents:?}, but its type fixes an extent to {expected:?}");
                 return Err(RowError::at(row, message));
             }
         }
@@ -622,27 +622,27 @@ fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u3
     Ok(open)
 }
 
-/// Cuts an array down to what some ranges use, and makes them ranges of the result.
+/// Cuts an array down to the rows that the ranges use, and shifts the ranges accordingly.
 fn trim(array: &ArrayRef, ranges: &mut [Range<usize>]) -> Result<ArrayRef, RowError> {
     let used = || ranges.iter().filter(|range| !range.is_empty());
     let start = used().map(|range| range.start).min().unwrap_or(0);
     let end = used().map(|range| range.end).max().unwrap_or(0);
     let checked_slice = checked_slice(array, start..end)?;
     let shifted = |range: &Range<usize>| {
-        // `start` is the least
+        // `start` is the minimum
         if range.is_empty() { 0..0 } else { range.start - start..range.end - start }
     };
     ranges.iter_mut().for_each(|range| *range = shifted(range));
     Ok(checked_slice)
 }
 
-/// Returns some rows of an array.
+/// Returns some rows of an array, if they are in bounds.
 fn checked_slice(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, RowError> {
     let length = rows.end.checked_sub(rows.start).filter(|_| rows.end <= array.len());
     Ok(array.slice(rows.start, length.ok_or_else(outside)?))
 }
 
-/// Returns the bytes of strings, and the range of each.
+/// Returns the bytes of all strings, and the range of each.
 fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
     Ok(match array.data_type() {
         DataType::Utf8 => string_ranges(array.as_string::<i32>()),
@@ -657,7 +657,7 @@ fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer,
             }
         }
         DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
-        other => return Err(format!("a batch has the type {other}, which its schema denies").into()),
+        other => return Err(format!("a batch has type {other}, which contradicts its schema").into()),
     })
 }
 
@@ -686,6 +686,6 @@ fn view_ranges<T: ByteViewType>(
 fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
     let width = usize::try_from(length).map_err(|_| format!("fixed-size binary of {length} bytes"))?;
     let buffer = plain_bytes(array, width).ok_or_else(outside)?;
-    // the buffer is as long as all of them together
+    // in bounds: the buffer holds all rows
     Ok((buffer, (0..array.len()).map(|row| row * width..(row + 1) * width).collect()))
 }

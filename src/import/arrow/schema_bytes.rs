@@ -1,13 +1,13 @@
-//! The bytes of an Arrow schema, changed so that its decoder takes them.
+//! Repairs the bytes of an Arrow schema that its decoder would refuse.
 //!
 //! A schema is a flatbuffer: in the footer of an IPC file, in the first message of a stream, and in
-//! the metadata of a Parquet file. Its decoder refuses all of it for two things that other readers
-//! accept: metadata that are not UTF-8, which pyarrow writes for pickled types, and integers of 128
-//! bits, which polars writes.
+//! the metadata of a Parquet file. The decoder refuses the whole schema for two things that other
+//! readers accept: metadata that are not UTF-8, which pyarrow writes for pickled types, and
+//! integers of 128 bits, which polars writes.
 //!
-//! Both are changed in place, so that every offset stays right. The bytes of a text that is not
-//! UTF-8 become [`FILLER`], by which the decoded schema tells what to leave out. An integer of 128
-//! bits becomes a binary value of 16 bytes, which has the same buffers.
+//! Both are changed in place, so that every offset stays valid. The bytes of a text that is not
+//! UTF-8 become [`FILLER`], by which the decoded schema shows what to drop. An integer of 128 bits
+//! becomes a binary value of 16 bytes, which has the same buffers.
 
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::with_members;
@@ -21,20 +21,21 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, Schema};
 use flatbuffers::{InvalidFlatbuffer, Table, VOffsetT};
 use std::sync::Arc;
 
-/// The byte in the place of each byte of a text that is not UTF-8. No real text consists of this
-/// control character (substitute).
+/// Replaces each byte of a text that is not UTF-8. No real text consists only of this control
+/// character (substitute).
 const FILLER: u8 = 0x1A;
-/// The most bytes that are looked at. To find each text, all bytes before it are read again.
+/// The maximum number of bytes examined. To find each invalid text, all bytes before it are
+/// verified again.
 const MAX_WORK_BYTES: u64 = 256 << 20;
 const WIDE_BITS: i32 = 128;
 const WIDE_BYTES: i32 = 16;
 
-/// Changes a message with a schema. Returns whether a byte was changed.
+/// Repairs a message with a schema. Returns whether a byte changed.
 pub(in crate::import) fn repair_message(bytes: &mut [u8]) -> bool {
     repair(bytes, |bytes| Ok(message_in(bytes)?.header_as_schema()))
 }
 
-/// Changes the footer of an IPC file. Returns whether a byte was changed.
+/// Repairs the footer of an IPC file. Returns whether a byte changed.
 pub(super) fn repair_footer(bytes: &mut [u8]) -> bool {
     repair(bytes, |bytes| Ok(footer_in(bytes)?.schema()))
 }
@@ -44,7 +45,7 @@ pub(super) fn footer_in(bytes: &[u8]) -> Result<Footer<'_>, InvalidFlatbuffer> {
     root_as_footer_with_opts(&verifier(bytes), bytes)
 }
 
-/// Changes the bytes of a schema. What else is wrong with them is left to the decoder.
+/// Repairs the bytes of a schema. Other faults are left to the decoder.
 fn repair(
     bytes: &mut [u8],
     schema_of: impl for<'a> Fn(&'a [u8]) -> Result<Option<EncodedSchema<'a>>, InvalidFlatbuffer>,
@@ -71,25 +72,25 @@ fn repair(
     is_changed
 }
 
-/// The places of an integer of 128 bits: those of the byte with its type, and of its width.
+/// An integer of 128 bits: the offsets of its type byte and of its width.
 struct WideInteger {
     kind: usize,
     width: usize,
 }
 
 fn wide_integers(schema: &EncodedSchema) -> Vec<WideInteger> {
-    // a binary value has its width in the same slot
+    // a fixed-size binary type has its width in the same slot
     const { assert!(Int::VT_BITWIDTH == FixedSizeBinary::VT_BYTEWIDTH) };
     let mut found = Vec::new();
     schema.fields().into_iter().flatten().for_each(|field| collect_wide(&field, &mut found));
     found
 }
 
-/// Collects the integers of a field. The depth has been checked with the bytes.
+/// Collects the integers of a field. The verifier has bounded the depth.
 fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
     let slot = |table: &Table, slot: VOffsetT| match table.vtable().get(slot) {
         0 => None,
-        offset => Some(table.loc() + usize::from(offset)), // inside the buffer
+        offset => Some(table.loc() + usize::from(offset)), // in bounds
     };
     if let Some(integer) = field.type_as_int().filter(|integer| integer.bitWidth() == WIDE_BITS) {
         let positions = slot(&field._tab, EncodedField::VT_TYPE_TYPE).zip(slot(&integer._tab, Int::VT_BITWIDTH));
@@ -98,7 +99,7 @@ fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
     field.children().into_iter().flatten().for_each(|child| collect_wide(&child, found));
 }
 
-/// Returns a schema without the texts that were not UTF-8, and the keys that it had.
+/// Returns a schema without the texts that were not UTF-8, and the keys of these entries.
 pub(in crate::import) fn without_filler(schema: Schema) -> (Schema, Vec<String>) {
     let mut dropped = Vec::new();
     let fields: Fields = schema.fields().iter().map(|field| clean_field(field, &mut dropped)).collect();
@@ -124,8 +125,8 @@ fn clean_field(field: &FieldRef, dropped: &mut Vec<String>) -> FieldRef {
     }
 }
 
-/// Removes the entries with a text that was not UTF-8. Without its parameters, an extension type is
-/// removed, too: another program could refuse it, or take it for another type.
+/// Removes the entries with a text that was not UTF-8. An extension type without its parameters is
+/// removed, too, because another program could refuse or misinterpret it.
 fn clean(metadata: &mut Metadata, mut dropped: impl FnMut(String)) {
     let is_filler = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == FILLER);
     let mut found: Vec<String> =

@@ -1,9 +1,9 @@
-//! Arrow's types as columns: elements, tensors in levels of lists, and the canonical tensor
+//! Maps Arrow types to columns: elements, tensors in levels of lists, and the canonical tensor
 //! extension types.
 //!
 //! [`kind_of`] descends from a field through its lists to the elements. Each list is a dimension of
-//! a tensor: a fixed one states its extent, any other leaves it to the samples. A field can be
-//! [marked](marked_type) with an element type that Arrow lacks.
+//! a tensor: a fixed-size list states its extent, and any other leaves it to the samples. A field
+//! can be [marked](marked_type) with an element type that Arrow lacks.
 
 use crate::import::plan::input_column::{ColumnKind, Level};
 use crate::logical::arrow_type::{
@@ -18,23 +18,23 @@ use serde_json::Value;
 use std::iter;
 use std::result::Result;
 
-/// In the metadata of a field: its elements are INT96 timestamps, read as 12 bytes each.
+/// Metadata key of a field whose elements are INT96 timestamps, read as 12 bytes each.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
-/// In the metadata of a field: its values are encrypted.
+/// Metadata key of a field whose values are encrypted.
 pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
 
-/// In the metadata of a field: the reason why its values cannot be stored.
+/// Metadata key of a field whose values cannot be stored. The value is the reason.
 pub(in crate::import) const REFUSED: &str = "tensilo.refused";
-/// The marks of fields, which mean nothing in the schema of an input.
+/// The marks that importers set on fields. They are ignored in the schema of an input.
 pub(super) const MARKS: [&str; 4] = [INT96, ENCRYPTED, REFUSED, NAME];
 
-/// Returns the type that the metadata of a field name, see [`DTYPE`].
+/// Returns the type named in the metadata of a field, see [`DTYPE`].
 pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
     field.metadata().get(DTYPE)?.parse().ok()
 }
 
-/// Returns the form in which marked elements of a tensor are pushed. A mark that does not fit the
-/// type is ignored. Those of complex numbers are pushed as f32.
+/// Returns the form in which marked elements of a tensor are pushed. Complex numbers are pushed as
+/// f32. A mark that does not fit the type is ignored.
 fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredElement> {
     match (data_type, marked) {
         (DataType::UInt16, Some(DType::Bf16)) => Some(StoredElement::one(DType::Bf16)),
@@ -43,7 +43,7 @@ fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredE
     }
 }
 
-/// Returns the type behind encodings of a whole array.
+/// Returns the value type of a dictionary- or run-end-encoded type.
 pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Dictionary(_, values) => decoded(values),
@@ -52,12 +52,13 @@ pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Returns the type whose name goes into the metadata: that of the elements.
+/// Returns the element type, whose name goes into the metadata.
 pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
     list_item(data_type).map_or(decoded(data_type), |item| element_type(item.data_type()))
 }
 
-/// Returns whether samples of a field may be null. Runs have no nulls of their own.
+/// Returns whether samples of a field may be null. Run-end encoded arrays have nulls in their
+/// values.
 pub(super) fn is_nullable(field: &Field) -> bool {
     let has_null_runs = |data_type: &DataType| match data_type {
         DataType::RunEndEncoded(_, values) => is_nullable(values),
@@ -66,7 +67,7 @@ pub(super) fn is_nullable(field: &Field) -> bool {
     field.is_nullable() || has_null_runs(field.data_type())
 }
 
-/// Returns whether all values of an array are null by its type.
+/// Returns whether all values of a type are null.
 pub(in crate::import) fn is_null(data_type: &DataType) -> bool {
     decoded(data_type) == &DataType::Null
 }
@@ -97,8 +98,8 @@ pub(in crate::import) fn element(data_type: &DataType) -> Option<StoredElement> 
     Some(StoredElement::one(dtype))
 }
 
-/// Returns how a field that is no plain struct is stored, or why it cannot be. It may be a member
-/// of lists; `marked` is the type that their field names.
+/// Returns how a field that is not a plain struct is stored, or the reason why it cannot be. The
+/// field may be a member of lists; `marked` is the type named by the field of the lists.
 pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Result<ColumnKind, String> {
     if let Some(reason) = field.metadata().get(REFUSED) {
         return Err(reason.clone());
@@ -119,7 +120,7 @@ pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Re
     Ok(if leaf.marked == Some(DType::Complex64) { kind.into_complex() } else { kind })
 }
 
-/// Returns the members of lists that can be a dimension.
+/// Returns the members of lists that can form a dimension.
 fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     match decoded(data_type) {
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => Some(item),
@@ -135,14 +136,14 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
 /// The elements in lists.
 struct Leaf {
     element: StoredElement,
-    /// The type that a field around them names, or their own.
+    /// The type named by a field around them, or by their own field.
     marked: Option<DType>,
     /// Whether they are INT96 timestamps.
     instants: bool,
 }
 
-/// Collects the levels of lists down to the elements. `marked` is the type that a field around them
-/// names.
+/// Collects the levels of lists down to the elements. `marked` is the type named by a field around
+/// them.
 fn descend(field: &Field, in_list: bool, marked: Option<DType>, levels: &mut Vec<Level>) -> Result<Leaf, String> {
     let marked = marked_type(field).or(marked);
     let data_type = decoded(field.data_type());
@@ -168,8 +169,7 @@ fn unsupported(data_type: &DataType, in_list: bool) -> String {
     if in_list { format!("lists of {name}") } else { name }
 }
 
-/// Returns the name that Arrow's documentation has for a type that cannot be stored, or not in a
-/// list.
+/// Returns the name in Arrow's documentation of a type that cannot be stored, or not in lists.
 fn name(data_type: &DataType) -> String {
     if let Some(known) = ArrowType::from_arrow(data_type) {
         return known.to_string();
@@ -185,7 +185,7 @@ fn name(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the type of columns whose samples are strings, or always null.
+/// Returns the type of columns whose samples are strings or always null.
 fn scalar(data_type: &DataType) -> Option<DType> {
     match data_type {
         DataType::Null => Some(DType::Bool),
@@ -206,7 +206,7 @@ pub(super) fn expressed_by_shape(field: &Field, key: &str) -> bool {
     is_tensor(field) && matches!(key, EXTENSION_TYPE_NAME_KEY | EXTENSION_TYPE_METADATA_KEY)
 }
 
-/// Returns the names of the dimensions, as a JSON array, if the field has some.
+/// Returns the names of the dimensions as a JSON array, if the field has any.
 pub(super) fn dim_names(field: &Field) -> Option<String> {
     if !is_tensor(field) {
         return None;
@@ -216,8 +216,8 @@ pub(super) fn dim_names(field: &Field) -> Option<String> {
     (!names.is_empty()).then(|| Value::Array(names.clone()).to_string())
 }
 
-/// Returns the extents of a fixed-size list: its length, or the shape of a tensor that has this
-/// number of elements.
+/// Returns the extents of a fixed-size list: its length, or the shape of a tensor with that many
+/// elements.
 pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, String> {
     let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of length {length}"))?;
     if field.extension_type_name() != Some(FIXED) {
@@ -227,7 +227,7 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
     let shape = parameters.get("shape").and_then(Value::as_array);
     let shape = shape.ok_or_else(|| format!("{FIXED} without a shape"))?;
     let extents: Option<Vec<u32>> = shape.iter().map(extent).collect();
-    let extents = extents.ok_or_else(|| format!("{FIXED} with a shape that is not made of lengths"))?;
+    let extents = extents.ok_or_else(|| format!("{FIXED} with invalid extents in its shape"))?;
     let elements = extents.iter().try_fold(1_u32, |product, &extent| product.checked_mul(extent));
     if elements != Some(length) {
         return Err(format!("{FIXED} of shape {extents:?}, stored as lists of {length}"));
@@ -237,7 +237,7 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
 }
 
 /// Returns the kind of a variable-shape tensor: a struct of `data`, a list of elements, and
-/// `shape`, a fixed-size list of i32. `marked` is the type that a field around it names.
+/// `shape`, a fixed-size list of i32. `marked` is the type named by a field around it.
 pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<ColumnKind, String> {
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
@@ -255,7 +255,7 @@ pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<Co
     let element = element.ok_or_else(|| format!("tensors of {}", data.data_type()))?;
     let rank = usize::try_from(*rank).map_err(|_| malformed())?;
     if rank > limits::RANK {
-        return Err(format!("{rank} dimensions, of which the format allows {}", limits::RANK));
+        return Err(format!("{rank} dimensions, but the format allows {}", limits::RANK));
     }
     let parameters = parameters(field)?;
     check_permutation(&parameters, VARIABLE)?;
@@ -281,17 +281,17 @@ fn extent(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|extent| u32::try_from(extent).ok())
 }
 
-/// Returns the extension's parameters: a JSON object, or nothing.
+/// Returns the extension's parameters: a JSON object, or null if there are none.
 fn parameters(field: &Field) -> Result<Value, String> {
     match field.extension_type_metadata() {
         None | Some("") => Ok(Value::Null),
         Some(text) => {
-            serde_json::from_str(text).map_err(|error| format!("tensor parameters that are no JSON ({error})"))
+            serde_json::from_str(text).map_err(|error| format!("tensor parameters are not valid JSON ({error})"))
         }
     }
 }
 
-/// Refuses a logical order of the dimensions that is not that of the elements.
+/// Refuses a permutation: the logical order of dimensions must be the order in memory.
 fn check_permutation(parameters: &Value, name: &str) -> Result<(), String> {
     let Some(permutation) = parameters.get("permutation").and_then(Value::as_array) else { return Ok(()) };
     let identity = (0_u64..).zip(permutation).all(|(i, value)| value.as_u64() == Some(i));

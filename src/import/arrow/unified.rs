@@ -1,16 +1,18 @@
-//! One schema for several inputs.
+//! Unifies the schemas of several inputs.
 //!
-//! Formats such as JSON lines do not declare types: a member that is null in each line of one file
-//! may be a text in the next one. Their types are found over all inputs, as within one file.
-//! Parquet and Arrow files declare types, and still differ a little: pandas gives a column without
-//! values the type null, and leaves out what a shard does not have.
+//! Formats such as JSON lines do not declare types: a member that is null in every line of one file
+//! may be a text in the next. Their types are found over all inputs, as within one file. Parquet
+//! and Arrow files declare types, but still differ a little: pandas gives a column without values
+//! the type null, and omits columns that a shard does not have.
 //!
-//! [`UnifiedSchema`] joins the schemas of all inputs, and [`aligned`] says what one input becomes in
-//! it: its own fields first and in their order, so that what a file states about them by position
-//! stays right, and then those that it lacks. Both leave fields alone that contradict each other;
-//! the plan of the conversion then reports these. [`adapted`] makes arrays of the aligned types. An
-//! alternative was to let each format read with a given schema, which every format would have had
-//! to do again.
+//! [`UnifiedSchema`] joins the schemas of all inputs, and [`aligned`] returns the fields that one
+//! input has in the unified schema. Its own fields come first and in their order, so that
+//! statistics that the file records by position stay valid. Then come the fields that it lacks.
+//! Both functions leave contradicting fields unchanged, and the plan of the conversion reports
+//! them. [`adapted`] converts arrays to the aligned types.
+//!
+//! The alternative was to let each format read with a given schema, but then every format would
+//! have to implement it.
 
 use super::decode::by_index;
 use super::fields::joined as dotted_name;
@@ -35,18 +37,19 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum TypeOrigin {
-    /// The file declares them. A field of the type null becomes one of the type that other inputs
-    /// declare, and a nullable field may be missing.
+    /// The file declares them. A field of type null takes the type that other inputs declare, and a
+    /// nullable field may be missing.
     Declared,
-    /// They were found in the values of the file, and hold for these only. If other inputs have
-    /// floats in a field, its integers become `f64`, unless one of them equals none. A field may be
-    /// missing, and members of empty lists have the type null.
+    /// They were inferred from the values of the file, and hold only for these. If other inputs
+    /// have floats in a field, its integers become `f64`, unless an integer has no exact `f64`
+    /// value. A field may be missing, and members of empty lists have the type null.
     Inferred,
-    /// As [`Inferred`](Self::Found), and one value is the same as a list of one value.
+    /// Like [`Inferred`](Self::Inferred), except that a single value is equivalent to a list of one
+    /// value.
     InferredRepeated,
 }
 
-/// The fields of inputs together, in the order in which they come first.
+/// The fields of all inputs, in order of first appearance.
 pub(in crate::import) struct UnifiedSchema {
     fields: Fields,
     origin: TypeOrigin,
@@ -57,7 +60,7 @@ impl UnifiedSchema {
         Self { fields: first.fields().clone(), origin }
     }
 
-    /// Adds the schema of another input.
+    /// Merges the schema of another input.
     pub(in crate::import) fn join(&mut self, other: &Schema, origin: TypeOrigin) {
         if self.fields != *other.fields() {
             self.fields = joined(&self.fields, other.fields(), (self.origin, origin));
@@ -65,7 +68,7 @@ impl UnifiedSchema {
         self.origin = self.origin.min(origin);
     }
 
-    /// Returns the fields. Lists that are empty in all inputs whose types are found have integers.
+    /// Returns the fields. If types are inferred, lists that are empty in all inputs get integers.
     pub(in crate::import) fn into_fields(self) -> Fields {
         match self.origin {
             TypeOrigin::Declared => self.fields,
@@ -86,12 +89,12 @@ fn settled(field: &FieldRef, in_list: bool) -> FieldRef {
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// Returns the fields by their names.
+/// Returns the fields, keyed by name.
 fn by_name(fields: &Fields) -> HashMap<&str, &FieldRef> {
     fields.iter().map(|field| (field.name().as_str(), field)).collect()
 }
 
-/// Returns the fields of two structs together. One that a struct lacks is nullable.
+/// Returns the union of the fields of two structs. A field that one struct lacks is nullable.
 fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
     let (in_a, in_b) = (by_name(a), by_name(b));
     let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
@@ -105,7 +108,7 @@ fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
     common.chain(added.map(nullable)).collect()
 }
 
-/// Returns the field of two inputs together, and that of the first if they contradict each other.
+/// Returns the unified field of two inputs, or the first field if they contradict each other.
 fn unified_field(a: &FieldRef, b: &FieldRef, (first, second): (TypeOrigin, TypeOrigin)) -> FieldRef {
     let nullable = has_nulls(a, first) || has_nulls(b, second);
     let of_type = |data_type: DataType| Arc::new(a.as_ref().clone().with_data_type(data_type).with_nullable(nullable));
@@ -126,13 +129,14 @@ fn unified_field(a: &FieldRef, b: &FieldRef, (first, second): (TypeOrigin, TypeO
     }
 }
 
-/// Returns whether values of a field may be null. Of the type null they are, unless none was found.
+/// Returns whether a field may have nulls. A field of type null has nulls, unless its type was
+/// inferred.
 fn has_nulls(field: &Field, origin: TypeOrigin) -> bool {
     field.is_nullable() || *field.data_type() == DataType::Null && origin == TypeOrigin::Declared
 }
 
-/// Returns whether values of one type, which is no list or struct, can have the other type without
-/// a change.
+/// Returns whether values of type `own`, which is not a list or struct, can be converted to `other`
+/// without loss.
 fn becomes(own: &DataType, other: &DataType, origin: TypeOrigin) -> bool {
     match (own, other) {
         (DataType::Null, _) => true,
@@ -147,9 +151,9 @@ fn becomes(own: &DataType, other: &DataType, origin: TypeOrigin) -> bool {
     }
 }
 
-/// Returns the fields that an input has if it is to have those of `unified`: its own, of the types
-/// that its values can have, and then nullable ones that it lacks. A field of the schema, not of a
-/// struct, is added only if `is_lacking` says that the input lacks it.
+/// Returns the fields that an input has in the unified schema: its own fields, with the unified
+/// types where its values allow them, followed by nullable fields that it lacks. A top-level field
+/// is added only if `is_lacking` says that the input lacks it.
 pub(in crate::import) fn aligned(
     own: &Fields,
     unified: &Fields,
@@ -164,8 +168,7 @@ pub(in crate::import) fn aligned(
     Alignment { names, origin }.fields(own, unified, "", is_lacking)
 }
 
-/// Adds the names of the columns that a field becomes. `outer` are the names of the structs around
-/// it.
+/// Adds the names of the columns of a field. `outer` is the name of the struct around it.
 fn add_names(field: &Field, outer: &str, names: &mut HashSet<String>) {
     let name = dotted_name(outer, field.name());
     match struct_fields(field) {
@@ -174,13 +177,13 @@ fn add_names(field: &Field, outer: &str, names: &mut HashSet<String>) {
     }
 }
 
-/// Returns the number of columns that fields become, nulls of structs included.
+/// Returns the number of columns of fields, including the nulls of structs.
 pub(in crate::import) fn column_count(fields: &Fields) -> usize {
     let count = |field: &FieldRef| struct_fields(field).map_or(0, column_count).saturating_add(1);
     fields.iter().map(count).fold(0, usize::saturating_add)
 }
 
-/// Returns the fields of a struct, also of one in lists.
+/// Returns the fields of a struct, or of a struct in lists.
 fn struct_fields(field: &Field) -> Option<&Fields> {
     match field.data_type() {
         DataType::Struct(fields) if !is_variable_tensor(field) => Some(fields),
@@ -189,10 +192,10 @@ fn struct_fields(field: &Field) -> Option<&Fields> {
     }
 }
 
-/// Gives one input the fields of all.
+/// Aligns the fields of one input with the unified fields.
 struct Alignment {
-    /// The names of the columns that the input has. A column `a.b` may be the field of a struct in
-    /// another input, and must not be there twice.
+    /// The names of the input's columns. A column `a.b` may be the field of a struct in another
+    /// input, and must not occur twice.
     names: HashSet<String>,
     origin: TypeOrigin,
 }
@@ -218,8 +221,8 @@ impl Alignment {
         names.is_disjoint(&self.names)
     }
 
-    /// Returns a field with the type of `target`, as far as its values can have it. `name` is that
-    /// of its column.
+    /// Returns a field with the type of `target`, as far as its values allow. `name` is the name of
+    /// its column.
     fn field(&self, own: &FieldRef, target: &FieldRef, name: &str) -> FieldRef {
         let of_type = |data_type: DataType| Arc::new(own.as_ref().clone().with_data_type(data_type));
         match (own.data_type(), target.data_type()) {
@@ -244,7 +247,7 @@ impl Alignment {
     }
 }
 
-/// Returns whether nulls of the field can be made: its arrays have the type that it states.
+/// Returns whether nulls can be made for the field: its arrays have the type that it states.
 fn is_fillable(field: &Field) -> bool {
     let is_raw = [INT96, ENCRYPTED].iter().any(|key| field.metadata().contains_key(key));
     !is_raw
@@ -255,8 +258,8 @@ fn is_fillable(field: &Field) -> bool {
         }
 }
 
-/// Returns the fields of inputs that give the columns of a file, before casts: tensors are lists,
-/// as formats have them that find their types.
+/// Returns the input fields that yield the columns of a file, before casts. Tensors are lists, as
+/// in formats that infer types.
 pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     let mut pushed = schema.clone();
     for column in &mut pushed.columns {
@@ -270,7 +273,7 @@ pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     plain_fields(&pushed).iter().map(|field| as_lists(field, None)).collect()
 }
 
-/// Returns a field with lists instead of tensors. `mark` is that of the field around it, see
+/// Returns a field with lists instead of tensors. `mark` is the mark of the field around it, see
 /// [`DTYPE`].
 fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
     let mark = field.metadata().get(DTYPE).map(String::as_str).or(mark);
@@ -310,15 +313,15 @@ fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
     Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
 }
 
-/// Returns an array of a field whose type is `from` as one of the type `to`, which
-/// [`aligned`] gave. The row of a problem is an entry of the array.
+/// Converts an array of a field from type `from` to type `to`, as determined by [`aligned`]. The
+/// row of an error is an entry of the array.
 pub(in crate::import::arrow) fn adapted(
     array: &ArrayRef,
     from: &DataType,
     to: &DataType,
 ) -> Result<ArrayRef, RowError> {
     if from == to {
-        return Ok(Arc::clone(array)); // some are read raw, and have another type than their field
+        return Ok(Arc::clone(array)); // arrays that are read raw have another type than their field
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
@@ -348,14 +351,14 @@ pub(in crate::import::arrow) fn adapted(
             (float as i128 == i128::from(value)).then_some(float).ok_or_else(|| no_float(value.into()))
         }),
         (DataType::Int64, DataType::UInt64) => numbers::<Int64Type, UInt64Type>(array, |value| {
-            u64::try_from(value).map_err(|_| format!("{value} is negative, and other inputs have integers beyond i64"))
+            u64::try_from(value).map_err(|_| format!("{value} is negative, but other inputs have integers beyond i64"))
         }),
         _ => Err(schema_mismatch()),
     }
 }
 
 fn no_float(integer: i128) -> String {
-    format!("no f64 equals the integer {integer}, and other inputs have floats in this column")
+    format!("the integer {integer} has no exact f64 value, but other inputs have floats in this column")
 }
 
 fn failed(error: ArrowError) -> RowError {
@@ -371,7 +374,7 @@ fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -
     let offsets = lists.offsets();
     let (start, end) = (offsets.first(), offsets.last());
     let (first, end) = (start.as_usize(), end.as_usize());
-    // a slice of a batch has a part of the members
+    // a slice of a batch has only some of the members
     let own = lists.values().slice(first, end.saturating_sub(first));
     let members = adapted(&own, from, to).map_err(|problem| {
         let list_of = |entry: usize| offsets.partition_point(|o| o.as_usize() <= entry.saturating_add(first));
@@ -382,7 +385,7 @@ fn lists<O: OffsetSizeTrait>(array: &ArrayRef, from: &DataType, to: &DataType) -
     Ok(Arc::new(lists.map_err(failed)?))
 }
 
-/// Makes a list of each value; null values are null lists.
+/// Turns each value into a list of one value, and null values into null lists.
 fn lists_of_one(array: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef, RowError> {
     let values = adapted(array, from, to)?;
     let valid: Vec<usize> = (0..array.len()).filter(|&i| array.is_valid(i)).collect();

@@ -1,9 +1,12 @@
-//! A file that is read several times through one handle, and what tells that it was changed.
+//! A file that is read repeatedly through one handle and watched for changes.
 //!
-//! All passes over an input read the handle it was opened with, so nothing changes if another file
-//! takes its name. A [stamp](Stamp) of size and modification time tells if the file itself is
-//! changed. A stream is copied to an unnamed temporary file first. An input can also be in a
-//! [store](InputStore), which says itself if it was replaced.
+//! A conversion makes several passes, which must see the same bytes. All passes use the handle from
+//! opening, so replacing the file at its path has no effect. A [stamp](Stamp) of size and
+//! modification time reveals changes in place. A stream is copied to an unnamed temporary file
+//! first. An input can also be in a [store](InputStore), which detects replaced inputs itself.
+//!
+//! The number of open files is limited, so a file can be [released](InputFile::release) between
+//! passes. It is then reopened by name, and refused if it is another file or has changed.
 
 use crate::bytes::le::u64_of;
 use crate::open::foreign::FIRST_BYTES;
@@ -16,52 +19,51 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use std::{fmt, fs, io, thread};
 
-/// A file, open for as many passes as needed.
+/// A file that is open for any number of passes.
 ///
-/// All passes read through the handle it was opened with. If another file takes its name meanwhile,
-/// nothing changes. If it is changed in place, [`InputFile::check_unchanged`] says so.
+/// All passes use the handle from opening, so replacing the file at its path has no effect.
+/// [`InputFile::check_unchanged`] reports changes in place.
 pub(in crate::import) struct InputFile {
-    /// The name that the caller gave.
+    /// The name given by the caller.
     name: PathBuf,
-    /// The stamp at opening; `None` for a private copy, which nobody else can change, and for what
-    /// a store has, which says itself if it was replaced.
+    /// The stamp at opening. `None` for a private copy, which no other process can change, and for
+    /// an input in a store, which detects changes itself.
     stamp: Option<Stamp>,
-    /// The file that the bytes are from; `None` if they are from a stream.
+    /// The file that the bytes come from; `None` if they come from a stream.
     identity: Option<FileIdentity>,
     handle: Mutex<Handle>,
-    /// Files that belong to this one.
+    /// Other files that belong to this one.
     companions: Mutex<Vec<Arc<InputFile>>>,
     read_error: ReadError,
 }
 
-/// The error of the last read that failed. Some decoders pass on its text alone, as if the file
-/// were malformed.
+/// The last failed read. Some decoders pass on only its text, as if the file were malformed.
 type ReadError = Arc<Mutex<Option<io::Error>>>;
 
 enum Handle {
     Open(Arc<PositionedFile>),
-    /// Opened again when needed; alive while it is in use.
+    /// Reopened when needed. The reference is alive while the file is in use.
     Released(Weak<PositionedFile>),
     /// In a store.
     Stored(Arc<dyn Source>),
 }
 
 impl InputFile {
-    /// Opens what the store has, or a file. Copies a file to an unnamed temporary one if it is not
-    /// regular, such as a pipe.
+    /// Opens an input in the store, or a file. If a file is not regular, such as a pipe, copies it
+    /// to an unnamed temporary file.
     pub(in crate::import) fn open(name: &Path, store: &OptionalStore) -> Result<Self> {
         if let Some(store) = store.of(name) {
             return Self::stored(name, store);
         }
         let file = File::open(name).map_err(|error| Error::io("opening the input", error).with_path(name))?;
         let is_file = file.metadata().map(|metadata| metadata.is_file());
-        match is_file.map_err(|error| Error::io("looking at the input", error).with_path(name))? {
+        match is_file.map_err(|error| Error::io("inspecting the input", error).with_path(name))? {
             true => Self::in_place(name, file),
             false => Self::copied(name, file),
         }
     }
 
-    /// Copies a stream, which can be read once, to a temporary file.
+    /// Copies a stream, which can be read only once, to a temporary file.
     pub(in crate::import) fn copied(name: &Path, mut stream: impl Read) -> Result<Self> {
         let mut copy = || -> io::Result<PositionedFile> {
             let mut copy = tempfile::tempfile()?;
@@ -86,16 +88,16 @@ impl InputFile {
     }
 
     fn in_place(name: &Path, file: File) -> Result<Self> {
-        let failed = |error| Error::io("looking at the input", error).with_path(name);
+        let failed = |error| Error::io("inspecting the input", error).with_path(name);
         let Some(stamp) = Stamp::wait_until_stable(&file).map_err(failed)? else {
-            return Err(Error::bad_input("is being written to; convert it when it is complete").with_path(name));
+            return Err(Error::bad_input("still being written; convert it when it is complete").with_path(name));
         };
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
         Ok(Self::of(name, Some(stamp), identity, Handle::Open(Arc::new(file))))
     }
 
-    /// Returns the same bytes, as a copy of the file with this identity.
+    /// Marks the bytes as a copy of the file with this identity.
     pub(in crate::import) fn copy_of(self, identity: Option<FileIdentity>) -> Self {
         Self { identity, ..self }
     }
@@ -104,7 +106,7 @@ impl InputFile {
         self.identity.as_ref()
     }
 
-    /// Returns its name in errors.
+    /// Returns the name for errors.
     pub(in crate::import) fn name(&self) -> &Path {
         &self.name
     }
@@ -113,19 +115,19 @@ impl InputFile {
         Error::io(operation, error).with_path(&self.name)
     }
 
-    /// Returns a reader of the file, from its start.
+    /// Returns a reader that starts at the beginning of the file.
     pub(in crate::import) fn reader(&self) -> Result<InputReader> {
         Ok(InputReader { file: self.hold()?, position: 0, read_error: Arc::clone(&self.read_error) })
     }
 
-    /// Returns the error of a read in the place of what a decoder made of it.
+    /// Returns the original error of a failed read, if a decoder turned it into `error`.
     pub(in crate::import) fn or_read_error(&self, error: Error) -> Error {
         let mut failed = self.read_error.lock().unwrap_or_else(PoisonError::into_inner);
         let failed = failed.take().filter(|_| error.kind() == ErrorKind::BadInput);
         failed.map_or(error, |failed| self.io("reading the file", failed))
     }
 
-    /// Returns the bytes that tell what the file is.
+    /// Returns the first bytes, which identify the format.
     pub(in crate::import) fn first_bytes(&self) -> Result<Vec<u8>> {
         let mut first = Vec::new();
         let read = self.reader()?.take(u64_of(FIRST_BYTES)).read_to_end(&mut first);
@@ -138,7 +140,7 @@ impl InputFile {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a file that is watched for changes, and closed between passes, as this one is.
+    /// Adds a companion file. It is watched for changes and closed between passes like this one.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn add_companion(&self, file: Arc<InputFile>) {
         self.locked_companions().push(file);
@@ -153,8 +155,8 @@ impl InputFile {
         self.companions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Closes the file between passes, and its companions. Private copies stay open: they have no
-    /// name.
+    /// Closes the file and its companions between passes. Private copies stay open, because they
+    /// have no name.
     pub(in crate::import) fn release(&self) {
         self.companions().iter().for_each(|companion| companion.release());
         if self.stamp.is_some() {
@@ -165,7 +167,7 @@ impl InputFile {
         }
     }
 
-    /// Returns the open file. It stays open as long as the result is kept.
+    /// Returns the open file. It stays open as long as the returned value lives.
     pub(in crate::import) fn hold(&self) -> Result<Arc<dyn Source>> {
         let mut handle = self.handle();
         let released = match &*handle {
@@ -182,33 +184,33 @@ impl InputFile {
     }
 
     fn reopen(&self) -> Result<PositionedFile> {
-        let file = File::open(&self.name).map_err(|error| self.io("opening the input again", error))?;
-        let now = file.metadata().map_err(|error| self.io("looking at the input", error))?;
+        let file = File::open(&self.name).map_err(|error| self.io("reopening the input", error))?;
+        let now = file.metadata().map_err(|error| self.io("inspecting the input", error))?;
         if let Some(stamp) = &self.stamp {
             let now = Stamp::of(&now);
             if !stamp.is_same_file(&now) {
-                return Err(self.changed("another file has taken its place, and not all inputs can be kept open"));
+                return Err(self.changed("another file replaced it, and not all inputs can stay open"));
             }
             if let Some(changes) = stamp.changes(&now) {
                 return Err(self.changed(&changes));
             }
         }
-        PositionedFile::of(file).map_err(|error| self.io("looking at the input", error))
+        PositionedFile::of(file).map_err(|error| self.io("inspecting the input", error))
     }
 
-    /// Refuses the file if it, or a companion, was changed since it was opened.
+    /// Refuses the file if it or a companion changed since it was opened.
     pub(in crate::import) fn check_unchanged(&self) -> Result<()> {
         self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
         let (Some(stamp), Some(now)) = (&self.stamp, self.current_stamp()?) else { return Ok(()) };
         match stamp.changes(&now) {
-            // a file that has taken the name of a released one was never read
+            // the file at the path of a released file may be another one, which was never read
             Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
             _ => Ok(()),
         }
     }
 
-    /// Returns the present stamp: of the open file, or of the file that has the name of a released
-    /// one. Returns `None` if there is no such file.
+    /// Returns the current stamp of the open file, or of the file at the path of a released file.
+    /// Returns `None` if there is no such file.
     fn current_stamp(&self) -> Result<Option<Stamp>> {
         let open = match &*self.handle() {
             Handle::Open(file) => Some(Arc::clone(file)),
@@ -222,18 +224,18 @@ impl InputFile {
         match metadata {
             Ok(metadata) => Ok(Some(Stamp::of(&metadata))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.io("looking at the input", error)),
+            Err(error) => Err(self.io("inspecting the input", error)),
         }
     }
 
     fn changed(&self, how: &str) -> Error {
-        let message = format!("was changed while it was read ({how}); try again when nothing writes to it");
+        let message = format!("changed while it was read ({how}); try again when no program writes to it");
         Error::bad_input(message).with_path(&self.name)
     }
 }
 
-/// A reader of an input, from its start or by position. Clones have positions of their own. The
-/// length is that at opening.
+/// A reader of an input, sequential or by offset. Clones have positions of their own. The length is
+/// the length at opening.
 #[derive(Clone)]
 pub struct InputReader {
     file: Arc<dyn Source>,
@@ -250,14 +252,14 @@ impl InputReader {
 
 #[cfg(feature = "arrow")]
 impl InputReader {
-    /// Returns a reader of the same file that has other bytes from an offset on.
+    /// Returns a reader of the same file in which some bytes from an offset on are replaced.
     pub(in crate::import) fn patched(&self, offset: u64, bytes: &Arc<[u8]>) -> Self {
         let file = Patched { file: Arc::clone(&self.file), offset, bytes: Arc::clone(bytes) };
         Self { file: Arc::new(file), position: 0, read_error: Arc::clone(&self.read_error) }
     }
 }
 
-/// A file of which some bytes are others.
+/// A file in which some bytes are replaced.
 #[cfg(feature = "arrow")]
 struct Patched {
     file: Arc<dyn Source>,
@@ -285,9 +287,9 @@ impl Read for InputReader {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let rest = self.byte_count().saturating_sub(self.position);
         let count = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
-        let out = out.get_mut(..count).unwrap_or(&mut []); // all of it
+        let out = out.get_mut(..count).unwrap_or(&mut []); // in bounds
         if out.is_empty() {
-            return Ok(0); // also behind the end, where no source reads
+            return Ok(0); // also beyond the end, where sources cannot read
         }
         self.read_exact_at(self.position, out)?;
         self.position = self.position.saturating_add(u64_of(count));
@@ -323,7 +325,7 @@ impl Source for InputReader {
 
 #[cfg(feature = "parquet")]
 mod parquet {
-    //! The interface from which the Parquet decoder reads.
+    //! The interface through which the Parquet decoder reads.
 
     use super::{InputReader, Source};
     use crate::bytes::le::u64_of;
@@ -333,15 +335,14 @@ mod parquet {
     use std::io::BufReader;
     use std::ops::Range;
 
-    /// The bytes that are read at once for the head of a page. The content is read by its length.
+    /// The bytes that are read at once for a page header. The content is read by its length.
     const HEADER_READ_BYTES: usize = 8 << 10;
 
     impl InputReader {
-        /// Tells the source that pages in these ranges will be read, if a request for each of them
-        /// would cost more than their bytes.
+        /// Prefetches pages, if a request for each page would cost more than its bytes.
         pub(in crate::import) fn prefetch(&self, pages: impl Iterator<Item = Range<u64>>) {
             if self.file.coalesce().gap_bytes > 0 {
-                // with what is read behind the last head
+                // including the bytes read beyond the last header
                 let end =
                     |range: &Range<u64>| range.end.saturating_add(u64_of(HEADER_READ_BYTES)).min(self.byte_count());
                 let ranges: Vec<Range<u64>> = pages.map(|range| range.start..end(&range)).collect();
@@ -364,10 +365,10 @@ mod parquet {
         }
 
         fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes> {
-            // memory is allocated only for bytes that are in the file
+            // memory is allocated only for bytes in the file
             let end = start.checked_add(u64_of(length));
             if end.is_none_or(|end| end > self.byte_count()) {
-                return Err(ParquetError::EOF(format!("{length} bytes at {start} are not all in the file")));
+                return Err(ParquetError::EOF(format!("{length} bytes at offset {start} exceed the file")));
             }
             let mut bytes = vec![0; length];
             self.read_exact_at(start, &mut bytes)?;
@@ -376,7 +377,7 @@ mod parquet {
     }
 }
 
-/// Size and modification time of a file, and its identity if the system has such.
+/// Size and modification time of a file, and its identity if the system provides one.
 #[derive(Clone, Debug)]
 struct Stamp {
     bytes: u64,
@@ -390,12 +391,11 @@ impl Stamp {
         Self { bytes: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
     }
 
-    /// Returns the stamp of a file that is to be read from now on: every later change gives it
-    /// another one.
+    /// Returns the stamp of a file about to be read, such that every later change alters the stamp.
     ///
     /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
-    /// time, so this waits until the tick of the last change is over. `None` if the file is changed
-    /// all the time.
+    /// time, so this function waits until the tick of the last change is over. Returns `None` if
+    /// the file keeps changing.
     fn wait_until_stable(file: &File) -> io::Result<Option<Self>> {
         const TRIES: usize = 8;
         for _ in 0..TRIES {
@@ -408,28 +408,29 @@ impl Stamp {
         Ok(None)
     }
 
-    /// Returns how long the tick of the last change may still last, or `None` if it is over.
+    /// Returns the remaining time of the tick of the last change, or `None` if it is over.
     fn remaining_tick(&self, now: SystemTime) -> Option<Duration> {
         const TICK: Duration = Duration::from_millis(20);
         const COARSE_TICK: Duration = Duration::from_secs(2);
         let modified = self.modified?;
         let since_epoch = modified.duration_since(UNIX_EPOCH).ok()?;
-        // file systems without fractions of a second are those of FAT and HFS+
+        // FAT and HFS+ store no fractions of a second
         let tick = if since_epoch.subsec_nanos() == 0 { COARSE_TICK } else { TICK };
         let age = now.duration_since(modified).ok()?;
         tick.checked_sub(age).filter(|rest| !rest.is_zero())
     }
 
-    /// Returns whether two stamps are of one file. Where the system has no identities, it is
-    /// assumed.
+    /// Returns whether two stamps belong to the same file. Assumes so if the system has no
+    /// identities.
     fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
 
-    /// Returns how the file has changed since this stamp was taken, or `None` if it has not.
+    /// Describes the changes since this stamp was taken, or returns `None` if there are none.
     fn changes(&self, now: &Self) -> Option<String> {
-        let size = (self.bytes != now.bytes).then(|| format!("its size was {} bytes and is {}", self.bytes, now.bytes));
-        let time = (self.modified != now.modified).then(|| "its modification time is another".to_owned());
+        let size =
+            (self.bytes != now.bytes).then(|| format!("its size changed from {} to {} bytes", self.bytes, now.bytes));
+        let time = (self.modified != now.modified).then(|| "its modification time changed".to_owned());
         let changes: Vec<String> = size.into_iter().chain(time).collect();
         (!changes.is_empty()).then(|| changes.join(", "))
     }
@@ -447,18 +448,18 @@ fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// A place of inputs beside the file system, such as an object store, see
+/// A source of inputs other than the file system, such as an object store, see
 /// [`ConvertOptions::store`](crate::import::ConvertOptions::store).
 ///
-/// The paths of its inputs are addresses, whose components end in `/`. Patterns, prefixes and names
-/// `key=value` in them mean what they mean in paths of files.
+/// The paths of its inputs are addresses with components separated by `/`. Patterns, prefixes and
+/// names `key=value` mean the same as in file paths.
 ///
 /// Errors need no path: the conversion adds it.
 pub trait InputStore: Send + Sync {
-    /// Returns whether an input is in the store.
+    /// Returns whether an input belongs to the store.
     fn contains(&self, input: &Path) -> bool;
 
-    /// Returns the addresses of all inputs below a prefix, in any order; none if there are none.
+    /// Returns the addresses of all inputs below a prefix, in any order. The result may be empty.
     fn list_prefix(&self, prefix: &Path) -> Result<Vec<PathBuf>>;
 
     /// Opens an input. Its bytes do not change: if the input is replaced, reads fail.
@@ -470,7 +471,7 @@ pub trait InputStore: Send + Sync {
 pub(in crate::import) struct OptionalStore(pub Option<Arc<dyn InputStore>>);
 
 impl OptionalStore {
-    /// Returns the store, if an input is in it.
+    /// Returns the store if an input belongs to it.
     pub(in crate::import) fn of(&self, input: &Path) -> Option<&Arc<dyn InputStore>> {
         self.0.as_ref().filter(|store| store.contains(input))
     }
@@ -508,7 +509,7 @@ mod tests {
             [Some(20), Some(15), Some(1), None, None]
         );
         assert_eq!((rest(coarse, 500), rest(coarse, 2000)), (Some(Duration::from_millis(1500)), None));
-        // of a clock that is ahead nothing can be known
+        // nothing is known about a clock that is ahead
         let ahead = Stamp { bytes: 0, modified: Some(UNIX_EPOCH + fine), identity: None };
         assert_eq!(ahead.remaining_tick(UNIX_EPOCH), None);
     }
@@ -520,6 +521,6 @@ mod tests {
         assert_eq!(stamp(1, 1).changes(&stamp(1, 1)), None);
         assert!(stamp(1, 2).changes(&stamp(1, 1)).unwrap().contains("time"));
         let both = stamp(1, 1).changes(&stamp(2, 2)).unwrap();
-        assert!(both.contains("1 bytes and is 2") && both.contains("time"), "{both}");
+        assert!(both.contains("from 1 to 2 bytes") && both.contains("time"), "{both}");
     }
 }

@@ -1,12 +1,12 @@
-//! The files that an input stands for: itself, those of a folder or prefix, or those that match a
+//! Expands an input to files: a file itself, the files of a folder or prefix, or the matches of a
 //! pattern.
 //!
-//! A folder has Parquet files, Arrow files or tensilo files; both of the first together are
-//! refused. Names that begin with `.` or `_` are passed over, except folders `key=value`. Each
-//! folder is searched once: those reached through symbolic links come last, and only if they were
-//! not reached otherwise, so a loop of links ends. Addresses in a store are treated as paths of
-//! files are. A folder that the Python library `datasets` saved (`Dataset.save_to_disk`) has an
-//! order of its own, which `state.json` states.
+//! A folder contains Parquet files, Arrow files or tensilo files; a mix of Parquet and Arrow is
+//! refused. Names that start with `.` or `_` are skipped, except folders `key=value`. Each folder
+//! is searched once. Folders behind symbolic links come last, and only if they were not reached
+//! otherwise, so loops of links end. Addresses in a store follow the same rules as paths. A folder
+//! saved by the Python library `datasets` (`Dataset.save_to_disk`) has its own order, stated in
+//! `state.json`.
 
 use super::file::InputStore;
 use super::tables;
@@ -24,7 +24,7 @@ use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::{fs, io};
 
-/// Returns the files that one input means: itself, those of a folder, or those that match a
+/// Returns the files of one input: the file itself, the files of a folder, or the matches of a
 /// pattern.
 pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     let found = match fs::metadata(input) {
@@ -40,8 +40,8 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the files that match a pattern, in the byte order of paths. A folder that matches is
-/// searched; what matches inside it is not read again.
+/// Returns the files that match a pattern, in the byte order of paths. A matching folder is
+/// searched, and matches inside it are not read again.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = paths_matching(pattern)?;
     paths.sort_by(|a, b| compare(a, b));
@@ -56,7 +56,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
             files.extend(data_files(&path)?);
             searched = Some(path);
         } else {
-            // opening a pipe without a writer waits for ever
+            // opening a pipe without a writer blocks forever
             let checked = metadata.map_or(Ok(()), |metadata| check_regular(&metadata));
             checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
             files.push(path);
@@ -68,19 +68,19 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The reason why the Arrow files of a cache are not read: some are splits, others results of
+/// The Arrow files of a cache are refused, because some are splits and others are results of
 /// computations.
-const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; give the files \
-                     that are meant, such as FOLDER/*-train.arrow";
+const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; name the intended \
+                     files, such as FOLDER/*-train.arrow";
 
-/// The file by which such a cache is recognised.
+/// The file that identifies such a cache.
 const CACHE_MARK: &str = "dataset_info.json";
 
 /// Returns the data files below a folder, in the byte order of their paths, component by component.
 ///
-/// They are the Parquet files or the Arrow files, of which a folder may not have both. If it has
-/// neither, they are the tensilo files. Names that begin with `.` or `_` are passed over, except
-/// folders `key=value`.
+/// Returns the Parquet files or the Arrow files; a mix of both is refused. If there are neither,
+/// returns the tensilo files. Names that start with `.` or `_` are skipped, except folders
+/// `key=value`.
 fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     if let Some(shards) = saved_shards(root)? {
         return Ok(shards);
@@ -93,7 +93,7 @@ fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     walk.found.chosen().map_err(|error| error.with_path(root))
 }
 
-/// Data files that were found, by their formats.
+/// The data files found, by format.
 #[derive(Default)]
 struct DataFiles {
     parquet: Vec<PathBuf>,
@@ -102,7 +102,7 @@ struct DataFiles {
 }
 
 impl DataFiles {
-    /// Takes a path, if its name is that of a data file. Returns whether it is.
+    /// Adds a path if its name is the name of a data file. Returns whether it was added.
     fn take(&mut self, path: &Path) -> bool {
         let files = match path.file_name().and_then(format_of) {
             Some(DataFormat::Parquet) => &mut self.parquet,
@@ -114,12 +114,12 @@ impl DataFiles {
         true
     }
 
-    /// Returns whether the files that are read are those of Arrow.
+    /// Returns whether the files to read are Arrow files.
     fn are_arrow(&self) -> bool {
         self.parquet.is_empty() && !self.arrow.is_empty()
     }
 
-    /// Returns the files that are read, in the byte order of their paths.
+    /// Returns the files to read, in the byte order of their paths.
     fn chosen(self) -> Result<Vec<PathBuf>> {
         let mut files = match (self.parquet, self.arrow) {
             (parquet, arrow) if parquet.is_empty() && arrow.is_empty() => self.tensilo,
@@ -132,7 +132,7 @@ impl DataFiles {
             }
         };
         if files.is_empty() {
-            let message = "neither the folder nor a folder in it has a *.parquet, *.arrow, *.feather or *.tsl file";
+            let message = "no *.parquet, *.arrow, *.feather or *.tsl file in the folder or its subfolders";
             return Err(Error::bad_input(message));
         }
         files.sort_by(|a, b| compare(a, b));
@@ -140,12 +140,13 @@ impl DataFiles {
     }
 }
 
-/// Returns whether a name is that of a file or folder that is searched.
+/// Returns whether a file or folder with this name is searched.
 fn is_visible(name: &[u8]) -> bool {
     !matches!(name.first(), Some(b'.' | b'_'))
 }
 
-/// Compares paths by the bytes of their components: the content of a folder follows it directly.
+/// Compares paths by the bytes of their components, so that the content of a folder directly
+/// follows it.
 pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
     fn components(path: &Path) -> impl Iterator<Item = &[u8]> {
         path.components().map(|component| component.as_os_str().as_encoded_bytes())
@@ -153,19 +154,18 @@ pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
     components(a).cmp(components(b))
 }
 
-/// A folder as it was reached, and its path without symbolic links.
+/// A folder, by the path on which it was reached and by its canonical path.
 struct Folder {
     path: PathBuf,
     canonical: PathBuf,
 }
 
-/// A search. It goes into every folder once: those reached through symbolic links come last, and
-/// only if they were not reached otherwise. So a loop of links ends, and a link to a sibling adds
-/// nothing.
+/// A search that enters every folder once. Folders behind symbolic links come last, and only if
+/// they were not reached otherwise. So loops of links end, and a link to a sibling adds nothing.
 #[derive(Default)]
 struct FolderWalk {
     found: DataFiles,
-    /// A folder that the library `datasets` describes, without the state of a saved dataset.
+    /// A folder described by the library `datasets` that is not a saved dataset.
     cache: Option<PathBuf>,
     folders: Vec<Folder>,
     links: Vec<PathBuf>,
@@ -176,7 +176,7 @@ impl FolderWalk {
     fn all(&mut self, root: &Path) -> Result<()> {
         self.links.push(root.to_path_buf());
         while !self.links.is_empty() {
-            self.links.sort_by(|a, b| compare(b, a)); // the first is taken from the end
+            self.links.sort_by(|a, b| compare(b, a)); // popped from the end
             let Some(path) = self.links.pop() else { break };
             let canonical = fs::canonicalize(&path).map_err(|error| list_error(&path, error))?;
             self.folders.push(Folder { path, canonical });
@@ -203,7 +203,7 @@ impl FolderWalk {
         let file_type = entry.file_type().map_err(|error| list_error(&path, error))?;
         let (mut is_folder, mut is_file) = (file_type.is_dir(), file_type.is_file());
         if file_type.is_symlink() {
-            // a link without a target is an error only if its name is that of a data file
+            // a link without a target is an error only if it has the name of a data file
             match fs::metadata(&path) {
                 Ok(target) => (is_folder, is_file) = (target.is_dir(), target.is_file()),
                 Err(_) if format_of(&name).is_none() => {}
@@ -234,11 +234,11 @@ fn list_error(path: &Path, error: io::Error) -> Error {
     Error::io("listing the folder", error).with_path(path)
 }
 
-/// Refuses a saved dataset inside a folder: its files have an order of their own.
+/// Refuses a saved dataset inside a folder, because its files have their own order.
 fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
     if SAVED_MARKS.iter().any(|mark| name == *mark) && saved_shards(folder)?.is_some() {
         let message =
-            "the folder was saved by the library datasets, and is an input by itself; give it by its own path";
+            "the folder was saved by the library datasets and is an input of its own; pass it by its own path";
         return Err(Error::bad_input(message).with_path(folder));
     }
     Ok(())
@@ -260,23 +260,23 @@ fn format_of(name: &OsStr) -> Option<DataFormat> {
     }
 }
 
-/// The files by which such a folder is recognised.
+/// The files that identify a saved dataset, or several of them.
 const SAVED_STATE: &str = "state.json";
 const SAVED_DICT: &str = "dataset_dict.json";
 /// Both.
 const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
-/// The most bytes of a document, far more than a list of shards takes.
+/// The maximum bytes of a document, far more than a list of shards takes.
 const MAX_JSON_BYTES: u64 = 64 << 20;
 
-/// Returns the shards of a saved dataset, in its order. `None`: the folder is another.
+/// Returns the shards of a saved dataset, in its order, or `None` if the folder is not one.
 ///
-/// Several datasets that were saved together (`DatasetDict`) are refused, because they are as many
-/// inputs.
+/// Several datasets saved together (`DatasetDict`) are refused, because each is an input of its
+/// own.
 fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     let refuse = |message: String| Error::bad_input(message).with_path(folder);
     if let Some(splits) = read_json(folder, SAVED_DICT)?.as_ref().and_then(|dict| dict.get("splits")?.as_array()) {
         let splits: Vec<String> = splits.iter().filter_map(Value::as_str).map(|split| format!("{split:?}")).collect();
-        let message = format!("the folder has several datasets ({}); give one of these subfolders", splits.join(", "));
+        let message = format!("the folder has several datasets ({}); pass one of these subfolders", splits.join(", "));
         return Err(refuse(message));
     }
     let Some(state) = read_json(folder, SAVED_STATE)? else { return Ok(None) };
@@ -286,23 +286,23 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         Some(indices) => indices.as_array().is_none_or(|files| !files.is_empty()),
     };
     if ["_indices_files", "_indices_data_files"].iter().any(is_mapped) {
-        let message = "the dataset was saved with a selection of rows beside its data; save it again after \
+        let message = "the dataset was saved with a row selection next to its data; save it again after \
                        flatten_indices()";
         return Err(refuse(message.to_owned()));
     }
     let shard = |file: &Value| {
         let name = file.get("filename").and_then(Value::as_str).unwrap_or_default();
         let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
-        let outside = || refuse(format!("{SAVED_STATE} has a shard {name:?}, which is not a file of this folder"));
+        let outside = || refuse(format!("{SAVED_STATE} lists the shard {name:?}, which is not a file in this folder"));
         let path = if is_plain { folder.join(name) } else { return Err(outside()) };
-        // one that is missing is an error when it is opened
+        // a missing shard is an error when it is opened
         let checked = fs::metadata(&path).map_or(Ok(()), |metadata| check_regular(&metadata));
         checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
         Ok(path)
     };
     let shards = files.iter().map(shard).collect::<Result<Vec<PathBuf>>>()?;
     if shards.is_empty() {
-        return Err(refuse(format!("{SAVED_STATE} has no shards")));
+        return Err(refuse(format!("{SAVED_STATE} lists no shards")));
     }
     Ok(Some(shards))
 }
@@ -311,19 +311,20 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
 fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
     let path = folder.join(name);
     let mut bytes = Vec::new();
-    let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata)); // a pipe may wait for ever
+    let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata)); // opening a pipe may block forever
     let read = checked.and_then(|()| File::open(&path)?.take(MAX_JSON_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(_) => {}
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("reading what the folder holds", error).with_path(&path)),
+        Err(error) => return Err(Error::io("reading the description of the folder", error).with_path(&path)),
     }
     let value = serde_json::from_slice(&bytes);
-    value.map(Some).map_err(|error| Error::bad_input(format!("is not JSON: {error}")).with_path(&path))
+    value.map(Some).map_err(|error| Error::bad_input(format!("not valid JSON: {error}")).with_path(&path))
 }
 
-/// Returns the addresses that one input means: itself, those below a prefix, or those that match a
-/// pattern. What has no extension, or ends in `/`, is a prefix if there are inputs below it.
+/// Returns the addresses of one input: the address itself, the addresses below a prefix, or the
+/// matches of a pattern. An address without an extension, or with a trailing `/`, is a prefix if
+/// there are inputs below it.
 pub(super) fn stored_inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     let is_prefix = input.extension().is_none() || input.as_os_str().as_encoded_bytes().ends_with(b"/");
     let found = match input {
@@ -335,17 +336,17 @@ pub(super) fn stored_inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<
     found.map_err(|error| error.with_path(input))
 }
 
-/// Returns whether a URL has a query, which is no pattern: the store says what it does with it.
+/// Returns whether a URL has a query. It is not a pattern: only the store can interpret it.
 fn has_query(input: &Path) -> bool {
     let text = input.to_string_lossy();
     let query = text.split_once('?').filter(|_| text.starts_with("http"));
     query.is_some_and(|(_, query)| query.contains('='))
 }
 
-/// Returns the addresses that match a pattern. One that is an address itself means that, as the
-/// name of a file does.
+/// Returns the addresses that match a pattern. If the pattern itself is an existing address,
+/// returns only that address.
 fn matching_addresses(pattern: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
-    let text = pattern.to_str().ok_or_else(|| Error::bad_argument("a pattern that is not UTF-8"))?;
+    let text = pattern.to_str().ok_or_else(|| Error::bad_argument("the pattern is not UTF-8"))?;
     let plain = text.find(['*', '?', '[']).and_then(|wildcard| text.get(..wildcard)).unwrap_or(text);
     let prefix = plain.rfind('/').and_then(|slash| plain.get(..=slash)).unwrap_or(plain);
     let all = store.list_prefix(Path::new(prefix))?;
@@ -364,7 +365,7 @@ fn matching_addresses(pattern: &Path, store: &dyn InputStore) -> Result<Vec<Path
     Ok(found)
 }
 
-/// Refuses a prefix that is a part of a table. What cannot be listed around it tells nothing.
+/// Refuses a prefix inside a table. Folders around it that cannot be listed are ignored.
 fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
     tables::marks_around(prefix).iter().try_for_each(|mark| match store.list_prefix(mark) {
         Ok(found) => tables::refuse_stored(&found, &[]),
@@ -373,8 +374,8 @@ fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
     })
 }
 
-/// Returns whether a listing failed for a reason that may pass, and not because the store has no
-/// such listing, or forbids it.
+/// Returns whether a listing failed for a transient reason, rather than because the store has no
+/// such listing or forbids it.
 fn is_transient(error: &Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, NotFound, PermissionDenied, Unsupported};
     let cause = std::error::Error::source(error).and_then(|cause| cause.downcast_ref::<io::Error>());
@@ -395,8 +396,8 @@ fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
         path.file_name().is_some_and(|name| name == CACHE_MARK || SAVED_MARKS.iter().any(|mark| name == *mark))
     };
     if found.are_arrow() && all.iter().any(is_mark) {
-        let message = "the library datasets has written this folder, and its files have an order of their own; give \
-                       the files that are meant, by a pattern, or a local copy of the folder";
+        let message = "this folder was written by the library datasets, and its files have an order of their own; \
+                       name the intended files with a pattern, or use a local copy of the folder";
         return Err(Error::bad_input(message));
     }
     let chosen = found.chosen();
@@ -405,7 +406,7 @@ fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     chosen
 }
 
-/// Returns whether no name below the prefix is hidden.
+/// Returns whether no name below the prefix is hidden. Hidden folders `key=value` are allowed.
 fn is_searched(path: &Path, prefix: &Path) -> bool {
     let Ok(rest) = path.strip_prefix(prefix) else { return false };
     let mut names = rest.components().map(Component::as_os_str).map(std::ffi::OsStr::as_encoded_bytes);
@@ -510,7 +511,7 @@ mod tests {
             let error = found(BUCKET, input).join(" ");
             assert!(error.starts_with("error: ") && error.contains(mark), "{input}: {error}");
         }
-        // by its own name, a file is read
+        // a file is read if it is named explicitly
         assert_eq!(found(BUCKET, "s3://b/delta/part-0.parquet"), ["s3://b/delta/part-0.parquet"]);
     }
 
@@ -519,7 +520,7 @@ mod tests {
         for input in ["s3://data/*.parquet", "s3://data/year=1", "s3://forbidden/data/", "s3://forbidden/data/*"] {
             assert!(found(BUCKET, input)[0].ends_with("/a.parquet"), "{input}: {:?}", found(BUCKET, input));
         }
-        // but a failure that passes hides a table
+        // a transient failure could hide a table
         assert!(found(BUCKET, "s3://busy/data")[0].starts_with("error: "));
     }
 

@@ -1,4 +1,7 @@
-//! The formats of inputs, recognised by the first bytes of a file, and errors about other formats.
+//! Recognizes the format of an input by its first bytes, and opens it.
+//!
+//! Built-in formats have magic bytes, except Arrow IPC streams, which begin with a length. So the
+//! formats of the program are tried before streams.
 
 use super::file::InputFile;
 use crate::Result;
@@ -14,11 +17,11 @@ use std::io;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// An open file, and bytes on which the id of a file made from it depends.
+/// The content of an open file, and the bytes from which the id of a file made from it is derived.
 type OpenResult = Result<(SharedSource, Vec<u8>)>;
 
-/// Opens a file of one of the formats of this crate, or of those that the program has added.
-/// Returns its content, and bytes on which the id of a file made from it depends.
+/// Opens a file of a built-in format or of a format that the program has added. Also returns the
+/// bytes from which the id of a file made from it is derived.
 pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> OpenResult {
     let first = file.first_bytes()?;
     match first.as_slice() {
@@ -40,7 +43,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>, options: &InputOptions) -> 
     }
 }
 
-/// Opens a file of a format that the program has added.
+/// Opens a file in a format that the program has added.
 #[cfg(feature = "arrow")]
 fn custom_format(file: &Arc<InputFile>, options: &InputOptions) -> Result<Option<SharedSource>> {
     Ok(options.formats.open(file, &options.store)?.map(|content| -> SharedSource { Arc::new(content) }))
@@ -51,7 +54,7 @@ fn custom_format(_: &Arc<InputFile>, _: &InputOptions) -> Result<Option<SharedSo
     Ok(None)
 }
 
-/// Returns a list of the formats that are accepted.
+/// Returns a list of the accepted formats, for messages.
 fn accepted(options: &InputOptions) -> String {
     #[cfg(feature = "arrow")]
     return list_formats(options.formats.names());
@@ -62,7 +65,8 @@ fn accepted(options: &InputOptions) -> String {
     }
 }
 
-/// Returns length, first and last bytes of a file: schema, some data, and the footer.
+/// Returns the length and the first and last bytes of a file, which include its schema, some data,
+/// and its footer.
 fn fingerprint(file: &InputFile) -> Result<Vec<u8>> {
     const END_BYTES: u64 = 64 << 10;
     let mut reader = file.reader()?;
@@ -124,13 +128,13 @@ fn arrow_stream(file: &Arc<InputFile>, accepted: &str) -> OpenResult {
     Err(unknown(&file.first_bytes()?, accepted))
 }
 
-/// Returns a list of the formats of this crate, and of `others`.
+/// Returns a list of the built-in formats and `others`.
 fn list_formats<'a>(others: impl Iterator<Item = &'a str>) -> String {
     let own = ["Parquet files", "Arrow IPC files and streams", "tensilo files"];
     let all: Vec<&str> = own.into_iter().chain(others).collect();
     match all.split_last() {
         Some((last, rest)) => format!("inputs are {}, and {last}", rest.join(", ")),
-        None => String::new(), // there are three at least
+        None => String::new(), // unreachable: there are at least three
     }
 }
 

@@ -1,4 +1,9 @@
-//! The files of a conversion: which they are, their formats, and their columns.
+//! The files of a conversion: where to find them, their formats, and their columns.
+//!
+//! `find` expands folders, prefixes and patterns to files, and `tables` refuses files whose
+//! validity only another library knows. `file` is a file that is read repeatedly and watched for
+//! changes, and `formats` recognizes its format. `partition` adds columns from folder names,
+//! `threads` reads row groups in parallel, and `open` combines all of them.
 
 pub(super) mod file;
 mod find;

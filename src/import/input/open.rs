@@ -1,7 +1,8 @@
-//! The inputs of a conversion, open: their own columns, and those that their paths add.
+//! The open inputs of a conversion.
 //!
-//! Inputs that differ only a little get the columns that they have together. A pass over an input
-//! is watched: its end is an error if the file was changed meanwhile.
+//! An [`OpenInput`] combines the columns of a file with the columns from its folder names. Before
+//! that, inputs that differ only a little get the unified columns of all inputs. Every pass is
+//! watched: if the file changed meanwhile, the pass ends with an error.
 
 use super::file::InputFile;
 use super::find::{files, stored_inputs};
@@ -23,11 +24,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens all inputs. Those of a folder or pattern follow one another. `-` is the standard input if
-/// `options` say so. If `threads` is more than 1, other threads read the inputs.
+/// Opens all inputs. The files of a folder or pattern are consecutive. `-` is standard input if
+/// `options` say so. If `threads` is more than 1, additional threads read the inputs.
 ///
-/// [`default_open_files`] of them stay open. Others are closed after their schema was read, and
-/// opened again for each pass.
+/// [`default_open_files`] of them stay open. The others are closed after their schema was read, and
+/// reopened for each pass.
 pub(in crate::import) fn open_all(
     inputs: &[PathBuf],
     options: &InputOptions,
@@ -35,7 +36,7 @@ pub(in crate::import) fn open_all(
 ) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| options.dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
-        return Err(Error::bad_argument("the standard input is given twice, and can be read once"));
+        return Err(Error::bad_argument("standard input is given twice, but can be read only once"));
     }
     let mut left = default_open_files();
     let mut out = Vec::new();
@@ -67,7 +68,7 @@ pub(in crate::import) fn open_all(
     Ok(out)
 }
 
-/// Gives inputs the columns that they have together, as far as they differ only a little.
+/// Gives inputs their unified columns, as far as they differ only a little.
 #[cfg(feature = "arrow")]
 fn unify(inputs: &mut [OpenInput]) -> Result<()> {
     let schemas = with_columns(inputs).into_iter().filter_map(OpenInput::own_schema);
@@ -82,19 +83,19 @@ fn unify(inputs: &mut [OpenInput]) -> Result<()> {
     align(inputs, &unified.into_fields())
 }
 
-/// Gives inputs these fields. Refuses more columns than there is memory for: each input keeps a
-/// description of each column, also of those that it lacks.
+/// Gives inputs these fields. Refuses more columns than memory can hold: each input has a
+/// description of each column, even of columns that it lacks.
 #[cfg(feature = "arrow")]
 fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
-    /// The columns that inputs lack, of all together. Each takes about 1 KiB.
+    /// The maximum number of missing columns of all inputs together. Each takes about 1 KiB.
     const MAX_MISSING_COLUMNS: usize = 4 << 20;
     let all = column_count(fields);
     let own = inputs.iter().filter_map(|input| Some(column_count(input.own_schema()?.0.fields())));
     let added = own.fold(0_usize, |added, own| added.saturating_add(all.saturating_sub(own)));
     if added > MAX_MISSING_COLUMNS {
         return Err(Error::bad_input(format!(
-            "{} inputs have {all} columns together, and most inputs lack most of them; convert fewer inputs to a \
-             file, or store keys that differ from row to row as values, not as names of columns",
+            "{} inputs have {all} columns in total, and most inputs lack most of them; convert fewer inputs at \
+             once, or store keys that vary from row to row as values rather than column names",
             inputs.len()
         )));
     }
@@ -106,8 +107,8 @@ fn unify(_: &mut [OpenInput]) -> Result<()> {
     Ok(())
 }
 
-/// Gives inputs the columns of a file, as far as they differ only a little, and columns that names
-/// of folders become the type that they have in the file.
+/// Gives inputs the columns of a file, as far as they differ only a little. Columns from folder
+/// names get the type that they have in the file.
 pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Result<()> {
     #[cfg(feature = "arrow")]
     align(inputs, &fields_of_file(schema))?;
@@ -118,13 +119,13 @@ pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Res
     Ok(())
 }
 
-/// Returns the inputs that have samples. The others add none, whatever their columns are.
+/// Returns the inputs that have samples. The columns of the others do not matter.
 pub(in crate::import) fn with_samples(inputs: &[OpenInput]) -> Vec<&OpenInput> {
     inputs.iter().filter(|input| input.has_samples()).collect()
 }
 
-/// Returns the inputs that tell the columns of a new file: those that have samples. If none has,
-/// these are the inputs that have columns, or the first.
+/// Returns the inputs that determine the columns of a new file: the inputs with samples. If there
+/// are none, the inputs with columns, or else the first input.
 pub(in crate::import) fn with_columns(inputs: &[OpenInput]) -> Vec<&OpenInput> {
     let with_samples = with_samples(inputs);
     if !with_samples.is_empty() {
@@ -144,8 +145,8 @@ pub(in crate::import) fn check_output(
     refuse_same(output, path, inputs.iter().map(|input| (input.identity().cloned(), Some(input.name()))))
 }
 
-/// Returns the bytes that ids of files made from these inputs depend on: those of the inputs, and
-/// the names of folders that become columns.
+/// Returns the bytes from which ids of files made from these inputs are derived: the origins of the
+/// inputs, including the folder names that become columns.
 pub(in crate::import) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     let mut out = Vec::new();
     for origin in inputs.iter().map(OpenInput::origin) {
@@ -155,7 +156,7 @@ pub(in crate::import) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     out
 }
 
-/// Returns the file that the standard input is redirected from.
+/// Returns the identity of the file that standard input is redirected from.
 fn standard_input_identity() -> Option<FileIdentity> {
     #[cfg(unix)]
     let stdin = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned();
@@ -164,17 +165,19 @@ fn standard_input_identity() -> Option<FileIdentity> {
     FileIdentity::of(&std::fs::File::from(stdin.ok()?)).ok().flatten()
 }
 
-/// A longer origin, such as a footer with megabytes of metadata, is kept as a digest.
+/// The maximum size of an origin. A longer one, such as a footer with megabytes of metadata, is
+/// replaced by a digest.
 const MAX_ORIGIN_BYTES: usize = 4 << 20;
 
-/// A source that is watched for changes, with the columns of its [`Partition`] behind its own.
+/// A source that is watched for changes. The columns of its [`Partition`] follow its own.
 pub(in crate::import) struct OpenInput {
     file: Arc<InputFile>,
     content: SharedSource,
     origin: Vec<u8>,
     partition: Partition,
     columns: Vec<InputColumn>,
-    /// The number of threads of the conversion. If it is more than 1, as many others read.
+    /// The number of threads of the conversion. If it is more than 1, the same number of additional
+    /// threads read.
     threads: usize,
 }
 
@@ -217,17 +220,17 @@ impl OpenInput {
         &self.origin
     }
 
-    /// Returns a digest of the bytes that ids of files depend on.
+    /// Returns a digest of the bytes from which ids of files are derived.
     pub(in crate::import) fn digest(&self) -> [u8; 16] {
         hash_id(&self.origin)
     }
 
-    /// Sets the number of threads that later passes have.
+    /// Sets the number of threads for later passes.
     fn set_threads(&mut self, threads: usize) {
         self.threads = threads;
     }
 
-    /// Watches a pass of the content. `complete` changes each batch.
+    /// Watches a pass over the content. `complete` is applied to each batch.
     fn watch<'a, T: 'a>(
         &'a self,
         content: Result<Batches<'a, T>>,
@@ -238,7 +241,7 @@ impl OpenInput {
         Ok(Box::new(WatchedPass { content, complete, input: self, is_done: false, _held: held }))
     }
 
-    /// Returns the number of files: the input, and those that belong to it.
+    /// Returns the number of files: the input and its companions.
     fn file_count(&self) -> usize {
         self.file.companions().len().saturating_add(1)
     }
@@ -251,19 +254,19 @@ impl OpenInput {
         &mut self.partition
     }
 
-    /// Returns whether the columns of the input count: it has samples, as far as that is known
-    /// before reading, or is a tensilo file, which states shapes also without samples.
+    /// Returns whether the columns of the input matter. They do unless the input is known, before
+    /// reading, to have no samples. A tensilo file states shapes even without samples.
     fn has_samples(&self) -> bool {
         self.row_count() != Some(0) || self.is_tensilo()
     }
 
-    /// Gives the columns that the file itself has those of `unified`, as far as its values can have
-    /// them. Folders give the columns that their names are keys of.
+    /// Aligns the file's own columns with `unified`, as far as its values allow. Columns from
+    /// folder names are left out.
     #[cfg(feature = "arrow")]
     pub(super) fn align(&mut self, unified: &Fields) -> Result<()> {
         let Some((own, origin)) = self.content.own_schema() else { return Ok(()) };
         let fields = aligned(own.fields(), unified, origin, &|name| !self.partition.has(name));
-        // no pass has begun, which would share the content
+        // no pass has started yet, so the content is not shared
         if let Some(content) = Arc::get_mut(&mut self.content) {
             content.adopt(fields).map_err(|error| error.with_path(self.file.name()))?;
         }
@@ -276,13 +279,13 @@ impl OpenInput {
         self.content.own_schema()
     }
 
-    /// Sets the columns, when the types of the partition's columns are known.
+    /// Sets the columns, once the types of the partition's columns are known.
     pub(super) fn complete_columns(&mut self) {
         self.columns = self.partition.complete_columns(self.content.columns());
     }
 }
 
-/// Returns the error, unless it occurred because the file was changed, or could not be read.
+/// Returns the cause of an error: the file changed, or a read failed. Otherwise returns the error.
 fn root_cause(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or_else(|| file.or_read_error(error))
 }
@@ -309,7 +312,7 @@ impl RowSource for OpenInput {
     }
 
     fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
-        let _held = self.file.hold()?; // the content opens it for the pass
+        let _held = self.file.hold()?; // stays open until the content has opened it
         let own_count = self.content.columns().len();
         let own: Vec<ColumnRequest> = columns.iter().copied().filter(|column| column.position < own_count).collect();
         let first = if let PassRows::From(first) = rows { first } else { 0 };
@@ -324,10 +327,10 @@ impl RowSource for OpenInput {
     }
 
     fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
-        let _held = self.file.hold()?; // the content opens it for the pass
+        let _held = self.file.hold()?; // stays open until the content has opened it
         let content = match (self.threads, rows) {
             (2.., PassRows::All) => {
-                let columns = columns.to_vec(); // of the content: those of folders have one type
+                let columns = columns.to_vec(); // all in the content: folder columns have no outlines
                 threads::pass(&self.content, self.threads, move |content, row_group| {
                     content.outlines(&columns, PassRows::RowGroup(row_group))
                 })
@@ -342,7 +345,7 @@ impl RowSource for OpenInput {
     }
 
     fn may_have_nulls(&self, column: usize) -> bool {
-        self.content.may_have_nulls(column) // folders add columns behind, and no structs
+        self.content.may_have_nulls(column) // folder columns come last, and none is a struct
     }
 
     fn contradicts_statistics(&self) -> bool {
@@ -358,13 +361,13 @@ impl RowSource for OpenInput {
     }
 }
 
-/// One pass over an input. Its end is an error if the file was changed meanwhile.
+/// A pass over an input. If the file changed meanwhile, the pass ends with an error.
 struct WatchedPass<'a, T> {
     content: Batches<'a, T>,
     complete: Box<dyn FnMut(Batch<T>) -> Result<Batch<T>> + 'a>,
     input: &'a OpenInput,
     is_done: bool,
-    /// The file stays open for the whole pass.
+    /// Keeps the file open for the whole pass.
     _held: Arc<dyn crate::open::Source>,
 }
 

@@ -1,7 +1,7 @@
-//! Columns that names of folders become: `year=2024/month=07/part.parquet`, as Hive writes them.
+//! Columns from folder names, as Hive writes them: `year=2024/month=07/part.parquet`.
 //!
-//! If the file has a column of this name itself, that is kept, and must have the value of the
-//! folder in every row. So values are compared with text, as folders have them.
+//! If the file itself has a column of this name, that column is used, and must have the folder's
+//! value in every row. So values of any type are compared with the text in the folder name.
 
 use crate::bytes::le::u64_of;
 use crate::import::plan::input_column::{ColumnKind, ColumnRequest, InputColumn};
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::path::{Component, Path};
 
-/// The name of a folder whose rows have no value.
+/// The folder value that stands for a null.
 const NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// The folders `key=value` of a path, outermost first.
@@ -28,13 +28,14 @@ struct Key {
     /// `None`: null.
     value: Option<String>,
     is_integer: bool,
-    /// The position of the file's own column of this name, if it has one. That must have the same
-    /// value in every row, and is kept.
+    /// The position of the file's own column of this name, if there is one. It is used instead, and
+    /// must have the same value in every row.
     own: Option<usize>,
 }
 
 impl Partition {
-    /// Reads the folders of a path as it is written; the file's own name is none of them.
+    /// Parses the folders of a path exactly as given, without resolving links. The file name is not
+    /// a folder.
     pub(super) fn from_path(path: &Path) -> Result<Self> {
         let mut folders = Vec::new();
         for component in path.parent().into_iter().flat_map(Path::components) {
@@ -48,9 +49,9 @@ impl Partition {
             let bytes = folder.as_encoded_bytes();
             let Some(equals) = bytes.iter().position(|byte| *byte == b'=').filter(|at| *at > 0) else { continue };
             let (name, value) = bytes.split_at(equals);
-            let value = value.get(1..).unwrap_or_default(); // it begins with the sign
+            let value = value.get(1..).unwrap_or_default(); // without the `=`
             let refuse = || {
-                let message = format!("the folder {folder:?} would become a column, and is not UTF-8");
+                let message = format!("the folder {folder:?} would become a column, but its name is not UTF-8");
                 Error::bad_input(message).with_path(path)
             };
             let name = percent_decoded(name).ok_or_else(refuse)?;
@@ -63,7 +64,8 @@ impl Partition {
         Ok(Self { keys })
     }
 
-    /// Makes files of other folders other origins.
+    /// Adds the keys and values to an origin, so that files in different folders have different
+    /// origins.
     pub(super) fn add_to_origin(&self, origin: &mut Vec<u8>) {
         for key in &self.keys {
             for text in [&key.name, key.value.as_deref().unwrap_or(NULL)] {
@@ -79,14 +81,14 @@ impl Partition {
         self.keys.iter().any(|key| key.name == name)
     }
 
-    /// Notes the keys for which the file has columns.
+    /// Records for which keys the file has columns.
     pub(super) fn find_own(&mut self, own: &[InputColumn]) {
         for key in &mut self.keys {
             key.own = own.iter().position(|column| column.name == key.name && !column.follows_fields());
         }
     }
 
-    /// Makes keys text that are text in this file. Others keep their type.
+    /// Turns keys into text if they are text in this file. Other keys keep their type.
     pub(super) fn adapt(&mut self, schema: &Schema) {
         let is_text =
             |name: &str| schema.columns.iter().any(|expected| expected.name == name && expected.dtype == DType::Utf8);
@@ -95,7 +97,7 @@ impl Partition {
         }
     }
 
-    /// Returns the columns of the file, and those of the folders behind.
+    /// Returns the columns of the file, followed by the columns from folder names.
     pub(super) fn complete_columns(&self, own: &[InputColumn]) -> Vec<InputColumn> {
         own.iter().cloned().chain(self.added().map(Key::column)).collect()
     }
@@ -104,8 +106,8 @@ impl Partition {
         self.keys.iter().filter(|key| key.own.is_none())
     }
 
-    /// Prepares to complete the batches of a pass over these columns. `own` are the columns of the
-    /// file, and `first` is the number of the first row of the pass.
+    /// Prepares the completion of batches in a pass over these columns. `own` are the columns of
+    /// the file, and `first` is the index of the pass's first row.
     pub(super) fn completion<'a>(
         &'a self,
         own: &[InputColumn],
@@ -124,8 +126,8 @@ impl Partition {
     }
 }
 
-/// Decides which keys are integers: those of which all values, of all inputs, are canonical
-/// decimals of 64 bits.
+/// Decides which keys are integers: all their values, in all inputs, are canonical decimals of 64
+/// bits.
 pub(super) fn infer_types<'a>(partitions: impl Iterator<Item = &'a mut Partition>) {
     let mut partitions: Vec<&mut Partition> = partitions.collect();
     let mut are_integers: HashMap<String, bool> = HashMap::new();
@@ -152,7 +154,7 @@ impl Key {
         InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
     }
 
-    /// Repeats the value in some rows.
+    /// Returns the value, repeated for some rows.
     fn rows(&self, count: usize) -> ColumnRows {
         let validity = self.value.is_none().then(|| Bitmap::of(count, |_| false));
         let text = self.value.as_deref().unwrap_or_default();
@@ -162,14 +164,14 @@ impl Key {
             return ColumnRows::scalars(DType::I64, count, values, validity);
         }
         ColumnRows {
-            extents: vec![u32::try_from(text.len()).unwrap_or(u32::MAX); count], // a name of a folder
+            extents: vec![u32::try_from(text.len()).unwrap_or(u32::MAX); count], // folder names are short
             item_bytes: ItemBytes::Equal(text.len()),
             ..ColumnRows::scalars(DType::Utf8, count, SharedBytes::new(text.repeat(count)), validity)
         }
     }
 
-    /// Refuses a column of the file that has another value than the folder; `first` is the number
-    /// of its first row.
+    /// Refuses a column of the file that contradicts the folder. `first` is the index of its first
+    /// row.
     fn check(&self, column: &ColumnRows, arrow_type: Option<&str>, first: u64) -> Result<()> {
         if !column.lists.is_empty() || !(column.extents.is_empty() || column.dtype.is_string()) {
             return Err(self.disagrees("its samples are tensors or lists"));
@@ -192,25 +194,25 @@ impl Key {
     fn disagrees(&self, how: &str) -> Error {
         let folder = format!("{}={}", self.name, self.value.as_deref().unwrap_or(NULL));
         let message = format!(
-            "the file has this column, and the folder is called {folder:?}, but {how}; leave the column out, or rename \
+            "the file has this column, but it contradicts the folder {folder:?}: {how}; skip the column, or rename \
              the folder"
         );
         Error::bad_input(message).with_column(&self.name)
     }
 }
 
-/// Adds the columns of the folders to the batches of one pass.
+/// Adds the columns from folder names to the batches of one pass.
 pub(super) struct Completion<'a> {
-    /// For each column of the pass, the key that it is made of. `None`: the file has the column.
+    /// For each column of the pass, the key that it comes from. `None`: the file has the column.
     added: Vec<Option<&'a Key>>,
     checked: Vec<CheckedKey<'a>>,
-    /// The number of the next row in the file.
+    /// The index of the next row in the file.
     rows: u64,
 }
 
-/// A key that the file has a column for.
+/// A key for which the file has a column.
 struct CheckedKey<'a> {
-    /// The number of the column in the pass.
+    /// The position of the column in the pass.
     number: usize,
     arrow_type: Option<String>,
     key: &'a Key,
@@ -233,7 +235,8 @@ impl Completion<'_> {
     }
 }
 
-/// Replaces `%41` by `A`; a `%` that no two digits follow stays. `None`: the result is not UTF-8.
+/// Replaces `%41` by `A`. A `%` without two hexadecimal digits stays. Returns `None` if the result
+/// is not UTF-8.
 fn percent_decoded(text: &[u8]) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
@@ -244,7 +247,7 @@ fn percent_decoded(text: &[u8]) -> Option<String> {
         match code {
             Some((high, low)) => {
                 out.push(high << 4 | low);
-                rest = after.get(2..).unwrap_or_default(); // two digits
+                rest = after.get(2..).unwrap_or_default(); // in bounds: two digits follow
             }
             None => {
                 out.push(byte);
@@ -255,7 +258,7 @@ fn percent_decoded(text: &[u8]) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// One element, or the bytes of a string.
+/// An element or a string, for comparison with text.
 struct ElementText<'a> {
     dtype: DType,
     /// The Arrow type of its column, as in the column's metadata.
@@ -264,8 +267,7 @@ struct ElementText<'a> {
 }
 
 impl<'a> ElementText<'a> {
-    /// Returns whether this is the value that the name of a folder has: the same number, or the
-    /// same text.
+    /// Returns whether this is the value of a folder name: the same number, or the same text.
     fn is(&self, name: &str) -> bool {
         match (self.float(), self.integer(), self.arrow_type) {
             (Some(float), ..) => match self.dtype {
@@ -277,7 +279,8 @@ impl<'a> ElementText<'a> {
         }
     }
 
-    /// Returns the value as text; `None` if its type has no text, or the string is not UTF-8.
+    /// Returns the value as text. Returns `None` if its type has no text form, or if the string is
+    /// not UTF-8.
     fn text(&self) -> Option<Cow<'a, str>> {
         if self.dtype.is_string() {
             return std::str::from_utf8(self.bytes).ok().map(Cow::Borrowed);
@@ -322,8 +325,8 @@ impl<'a> ElementText<'a> {
 
 const DAY_NS: i128 = 86_400_000_000_000;
 
-/// Returns a date, a time or both in the notation of ISO 8601, or `None` for other types. Values
-/// have at most 64 bits, so that their nanoseconds fit into 128.
+/// Returns a date, a time or both in ISO 8601 notation, or `None` for other types. Values have at
+/// most 64 bits, so their nanoseconds fit in 128.
 fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     match data_type {
         ArrowType::Date32 => Some(date(value)),
@@ -342,9 +345,9 @@ fn date_time(value: i128, unit: TimeUnit) -> String {
     format!("{}T{}", date(nanoseconds.div_euclid(DAY_NS)), time(nanoseconds.rem_euclid(DAY_NS)))
 }
 
-/// Returns the date of a day since 1970, by the algorithm `civil_from_days` of Howard Hinnant.
+/// Returns the date of a day counted from 1970, by Howard Hinnant's algorithm `civil_from_days`.
 fn date(day: i128) -> String {
-    let day = day + 719_468; // since 1 March of year 0
+    let day = day + 719_468; // days since 1 March of year 0
     let (era, day_of_era) = (day.div_euclid(146_097), day.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
@@ -355,7 +358,7 @@ fn date(day: i128) -> String {
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Returns a time of day, with as many digits of its second as it needs: 0, 3, 6 or 9.
+/// Returns a time of day with the number of fractional digits that it needs: 0, 3, 6 or 9.
 fn time(nanoseconds: i128) -> String {
     let (seconds, fraction) = (nanoseconds.div_euclid(1_000_000_000), nanoseconds.rem_euclid(1_000_000_000));
     let whole = format!("{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
@@ -415,7 +418,7 @@ mod tests {
             assert_eq!(found.as_deref(), Some(expected), "{value} {data_type}");
         }
         for (value, data_type) in [(i64::MIN, "timestamp[s]"), (i64::MAX, "date32"), (i64::MIN, "time32[s]")] {
-            // and no overflow
+            // without overflow
             assert!(text(DType::I64, Some(data_type), &value.to_ne_bytes()).is_some());
         }
         assert_eq!(text(DType::I64, Some("duration[s]"), &[0; 8]), None);

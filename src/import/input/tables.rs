@@ -1,9 +1,9 @@
-//! Folders in which another library keeps a table.
+//! Refuses folders that contain a table of another library.
 //!
-//! Such a table is more than its data files. A log says which of them are valid, and rows that were
-//! deleted or rewritten stay in files that the log has removed. Reading all files would bring these
-//! rows back, some of them twice. So files that a folder, a prefix or a pattern stands for are
-//! refused if they are in such a table. A file that is given by its own name is read.
+//! Such a table is more than its data files. A log says which of them are valid. Deleted or
+//! rewritten rows remain in files that the log has removed. Reading all files would bring these
+//! rows back, some of them twice. So files found through a folder, a prefix or a pattern are
+//! refused if they belong to such a table. A file named explicitly is read.
 
 use crate::{Error, Result};
 use std::collections::{BTreeMap, HashSet};
@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// A format of tables.
 struct TableFormat {
-    /// The folder or file that each table has.
+    /// The folder or file that every table of the format has.
     mark: &'static str,
     name: &'static str,
-    /// Why its files are not read.
+    /// Why its files cannot be read individually.
     reason: &'static str,
-    /// What reads a table.
+    /// How to read such a table.
     reader: &'static str,
 }
 
@@ -32,7 +32,7 @@ const TABLES: [TableFormat; 8] = [
     zarr(".zmetadata"),
 ];
 
-/// The folder of the metadata of Iceberg, which has files of [`ICEBERG_FILE`].
+/// The metadata folder of Iceberg, with files named `*`[`ICEBERG_FILE`].
 const ICEBERG: &str = "metadata";
 const ICEBERG_FILE: &str = ".metadata.json";
 
@@ -53,7 +53,7 @@ impl TableFormat {
         let Self { mark, name, reason, reader } = self;
         let message = format!(
             "the folder is {name} ({mark}), {reason}; read it with the library that owns it ({reader}) and convert the \
-             result, or give single files by their own names"
+             result, or pass single files by name"
         );
         Error::bad_input(message).with_path(folder)
     }
@@ -69,27 +69,26 @@ impl TableFormat {
     }
 }
 
-/// Returns whether a name is one that Iceberg gives: `v1.metadata.json`, or
-/// `00000-<uuid>.metadata.json`.
+/// Returns whether Iceberg uses such a name: `v1.metadata.json`, or `00000-<uuid>.metadata.json`.
 fn is_iceberg_metadata(name: &[u8]) -> bool {
     let number = name.strip_prefix(b"v").unwrap_or(name);
     name.ends_with(ICEBERG_FILE.as_bytes()) && number.first().is_some_and(u8::is_ascii_digit)
 }
 
-/// Refuses folders that are tables, or in one.
+/// Refuses folders that are tables, or are inside a table.
 pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<()> {
     let (mut seen, mut last) = (HashSet::new(), None);
     for folder in folders {
-        // files of one folder follow one another
+        // files of one folder are consecutive
         if last.replace(folder) == Some(folder) {
             continue;
         }
-        // the folders that a relative path is in count, too
+        // the folders around a relative path count, too
         let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         for folder in path.ancestors() {
             if !seen.insert(folder.to_path_buf()) {
-                break; // those that it is in were looked at, too
+                break; // the folders around it were checked, too
             }
             if let Some(table) = TABLES.iter().find(|table| table.is_at(folder)) {
                 return Err(table.error(folder));
@@ -99,12 +98,12 @@ pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<
     Ok(())
 }
 
-/// Refuses addresses in a table, whose marks are among `all` addresses. If none is chosen, any
-/// table is the reason.
+/// Refuses addresses in a table whose marks are among `all` addresses. If no address is chosen, any
+/// table is refused.
 pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     let around: HashSet<&Path> = chosen.iter().flat_map(|path| path.ancestors()).collect();
     let has_chosen = |folder: &Path| chosen.is_empty() || around.contains(folder);
-    // a log has thousands of addresses
+    // a log has thousands of addresses, so each table is kept once
     let tables: BTreeMap<&Path, &TableFormat> = all.iter().filter_map(|path| marked(path)).collect();
     let refused = tables.into_iter().filter(|(folder, _)| has_chosen(folder));
     match refused.min_by_key(|(folder, _)| folder.components().count()) {
@@ -113,21 +112,21 @@ pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Returns the addresses outside a prefix that may have the marks of a table around it: names
-/// `key=value` and `data` are those of folders inside one.
+/// Returns the addresses where a table around a prefix would have its marks. Folders named
+/// `key=value` or `data` can be inside a table.
 pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
     let is_inside = |folder: &&Path| {
         let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
         name == b"data" || name.contains(&b'=')
     };
-    // the scheme and the bucket have no mark beside them
+    // the scheme and the bucket have no siblings
     let is_in_bucket = |folder: &&Path| folder.components().nth(1).is_some();
     let around = prefix.ancestors().take_while(is_inside).filter_map(Path::parent).filter(is_in_bucket);
     let marks = || TABLES.iter().filter(|table| table.reason != CHUNKS).map(|table| table.mark);
     around.flat_map(|folder| marks().map(|mark| folder.join(mark))).collect()
 }
 
-/// Returns the outermost table that an address is a mark of, or is in a mark of.
+/// Returns the outermost table whose mark is the address or a folder around it.
 fn marked(path: &Path) -> Option<(&Path, &'static TableFormat)> {
     let tables = path.ancestors().filter_map(|mark| {
         let name = mark.file_name()?;

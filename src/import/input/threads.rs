@@ -1,9 +1,9 @@
-//! Passes over an input that other threads make, while the caller encodes.
+//! Reads row groups on other threads while the caller encodes.
 //!
-//! Each thread takes the next part (row group) of the source that no thread has begun, and reads it
-//! into a queue of its own, which is bounded in bytes and in batches. The caller takes the queues
-//! in the order of the parts, so batches come in order. A queue is closed when one of its ends is
-//! dropped: that ends the threads if the caller takes no more.
+//! Each thread takes the next row group that no thread has started, and reads it into a queue of
+//! its own, which is bounded in bytes and batches. The caller drains the queues in row-group order,
+//! so batches arrive in order. A queue closes when one of its ends is dropped. So if the caller
+//! stops early, the threads stop, too.
 
 use crate::import::rows::{Batch, MemorySize};
 use crate::import::source::{Batches, SharedSource, catch_panic};
@@ -15,15 +15,16 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
 
-/// The maximum number of threads that read: each has batches in memory.
+/// The maximum number of reading threads. Each has batches in memory.
 const MAX_READ_THREADS: usize = 8;
-/// The number of bytes at which a reader waits. A single batch may have more.
+/// The queued bytes at which a thread waits. A single batch may exceed them.
 const MAX_QUEUED_BYTES: usize = 6 << 20;
-/// The number of batches at which a reader waits. It bounds only batches of few small columns.
+/// The queued batches at which a thread waits. The limit matters only for batches of few small
+/// columns.
 const MAX_QUEUED_BATCHES: usize = 1024;
 
-/// Begins a pass over a source. `begin` begins it over one part. The parts are read on at most
-/// `threads` threads, and yielded in order.
+/// Starts a pass over a source. `begin` starts the pass over one row group. Row groups are read on
+/// at most `threads` threads and yielded in order.
 pub(in crate::import) fn pass<T, F>(source: &SharedSource, threads: usize, begin: F) -> Result<Batches<'static, T>>
 where
     T: MemorySize + Send + 'static,
@@ -46,22 +47,22 @@ where
         };
         match thread::Builder::new().name("tensilo-read".to_owned()).spawn(read) {
             Ok(handle) => pass.handles.push(handle),
-            Err(_) if !pass.handles.is_empty() => {} // fewer will do
-            Err(error) => return Err(Error::io("starting a thread that reads", error)),
+            Err(_) if !pass.handles.is_empty() => {} // fewer threads suffice
+            Err(error) => return Err(Error::io("starting a reader thread", error)),
         }
     }
     Ok(Box::new(pass))
 }
 
-/// The parts that no thread has begun.
+/// The row groups that no thread has started.
 struct RowGroupQueue<T> {
     left: Range<usize>,
-    /// Announces the parts in order.
+    /// Hands the receivers of row groups to the caller, in order.
     sender: SyncSender<BatchReceiver<T>>,
 }
 
 impl<T> RowGroupQueue<T> {
-    /// Takes the next part. Returns `None` if none is left, or the caller waits for no more.
+    /// Takes the next row group. Returns `None` if none is left or the caller has stopped.
     fn take(&mut self) -> Option<(usize, BatchSender<T>)> {
         let row_group = self.left.next()?;
         let (sender, receiver) = batch_queue();
@@ -70,9 +71,9 @@ impl<T> RowGroupQueue<T> {
     }
 }
 
-/// A pass that other threads make.
+/// A pass read by other threads.
 struct ThreadedPass<T> {
-    /// Closed before the threads are waited for.
+    /// Dropped before the threads are joined.
     row_groups: Option<Receiver<BatchReceiver<T>>>,
     current: Option<BatchReceiver<T>>,
     handles: Vec<JoinHandle<()>>,
@@ -88,8 +89,7 @@ impl<T> ThreadedPass<T> {
         }
     }
 
-    /// Tells the threads that the caller takes no more. The parts that wait are dropped with the
-    /// channel.
+    /// Tells the threads that the caller stops. Waiting row groups are dropped with the channel.
     fn close(&mut self) {
         self.current = None;
         self.row_groups = None;
@@ -112,12 +112,12 @@ impl<T> Drop for ThreadedPass<T> {
     fn drop(&mut self) {
         self.close();
         for handle in self.handles.drain(..) {
-            let _ = handle.join(); // its panics were sent as errors
+            let _ = handle.join(); // panics were sent as errors
         }
     }
 }
 
-/// Makes a queue from the thread that reads to the one that takes.
+/// Makes a queue from a reading thread to the caller.
 fn batch_queue<T>() -> (BatchSender<T>, BatchReceiver<T>) {
     let state = QueueState { batches: VecDeque::new(), bytes: 0, is_closed: false };
     let queue = Arc::new(Queue { state: Mutex::new(state), changed: Condvar::new() });
@@ -130,9 +130,9 @@ struct Queue<T> {
 }
 
 struct QueueState<T> {
-    /// Batches, and the memory that each takes.
+    /// Batches, each with its memory size.
     batches: VecDeque<(Result<Batch<T>>, usize)>,
-    /// The sum of the memory.
+    /// The total memory size.
     bytes: usize,
     is_closed: bool,
 }
@@ -159,16 +159,16 @@ impl<T> Queue<T> {
     }
 }
 
-/// The end of the thread that reads.
+/// The reading thread's end of a queue.
 struct BatchSender<T>(Arc<Queue<T>>);
 
 impl<T: MemorySize> BatchSender<T> {
-    /// Sends the batches of a pass, until one cannot be read or no more are taken. The panic of a
-    /// decoder is sent as an error.
+    /// Sends the batches of a pass until one fails or the queue is closed. Sends a panic of the
+    /// decoder as an error.
     fn send_all<'a>(&self, begin: impl FnOnce() -> Result<Batches<'a, T>>) {
         let sent = catch_panic(|| {
             let mut batches = begin()?;
-            // a batch is read when there is room for it: it is memory, too, while it waits
+            // a batch is read only when there is room, because it takes memory while it waits
             while self.wait_for_room()
                 && let Some(batch) = batches.next()
             {
@@ -185,7 +185,7 @@ impl<T: MemorySize> BatchSender<T> {
         }
     }
 
-    /// Waits until the queue is not full. Returns false if it is closed.
+    /// Waits until the queue is not full. Returns `false` if it is closed.
     fn wait_for_room(&self) -> bool {
         let mut state = self.0.lock();
         while state.is_full() && !state.is_closed {
@@ -210,7 +210,7 @@ impl<T> Drop for BatchSender<T> {
     }
 }
 
-/// The end of the thread that takes the batches.
+/// The caller's end of a queue.
 struct BatchReceiver<T>(Arc<Queue<T>>);
 
 impl<T> Iterator for BatchReceiver<T> {
@@ -253,7 +253,8 @@ mod tests {
         Batch { row_count: 1, columns: (0..columns).map(outline).collect() }
     }
 
-    /// Reads batches of so many columns and extents while none is taken, and returns their number.
+    /// Reads batches with this number of columns and extents while none is taken, and returns their
+    /// number.
     fn read_ahead(columns: usize, extents: usize) -> usize {
         let (sender, mut receiver) = batch_queue();
         let read = Arc::new(AtomicUsize::new(0));
@@ -281,7 +282,7 @@ mod tests {
         assert_eq!(read_ahead(1, (MAX_QUEUED_BYTES / 2 - column) / 4), 2);
         assert_eq!(read_ahead(1, (MAX_QUEUED_BYTES / 2 - column) / 4 - 1), 3);
         assert_eq!(read_ahead(1, 0), MAX_QUEUED_BATCHES);
-        // without values, as when shapes are looked for
+        // without values, as in the first pass
         assert_eq!(read_ahead(1000, 0), MAX_QUEUED_BYTES.div_ceil(1000 * column));
     }
 
@@ -293,7 +294,8 @@ mod tests {
         assert_eq!(receiver.count(), 3);
     }
 
-    /// Parts of as many batches each, of 0, 1, 2 ... rows, one of which is an error or a panic.
+    /// Row groups with the same number of batches, which have 0, 1, 2 ... rows. One batch is an
+    /// error or a panic.
     struct CountingSource {
         read: AtomicUsize,
         row_group_count: usize,
@@ -302,7 +304,7 @@ mod tests {
         metadata: Metadata,
     }
 
-    /// The number of the only batch that cannot be read.
+    /// The number of the only batch that fails.
     const BAD: usize = 130;
 
     impl RowSource for CountingSource {
@@ -327,7 +329,7 @@ mod tests {
         }
 
         fn batches(&self, _columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
-            let PassRows::RowGroup(row_group) = rows else { return Err(Error::bad_input("not a part")) };
+            let PassRows::RowGroup(row_group) = rows else { return Err(Error::bad_input("not a row group")) };
             let counts = row_group * self.row_group_batches..(row_group + 1) * self.row_group_batches;
             Ok(Box::new(counts.map(|row_count| {
                 self.read.fetch_add(1, Ordering::SeqCst);
@@ -395,7 +397,7 @@ mod tests {
         let (counting, shared) = source(4, 5000, false);
         let mut pass = batches(&shared, 3);
         assert!(pass.next().is_some());
-        // the first part is read to its error, and the queues of the three others are full
+        // the first row group is read up to its error, and the queues of the three others are full
         let full = BAD + 1 + 3 * MAX_QUEUED_BATCHES;
         while counting.read.load(Ordering::SeqCst) < full {
             thread::yield_now();

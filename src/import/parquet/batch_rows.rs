@@ -1,16 +1,15 @@
-//! The number of rows that a Parquet decoder yields at a time.
+//! Chooses the number of rows that a Parquet decoder yields at a time.
 //!
-//! A decoder has one number of rows for all its batches. To change it, another decoder is started,
-//! which skips the rows that were read before: it decompresses their pages once more. So a row
-//! group with rows of very different sizes must not change it often.
+//! A decoder uses one number for all its batches. Changing it means starting another decoder that
+//! skips the rows already read, and decompresses their pages once more. So a row group with rows of
+//! very different sizes must not change the number often.
 //!
-//! The number also bounds the memory of a batch, before its rows are known. Few bytes can stand for
-//! very many: a row of a long text of a dictionary, and a null in which a type has fixed-size
-//! lists. A row that repeats a text counts as the longest text of its dictionary, so that a
-//! dictionary of short texts limits nothing, whatever its size. Texts that are stored one by one
-//! are no more than their pages; only if all pages of the row group have more than a batch may
-//! have, each row counts as the largest of them. Rows of lists count with the mean number of their
-//! values.
+//! The number also bounds the memory of a batch before its rows are known. A few bytes can expand
+//! to very many: a row with a long text from a dictionary, or a null whose type has fixed-size
+//! lists. A row with a shared text counts as the longest text of its dictionary, so a dictionary of
+//! short texts limits nothing, whatever its size. Texts that are stored one by one are no longer
+//! than their pages. Only if all pages of the row group exceed the limit of a batch does each row
+//! count as the largest page. Rows of lists count with their mean number of values.
 
 use super::pages::TextBytes;
 use crate::bytes::le::u64_of;
@@ -22,36 +21,38 @@ use ::parquet::schema::types::ColumnDescriptor;
 
 /// The rows of the first batch of a row group, from which the size of rows is estimated.
 const FIRST_ROWS: usize = 64;
-/// The maximum number of rows of a batch.
+/// The maximum number of rows in a batch.
 const MAX_ROWS: u64 = 8192;
-/// The maximum bytes of texts in a batch that are repeated, and of others: together less than the
-/// offsets of Arrow's texts can address.
+/// The maximum bytes of shared texts in a batch, and of other texts. Their sum stays below what the
+/// offsets of Arrow texts can address.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
-/// The bytes of a batch above which later ones get fewer rows. Smaller ones are cut into slices.
+/// The size of a batch above which later batches get fewer rows. Smaller batches are cut into
+/// slices.
 const MAX_BATCH_BYTES: usize = 8 * SLICE_BYTES;
-/// How many times as many rows the next batches get at most. The rows may become larger.
+/// The maximum factor by which the number of rows grows at once, because later rows may be larger.
 const MAX_GROWTH: usize = 16;
-/// How many times as many rows must fit, so that skipping more than a first batch is worth it.
+/// The minimum growth that is worth skipping more rows than a first batch has.
 const MIN_GROWTH: usize = 8;
 
-/// The rows of the batches of one row group.
+/// The number of rows in the batches of one row group.
 pub(super) struct BatchRows {
     rows: usize,
-    /// The number that the footer suggests. Dictionaries make a file much smaller than its rows.
+    /// The maximum suggested by the footer. It is only an estimate: dictionaries make a file much
+    /// smaller than its rows.
     max_rows: usize,
     /// The rows that the decoder skipped when it started.
     skipped: usize,
-    /// The rows that the decoder has read since.
+    /// The rows that the decoder has read since it started.
     read: usize,
-    /// The bytes of these.
+    /// The bytes of the rows read.
     bytes: usize,
 }
 
 impl BatchRows {
     /// Returns the number for the first batch of a row group.
     ///
-    /// `texts` are those of its columns, with the mean number of values in a row. A row whose
-    /// fields are null has `null_bytes`.
+    /// `texts` has the bounds for the texts of each column, with the mean number of values in a
+    /// row. A row whose fields are null takes `null_bytes`.
     pub(super) fn of(
         group: &RowGroupMetaData,
         mask: &ProjectionMask,
@@ -73,8 +74,8 @@ impl BatchRows {
     /// Adapts the number to a batch that was read. Returns whether another decoder must be started.
     ///
     /// The number shrinks at once if the batch is too large. It grows only after the decoder has
-    /// read as many rows as it skipped: all growth of a row group together skips at most twice its
-    /// rows.
+    /// read as many rows as it skipped. So all growth in a row group together skips at most twice
+    /// its rows.
     pub(super) fn adapt(&mut self, rows: usize, bytes: usize) -> bool {
         self.read = self.read.saturating_add(rows);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -103,13 +104,13 @@ impl BatchRows {
     }
 }
 
-/// Returns the number of rows that have about [`SLICE_BYTES`] if they are as large as these.
+/// Returns the number of rows that take about [`SLICE_BYTES`] if they are as large as these.
 fn fitting_rows(rows: usize, bytes: usize) -> usize {
     (SLICE_BYTES / (bytes / rows.max(1)).max(1)).max(1)
 }
 
-/// Returns the number of rows whose decoded batch has about [`SLICE_BYTES`], judging by the numbers
-/// that the row group states.
+/// Returns the number of rows that decode to about [`SLICE_BYTES`], estimated from the metadata of
+/// the row group.
 fn estimate_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     let columns = group.columns().iter().enumerate().filter(|(i, _)| mask.leaf_included(*i));
     let bytes = columns.fold(1_u64, |sum, (_, column)| {
@@ -124,7 +125,7 @@ fn estimate_rows(group: &RowGroupMetaData, mask: &ProjectionMask) -> usize {
     usize::try_from(rows.clamp(1, MAX_ROWS)).unwrap_or(1)
 }
 
-/// Returns the number of rows whose texts have at most [`MAX_TEXT_BYTES`] in any case.
+/// Returns the number of rows whose texts are guaranteed to take at most [`MAX_TEXT_BYTES`].
 fn rows_of_texts(texts: &[(TextBytes, u64)]) -> usize {
     let sum = |bytes: fn(&TextBytes) -> u64| {
         let all = texts.iter().map(|(texts, values)| bytes(texts).saturating_mul(*values));
@@ -136,7 +137,7 @@ fn rows_of_texts(texts: &[(TextBytes, u64)]) -> usize {
     usize::try_from(MAX_TEXT_BYTES / row.max(1)).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of a decoded value with its levels of nesting, for byte arrays without their
+/// Returns the bytes of a decoded value with its levels of nesting. Byte arrays count without their
 /// content.
 fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
     const LEVEL_BYTES: u64 = 4;
@@ -169,7 +170,7 @@ mod tests {
         batches: usize,
         /// The rows that decoders skipped.
         skipped: usize,
-        /// The bytes of the largest batch but the first.
+        /// The bytes of the largest batch except the first.
         largest: usize,
     }
 
@@ -188,8 +189,8 @@ mod tests {
         outcome
     }
 
-    /// Returns 4 KiB for half of the rows, 8 KiB for a fourth ... and at most 64 MiB: 30 KiB in the
-    /// mean.
+    /// Returns 4 KiB for half of the rows, 8 KiB for a quarter, and so on, at most 64 MiB. The mean
+    /// is 30 KiB.
     fn heavy_tailed(row: usize) -> usize {
         let mixed = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -203,7 +204,7 @@ mod tests {
         // a dictionary hides their size
         let large = read(8192, |_| 100_000);
         assert_eq!((large.skipped, large.largest), (64, 20 * 100_000));
-        // less than eight times the rows, but more than twice
+        // less than eight times as many rows, but more than twice
         let medium = read(8192, |_| 8000);
         assert_eq!((medium.skipped, medium.largest), (64, 262 * 8000));
     }
@@ -255,7 +256,7 @@ mod tests {
         for max_rows in [1, 6, 40, 600, 8192] {
             let found = read(max_rows, heavy_tailed);
             assert!(found.skipped <= 6 * ROWS, "{max_rows}: {}", found.skipped);
-            // tiny rows, and a huge one now and then
+            // tiny rows, and occasionally a huge one
             for period in [100, 1000, 30_000] {
                 let found = read(max_rows, |row| if row % period == 99 { 40 << 20 } else { 10 });
                 assert!(found.skipped <= 12 * ROWS, "{max_rows}, {period}: {}", found.skipped);

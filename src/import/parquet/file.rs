@@ -1,4 +1,9 @@
-//! A Parquet file, and its batches.
+//! A Parquet file as a source of record batches.
+//!
+//! Opening checks and corrects the metadata ([`footer`], [`schema`]) and the row counts. A pass
+//! reads one row group after the other. It checks the page headers of a row group ([`pages`])
+//! before the decoder reads them, and restarts the decoder if batches should get another number of
+//! rows ([`BatchRows`]).
 
 use super::batch_rows::BatchRows;
 use super::footer::{ReadableFooter, readable};
@@ -24,12 +29,12 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The pages of a row group are prefetched from a store if they have at most so many bytes
-/// together: it keeps them all until they are decoded.
+/// The maximum bytes of pages in a row group that are prefetched from a store, which holds them in
+/// memory until they are decoded.
 const MAX_PREFETCH_BYTES: u64 = 128 << 20;
 
-/// Opens a Parquet file. The id of a file made from it depends on the footer, which is returned
-/// too.
+/// Opens a Parquet file. Also returns the footer, from which the id of a file made from it is
+/// derived.
 pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
     let mut reader = file.reader()?;
     let footer = read_footer(&mut reader).map_err(|error| match error.kind() {
@@ -54,19 +59,18 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     Ok((ArrowSource::new(&schema, records)?.with_dropped(dropped), footer))
 }
 
-/// Returns the metadata in a footer, which ends with their length and the magic number.
+/// Returns the metadata in a footer, without their length and the magic bytes.
 fn check_end(footer: &[u8]) -> Result<&[u8]> {
     match footer.split_last_chunk::<4>() {
         Some((rest, b"PAR1")) => Ok(rest.get(8..rest.len().saturating_sub(4)).unwrap_or(&[])),
         Some((_, b"PARE")) => Err(encrypted_footer()),
         _ => Err(Error::bad_input(
-            "the Parquet file is cut off: it begins with PAR1, as it should, and does not end with it; copy it again",
+            "the Parquet file is cut off: it starts with PAR1 but does not end with it; copy it again",
         )),
     }
 }
 
-/// Returns the number of rows. Checks what the decoder relies on: offsets, lengths, and that
-/// numbers of rows agree.
+/// Returns the number of rows. Checks offsets, lengths and row counts, on which the decoder relies.
 fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
     let malformed_file = |what: &str| Error::bad_input(format!("the Parquet file is malformed: {what}"));
     let mut row_count = 0_u64;
@@ -79,11 +83,11 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
             let [start, bytes] = [first_page_offset(column), column.compressed_size()].map(u64::try_from);
             let end = start.ok().zip(bytes.ok()).and_then(|(start, bytes)| start.checked_add(bytes));
             if end.is_none_or(|end| end > file_bytes) {
-                return Err(malformed_file(&format!("the pages of column {name} are not inside the file")));
+                return Err(malformed_file(&format!("the pages of column {name} lie outside the file")));
             }
             let max_rows = bytes.map_or(0, max_values);
             if rows > max_rows {
-                let message = format!("{rows} rows, of which the pages of column {name} can have {max_rows}");
+                let message = format!("{rows} rows, but the pages of column {name} can hold at most {max_rows}");
                 return Err(malformed_file(&message));
             }
             if column.column_descr().max_rep_level() == 0 && column.num_values() != group.num_rows() {
@@ -92,16 +96,16 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
             }
         }
     }
-    // 0 is a mistake of an early writer, which is mended
+    // 0 is a mistake of an early writer and is corrected later
     let stated_rows = metadata.file_metadata().num_rows();
     if stated_rows != 0 && Ok(row_count) != u64::try_from(stated_rows) {
-        return Err(malformed_file("its row groups have another number of rows than it states"));
+        return Err(malformed_file("the number of rows in its row groups differs from its footer"));
     }
     Ok(row_count)
 }
 
-/// Returns the maximum number of values in pages that have so many bytes together: the head of each
-/// states the number as an i32, beside the lengths of the page, and its encodings.
+/// Returns the maximum number of values in pages with this total size. A page header states the
+/// number as an i32, along with the lengths and encodings of the page.
 fn max_values(bytes: u64) -> u64 {
     const MIN_HEADER_BYTES: u64 = 16;
     (bytes / MIN_HEADER_BYTES).saturating_add(1).saturating_mul(i32::MAX.unsigned_abs().into())
@@ -112,14 +116,15 @@ fn first_page_offset(column: &ColumnChunkMetaData) -> i64 {
     column.dictionary_page_offset().unwrap_or(column.data_page_offset()).min(column.data_page_offset())
 }
 
-/// Returns the bytes that a column's pages have in the file.
+/// Returns the byte range of a column's pages in the file.
 fn pages_of(column: &ColumnChunkMetaData) -> Range<u64> {
     let [start, bytes] =
         [first_page_offset(column), column.compressed_size()].map(|number| u64::try_from(number).unwrap_or(0));
-    start..start.saturating_add(bytes) // both were checked
+    start..start.saturating_add(bytes) // both have been checked
 }
 
-/// Returns the length of the file, then its footer: metadata, their length, and the magic number.
+/// Returns the length of the file, followed by its footer: metadata, their length, and the magic
+/// bytes.
 fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let length = file.byte_count();
     let mut trailer = [0; 8];
@@ -129,14 +134,13 @@ fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let footer_bytes = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
     file.seek(SeekFrom::Start(length.saturating_sub(footer_bytes)))?;
     let mut out = length.to_le_bytes().to_vec();
-    // what is in the file; a vector that grows by itself would take twice as much
+    // at most what the file has; a growing vector would take twice as much
     let _ = out.try_reserve_exact(usize::try_from(footer_bytes.min(length)).unwrap_or(0));
     file.take(footer_bytes).read_to_end(&mut out)?;
     Ok(out)
 }
 
-/// A Parquet file. Columns that are read raw have another type in their batches than in the
-/// schema.
+/// A Parquet file. Columns that are read raw have another type in batches than in the schema.
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,
     metadata: ArrowReaderMetadata,
@@ -182,22 +186,23 @@ impl Records for ParquetFile {
 }
 
 impl ParquetFile {
-    /// Returns the bytes of a row in which these fields are null. Refuses a field whose null has
-    /// more than a sample can have.
+    /// Returns the bytes of a row in which these fields are null. Refuses a field whose null
+    /// exceeds the maximum size of a sample.
     fn null_bytes(&self, fields: &[usize]) -> Result<usize> {
         let fields = fields.iter().filter_map(|&field| self.metadata.schema().fields().get(field));
         fields.map(|field| (field, null_bytes(field.data_type()))).try_fold(0, |sum: usize, (field, bytes)| {
             if u32::try_from(bytes).is_ok_and(|bytes| bytes <= limits::CHUNK_BYTES) {
                 return Ok(sum.saturating_add(bytes));
             }
-            let message = format!("a null of the type has {bytes} bytes; {} are possible", limits::CHUNK_BYTES);
+            let message =
+                format!("a null of this type takes {bytes} bytes, but the maximum is {}", limits::CHUNK_BYTES);
             let error = Error::bad_input(message).with_column(field.name());
             Err(error.with_advice([Advice::SkipColumns]))
         })
     }
 
-    /// Returns the row groups with the rows from number `first` on, and how many rows of the first
-    /// group are before that.
+    /// Returns the row groups with the rows from index `first` on, and the number of rows to skip
+    /// in the first of them.
     fn groups_from(&self, first: u64) -> Result<(Range<usize>, usize)> {
         let mut before = 0_u64;
         for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
@@ -212,15 +217,15 @@ impl ParquetFile {
     }
 }
 
-/// The batches of one row group after the other.
+/// The batches of consecutive row groups.
 struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
     /// The bytes of a row in which all fields are null.
     null_bytes: usize,
-    /// The row groups that were not begun.
+    /// The row groups that have not been started.
     groups: Range<usize>,
-    /// The rows of the first one that are passed over.
+    /// The number of rows to skip in the first row group.
     skip: usize,
     current: Option<OpenRowGroup>,
 }
@@ -277,7 +282,7 @@ impl RowGroups<'_> {
         Ok(OpenRowGroup { reader, number, batch_rows, rows_read: skip, rows })
     }
 
-    /// Starts the decoder again if its next batches must have another number of rows.
+    /// Restarts the decoder if the next batches should have another number of rows.
     fn adapt(&self, mut group: OpenRowGroup, batch: &RecordBatch) -> Result<OpenRowGroup> {
         let is_other = group.batch_rows.adapt(batch.num_rows(), batch.get_array_memory_size());
         if is_other && group.rows_read < group.rows {
@@ -306,5 +311,5 @@ impl Iterator for RowGroups<'_> {
 }
 
 fn wrong_row_count() -> Error {
-    Error::bad_input("the Parquet file is malformed: a row group has another number of rows than its footer states")
+    Error::bad_input("the Parquet file is malformed: the number of rows in a row group differs from its footer")
 }

@@ -1,14 +1,14 @@
-//! A footer of Parquet, checked before its decoder believes it, and as the decoder takes it.
+//! A Parquet footer, checked and repaired before the decoder sees it.
 //!
-//! The decoder follows nested groups by recursion, and some thousand levels, which take a few bytes
-//! each, would exhaust the stack and abort the process. So would the memory that it takes for as
-//! many children as a group claims to have.
+//! The decoder follows nested groups by recursion. Some thousand levels, which take a few bytes
+//! each, would overflow the stack and abort the process. So would allocating the number of children
+//! that a group claims. [`check`] refuses both.
 //!
-//! The decoder refuses a whole file for two things that other readers accept: a list without
-//! elements that does not tell their type, as fastparquet writes it, and metadata that are not
-//! UTF-8. It also copies all metadata several times, and those in the embedded Arrow schema again.
-//! So it gets a copy of the footer in which such lists have a type, and which has only the metadata
-//! that a file can keep.
+//! The decoder also refuses a whole file for two things that other readers accept: an empty list
+//! without an element type, as fastparquet writes it, and metadata that are not UTF-8. In addition,
+//! it copies all metadata several times, and metadata in the embedded Arrow schema once more. So
+//! [`readable`] makes a copy of the footer in which such lists have a type, with only the metadata
+//! that a file can store.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::import::arrow::schema_bytes::{message_in, repair_message};
@@ -23,22 +23,22 @@ use flatbuffers::InvalidFlatbuffer;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-/// Far more than a tensor has dimensions: a list takes two levels.
+/// Far more levels than a tensor needs: each dimension takes two.
 const MAX_LEVELS: usize = 256;
 
-/// The fields of the file's metadata, and that with the schema.
+/// The field types of the file's metadata, and the ids of the fields used here.
 const METADATA: [u8; 9] = [I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BINARY];
 const SCHEMA: i16 = 2;
 const ROW_GROUPS: i16 = 4;
 const ENCRYPTION: i16 = 8;
-/// The field of a row group with its columns, and that of a column with how it is encrypted.
+/// The field of a row group with its columns, and the field of a column with its encryption.
 const COLUMNS: i16 = 1;
 const CRYPTO: i16 = 8;
-/// The fields of a schema element, and that with the number of its children.
+/// The field types of a schema element, and the id of the field with the number of its children.
 const ELEMENT: [u8; 10] = [I32, I32, I32, BINARY, I32, I32, I32, I32, I32, STRUCT];
 const CHILDREN: i16 = 5;
 
-/// Refuses a schema nested too deeply; `metadata` is the footer without its last 8 bytes.
+/// Refuses a schema that is nested too deeply. `metadata` is the footer without its last 8 bytes.
 pub(super) fn check(metadata: &[u8]) -> Result<()> {
     let depth = depth(&mut Thrift::new(metadata));
     match depth {
@@ -50,13 +50,13 @@ pub(super) fn check(metadata: &[u8]) -> Result<()> {
     }
 }
 
-/// Returns the numbers of the columns that are encrypted, of a file whose footer is not.
+/// Returns the numbers of the encrypted columns in a file whose footer is not encrypted.
 pub(super) fn encrypted(metadata: &[u8]) -> BTreeSet<usize> {
     let mut columns = BTreeSet::new();
     let is_encrypted = field_of(&mut Thrift::new(metadata), ENCRYPTION, STRUCT).is_some();
     let mut thrift = Thrift::new(metadata);
     if is_encrypted && field_of(&mut thrift, ROW_GROUPS, LIST).is_some() {
-        // the decoder says what is malformed
+        // the decoder reports malformed metadata
         let _ = encrypted_in_groups(&mut thrift, &mut columns);
     }
     columns
@@ -84,7 +84,7 @@ fn encrypted_in_groups(thrift: &mut Thrift, found: &mut BTreeSet<usize>) -> Opti
     Some(())
 }
 
-/// Returns whether the next struct, a column of a row group, says how it is encrypted.
+/// Returns whether the next struct, a column of a row group, declares its encryption.
 fn is_encrypted(thrift: &mut Thrift) -> Option<bool> {
     let (mut id, mut encrypted) = (0, false);
     loop {
@@ -98,7 +98,7 @@ fn is_encrypted(thrift: &mut Thrift) -> Option<bool> {
     }
 }
 
-/// Goes to the field of this id and type of the struct ahead.
+/// Advances to the field with this id and type in the next struct.
 fn field_of(thrift: &mut Thrift, field_id: i16, field_type: u8) -> Option<()> {
     let mut id = 0;
     loop {
@@ -110,12 +110,13 @@ fn field_of(thrift: &mut Thrift, field_id: i16, field_type: u8) -> Option<()> {
     }
 }
 
-/// Returns the depth to which groups are nested, within bounds, or `None` if this is no footer.
+/// Returns the maximum depth of nested groups, up to the limit, or `None` if the bytes are not a
+/// footer.
 fn depth(thrift: &mut Thrift) -> Option<usize> {
     let (mut id, mut max_depth) = (0, 0);
     loop {
         match (thrift.field(&mut id, &METADATA)?, id) {
-            (STOP, _) => return Some(max_depth), // of no schema the decoder will say so
+            (STOP, _) => return Some(max_depth), // the decoder reports a missing schema
             (_, SCHEMA) => max_depth = max_depth.max(schema_depth(thrift)?),
             (other, _) => thrift.skip(other)?,
         }
@@ -125,12 +126,12 @@ fn depth(thrift: &mut Thrift) -> Option<usize> {
     }
 }
 
-/// Returns the depth of a schema. Parents precede their children, and each states their number.
-/// Returns `None` if they state more than there are.
+/// Returns the depth of a schema. Parents precede their children, and each states its number of
+/// children. Returns `None` if they state more children than there are elements.
 fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
     let (count, _) = thrift.list_header()?;
-    let mut open: Vec<i32> = Vec::new(); // children still to come, for each group around
-    let (mut max_depth, mut stated) = (0, 1_u64); // the root is the child of none
+    let mut open: Vec<i32> = Vec::new(); // remaining children of each enclosing group
+    let (mut max_depth, mut stated) = (0, 1_u64); // the root has no parent
     for _ in 0..count {
         let children = children(thrift)?;
         stated = stated.saturating_add(u64::try_from(children).ok()?);
@@ -138,7 +139,7 @@ fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
             return None;
         }
         if let Some(rest) = open.last_mut() {
-            *rest -= 1; // positive, as it is on the stack
+            *rest -= 1; // positive: exhausted groups are popped
         }
         if children > 0 {
             open.push(children);
@@ -147,7 +148,7 @@ fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
         if max_depth > MAX_LEVELS {
             break;
         }
-        // the decoder, too, comes back to a group that has all of its children
+        // like the decoder, leave all groups that are complete
         while open.last() == Some(&0) {
             open.pop();
         }
@@ -155,7 +156,7 @@ fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
     Some(max_depth)
 }
 
-/// Returns the number of children of a schema element.
+/// Reads a schema element, and returns its number of children.
 fn children(thrift: &mut Thrift) -> Option<i32> {
     let (mut id, mut children) = (0, 0);
     loop {
@@ -167,15 +168,15 @@ fn children(thrift: &mut Thrift) -> Option<i32> {
     }
 }
 
-/// The most metadata that a file can keep.
+/// The maximum bytes of metadata in a file.
 const MAX_METADATA_BYTES: usize = limits::SCHEMA_BYTES as usize; // exact: 16 MiB
-/// The metadata that an embedded schema may repeat.
+/// The maximum bytes of metadata that an embedded schema may repeat.
 const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
-/// A struct whose fields the decoder reads.
+/// A struct with the fields that the decoder reads.
 struct Struct(&'static [(i16, Content)]);
 
-/// A field that is a list or a struct, or has one inside.
+/// The content of a field that contains lists.
 enum Content {
     /// A list of elements of this type.
     List(u8),
@@ -199,17 +200,17 @@ const COLUMN_METADATA: Struct = Struct(&[
     (13, Content::List(STRUCT)), // statistics of encodings
 ]);
 
-/// A footer for the decoder.
+/// A footer in a form that the decoder can read.
 pub(super) struct ReadableFooter {
     pub bytes: Vec<u8>,
-    /// The keys of the metadata that it does not have.
+    /// The keys of the metadata that were dropped.
     pub dropped: Vec<String>,
 }
 
 /// Returns a readable copy of the metadata in a footer, which has been [checked](check).
 pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut walk = Walk { footer, thrift: Thrift::new(footer), untyped: Vec::new(), entries: None };
-    // the decoder says what is malformed
+    // the decoder reports malformed metadata
     let _ = walk.fields(&FILE, true);
     let Walk { untyped, entries, .. } = walk;
     let list = entries.and_then(|range| Some((range.clone(), entries_of(footer.get(range)?)?)));
@@ -218,7 +219,7 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut dropped = Vec::new();
     let mut preserved = Vec::new();
     let own: HashSet<&[u8]> = entries.iter().map(|entry| entry.key).collect();
-    // the decoder takes the last one
+    // the decoder uses the last one
     let schema = entries.iter().rposition(|entry| entry.is_schema() && entry.value.is_some());
     for (number, (entry, fits)) in entries.iter().zip(fits).enumerate() {
         let value = match entry.is_schema() {
@@ -241,7 +242,7 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
         bytes.extend_from_slice(footer.get(range.end..).unwrap_or(&[]));
     }
     for (at, field_type) in untyped {
-        // those behind the entries have moved
+        // positions after the metadata have moved
         let at = if at < range.start { Some(at) } else { (at + bytes.len()).checked_sub(footer.len()) };
         at.and_then(|at| bytes.get_mut(at)).into_iter().for_each(|header| *header = field_type);
     }
@@ -251,7 +252,7 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
 struct Walk<'a> {
     footer: &'a [u8],
     thrift: Thrift<'a>,
-    /// The places of empty lists, with the type that their elements should have.
+    /// The positions of empty lists, with the type that their elements should have.
     untyped: Vec<(usize, u8)>,
     /// The list of metadata.
     entries: Option<Range<usize>>,
@@ -259,7 +260,7 @@ struct Walk<'a> {
 
 impl Walk<'_> {
     fn at(&self) -> usize {
-        self.footer.len() - self.thrift.rest().len() // a part of it
+        self.footer.len() - self.thrift.rest().len() // `rest` is a suffix of it
     }
 
     fn fields(&mut self, of: &Struct, is_file: bool) -> Option<()> {
@@ -288,7 +289,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Reads the head of a list, and returns its length.
+    /// Reads the header of a list, and returns its length.
     fn header(&mut self, field_type: u8) -> Option<u64> {
         let at = self.at();
         let (length, found) = self.thrift.list_header()?;
@@ -297,7 +298,7 @@ impl Walk<'_> {
     }
 }
 
-/// An entry of the metadata.
+/// A metadata entry.
 struct Entry<'a> {
     key: &'a [u8],
     value: Option<&'a [u8]>,
@@ -312,14 +313,14 @@ impl Entry<'_> {
         [Some(self.key), self.value].into_iter().flatten().all(|text| std::str::from_utf8(text).is_ok())
     }
 
-    /// Returns the bytes that the file needs for it: none if they are not kept in any case.
+    /// Returns the bytes that the entry needs in the file; 0 if it is dropped anyway.
     fn preserved_bytes(&self) -> usize {
         let bytes = self.key.len().saturating_add(self.value.map_or(0, <[u8]>::len));
         if self.is_schema() || !self.is_text() { 0 } else { bytes }
     }
 }
 
-/// Parses the list of metadata. Returns `None` if something else is in it.
+/// Parses the list of metadata. Returns `None` if it contains anything else.
 fn entries_of(list: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut thrift = Thrift::new(list);
     let (length, _) = thrift.list_header()?;
@@ -344,7 +345,7 @@ fn text<'a>(thrift: &mut Thrift<'a>) -> Option<&'a [u8]> {
     thrift.take(bytes)
 }
 
-/// Writes a list of metadata. An entry has another value instead of its own, if there is one.
+/// Writes a list of metadata entries, each optionally with a new value.
 fn put_entries(entries: &[(&Entry<'_>, Option<String>)], out: &mut Vec<u8>) {
     const LONG_LIST: u8 = 0xF0;
     const NEXT_BINARY: u8 = 0x10 | BINARY;
@@ -363,21 +364,21 @@ fn put_entries(entries: &[(&Entry<'_>, Option<String>)], out: &mut Vec<u8>) {
 
 fn put_varint(mut value: usize, out: &mut Vec<u8>) {
     while value >= 0x80 {
-        out.push((value & 0x7F) as u8 | 0x80); // 7 bits
+        out.push((value & 0x7F) as u8 | 0x80); // exact: 7 bits
         value >>= 7;
     }
-    out.push(value as u8); // below 0x80
+    out.push(value as u8); // exact: below 0x80
 }
 
-/// Returns the value of an embedded Arrow schema for the decoder: `Some(None)` if it stays
-/// unchanged, `None` if its types are unknown, so that the columns have those of Parquet. Metadata
-/// whose keys are among `own` stand beside it.
+/// Returns the value of an embedded Arrow schema for the decoder. `Some(None)` means unchanged.
+/// `None` means that its types are unknown, so that the columns have their Parquet types. Metadata
+/// whose keys are in `own` are dropped from a long schema, because the footer has them, too.
 fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
     let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };
     let start = if bytes.starts_with(&CONTINUATION) && bytes.len() > 8 { 8 } else { 0 };
     let is_changed = repair_message(bytes.get_mut(start..).unwrap_or(&mut []));
     let message = match message_in(bytes.get(start..).unwrap_or(&[])) {
-        Err(InvalidFlatbuffer::ApparentSizeTooLarge) => return None, // the decoder would copy as much
+        Err(InvalidFlatbuffer::ApparentSizeTooLarge) => return None, // the decoder would copy all of it
         message => message.ok(),
     };
     let Some(schema) = message.and_then(|message| message.header_as_schema()) else { return Some(None) };
@@ -404,7 +405,7 @@ fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec
 mod tests {
     use super::*;
 
-    /// A file of version 1 without row groups, with this list of metadata.
+    /// A footer of version 1 without row groups, with this list of metadata.
     fn footer(entries: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x15, 2, 0x19, 0x00, 0x16, 0, 0x19, 0x00, 0x19];
         bytes.extend_from_slice(entries);

@@ -1,4 +1,7 @@
-//! The places where nulls may be, as far as the statistics of a Parquet file tell.
+//! Which leaves of a Parquet file may have nulls, according to its statistics.
+//!
+//! A null count of zero in every row group excludes nulls. Null members of lists are counted
+//! separately where the file has histograms of definition levels.
 
 use crate::import::arrow::paths::ColumnPath;
 use crate::import::arrow::paths::{FieldListing, SchemaOrder};
@@ -14,11 +17,11 @@ pub(super) struct LeafNulls {
     order: SchemaOrder,
 }
 
-/// The nulls of one leaf. `true` means that there may be some.
+/// Whether one leaf may have nulls.
 struct Leaf {
-    /// Of the leaf, or of a struct or list around it. An empty list counts.
+    /// Nulls in the leaf, or in a struct or list around it. An empty list counts, too.
     any: bool,
-    /// Of members of lists.
+    /// Null members of lists.
     in_lists: bool,
 }
 
@@ -30,9 +33,9 @@ impl LeafNulls {
         Self { leaves, order: SchemaOrder::of(schema, FieldListing::Leaves) }
     }
 
-    /// Returns whether a path may lead to nulls: to a null struct, or to lists with null members.
+    /// Returns whether a path may lead to nulls: a null struct, or lists with null members.
     pub(super) fn may_occur(&self, path: &ColumnPath) -> bool {
-        let is_same = self.order.count == self.leaves.len(); // or else the schemas do not match
+        let is_same = self.order.count == self.leaves.len(); // otherwise the schemas do not match
         let leaves = self.order.range(path).filter(|_| is_same).and_then(|leaves| self.leaves.get(leaves));
         leaves.is_none_or(|leaves| match path.is_struct {
             true => leaves.iter().all(|leaf| leaf.any), // a null struct is a null of all its fields
@@ -42,7 +45,7 @@ impl LeafNulls {
 }
 
 impl Leaf {
-    /// Reads the statistics of a leaf; `levels` are the definition levels of null members of lists.
+    /// Reads the statistics of a leaf. `levels` are the definition levels of null members of lists.
     fn of(metadata: &ParquetMetaData, leaf: usize, levels: &[usize]) -> Self {
         let is_null = |column: &ColumnChunkMetaData| null_count(column) != Some(0);
         let in_lists = |column: &ColumnChunkMetaData| match column.definition_level_histogram() {
@@ -60,18 +63,18 @@ fn null_count(column: &ColumnChunkMetaData) -> Option<u64> {
     column.statistics().and_then(Statistics::null_count_opt)
 }
 
-/// The nodes around one node of the schema of the file.
+/// Facts about the nodes around a node of the file's schema.
 #[derive(Clone, Default)]
 struct LevelsAbove {
-    /// The optional and repeated nodes around it.
+    /// The number of optional and repeated nodes around it.
     level: usize,
     in_list: bool,
     /// The definition levels of null members of lists.
     null_levels: Vec<usize>,
 }
 
-/// Finds the definition levels of null members of lists, for each leaf below a node. The depth is
-/// that of the schema, which the decoder has bounded.
+/// Finds the definition levels of null members of lists for each leaf below a node. The recursion
+/// is as deep as the schema, which the decoder has bounded.
 fn find_null_levels(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
     if !node.is_group() {
         found.push(at.null_levels);
@@ -83,7 +86,7 @@ fn find_null_levels(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
             Repetition::REQUIRED => {}
             Repetition::OPTIONAL => {
                 inside.null_levels.extend(inside.in_list.then_some(inside.level));
-                inside.level += 1; // at most the depth
+                inside.level += 1; // bounded by the depth
             }
             Repetition::REPEATED => {
                 inside.in_list = true;

@@ -1,8 +1,8 @@
-//! Checks the heads of the pages of a Parquet column before its decoder uses them.
+//! Checks the page headers of a Parquet column before the decoder uses them.
 //!
-//! The decoder allocates as much memory as a page claims, and the process is aborted if that fails.
-//! So the claims of a page are compared with the bytes that the file has. The heads also bound the
-//! texts of a batch, see [`TextBytes`].
+//! The decoder allocates as much memory as a page claims, and the process aborts if that fails. So
+//! the claims of a page are compared with the bytes in the file. The headers also bound the size of
+//! the texts in a batch, see [`TextBytes`].
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::bytes::le::u64_of;
@@ -17,36 +17,37 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
 use std::sync::Arc;
 
-/// The decompressed bytes that a page may always have, whatever its compression.
+/// The decompressed size that is always allowed for a page, whatever its compression.
 const UNCHECKED_PAGE_BYTES: u64 = 16 << 20;
-/// The most decompressed bytes for each compressed byte of a larger page: an RLE block of Zstandard
-/// has 4 bytes and becomes 128 KiB.
+/// The maximum number of decompressed bytes for each compressed byte of a larger page: an RLE block
+/// of Zstandard has 4 bytes and expands to 128 KiB.
 const MAX_RATIO: u64 = 32 << 10;
-/// The bytes in which the head of a page is searched for, one after the other. It may contain
-/// statistics.
+/// The sizes in which a page header is read, one after the other until it can be parsed. Statistics
+/// can make it long.
 const HEADER_READ_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
-/// The most texts of a page with packed lengths, which are all unpacked at once.
+/// The maximum number of texts in a page with packed lengths, which the decoder unpacks all at
+/// once.
 const MAX_PACKED_LENGTHS: u64 = 1 << 24;
 
-/// The encodings of texts, as heads of pages number them.
+/// The encodings of texts, by their numbers in page headers.
 const PLAIN_DICTIONARY: i32 = 2;
 const DELTA_LENGTH_BYTE_ARRAY: i32 = 6;
 const DELTA_BYTE_ARRAY: i32 = 7;
 const RLE_DICTIONARY: i32 = 8;
 
-/// Fields of the head of a page, of a data page, of a dictionary and of a data page of version 2.
+/// The field types of a page header, a data page, a dictionary page and a data page of version 2.
 const PAGE: [u8; 8] = [I32, I32, I32, I32, STRUCT, STRUCT, STRUCT, STRUCT];
 const DATA: [u8; 5] = [I32, I32, I32, I32, STRUCT];
 const DICTIONARY: [u8; 3] = [I32, I32, BOOL];
 const DATA_V2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 
-/// The bytes that texts of a column can have.
+/// Bounds for the size of texts in a column.
 #[derive(Default)]
 pub(super) struct TextBytes {
-    /// The maximum bytes of a text that any number of rows can have, with few bytes for each row:
-    /// one of a dictionary, or one that others repeat the beginning of.
+    /// The maximum bytes of a text that many rows can share at a few bytes each: a text in a
+    /// dictionary, or one whose beginning other texts repeat.
     pub repeated: u64,
-    /// The bytes of all pages whose texts are stored one by one, and of the largest of them.
+    /// The total bytes of pages whose texts are stored one by one.
     pub plain: u64,
     pub largest_page: u64,
 }
@@ -56,7 +57,7 @@ impl TextBytes {
         let bytes = page.raw_bytes.max(page.stored_bytes);
         match page.encoding {
             Some(DELTA_BYTE_ARRAY) => self.repeated = self.repeated.max(bytes),
-            None | Some(PLAIN_DICTIONARY | RLE_DICTIONARY) => {} // the texts of a dictionary are looked at
+            None | Some(PLAIN_DICTIONARY | RLE_DICTIONARY) => {} // dictionaries are examined separately
             Some(_) => {
                 self.plain = self.plain.saturating_add(bytes);
                 self.largest_page = self.largest_page.max(bytes);
@@ -65,38 +66,38 @@ impl TextBytes {
     }
 }
 
-/// Checks the pages of a column in a row group of `rows` rows. Returns the bytes of its texts.
+/// Checks the pages of a column in a row group of `rows` rows. Returns bounds for its texts.
 pub(super) fn check(
     file: &InputReader,
     column: &ColumnChunkMetaData,
     rows: usize,
     of: &ParquetMetaData,
 ) -> Result<TextBytes> {
-    // These pages claim that they are not compressed, and are (ARROW-10353). The decoder relies on
-    // that, and might find values in compressed bytes (ARROW-17100.parquet of Apache's
-    // arrow-testing). It has no option to ignore the claim.
+    // These pages are compressed but claim not to be (ARROW-10353). The decoder relies on the
+    // claim, has no option to ignore it, and might find values in compressed bytes
+    // (ARROW-17100.parquet of Apache's arrow-testing).
     let is_early_cpp =
         of.file_metadata().created_by().is_some_and(|writer| writer.starts_with("parquet-cpp version 1."));
     let is_misleading = is_early_cpp && column.compression() != Compression::UNCOMPRESSED;
-    let failed = |error| Error::io("reading the head of a page", error);
+    let failed = |error| Error::io("reading a page header", error);
     let (file_bytes, mut reader) = (file.byte_count(), file.clone());
     let (mut at, bytes) = column.byte_range();
     let end = at.saturating_add(bytes);
     let (mut has_packed_lengths, mut has_dictionary, mut texts) = (false, false, TextBytes::default());
     while at < end {
         let page = read_header(&mut reader, at).map_err(failed)?;
-        let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
+        let page = page.ok_or_else(|| malformed(column, "a page header cannot be parsed"))?;
         at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
         if page.raw_bytes > UNCHECKED_PAGE_BYTES.max(page.stored_bytes.saturating_mul(MAX_RATIO)) {
-            return Err(malformed(column, "a page cannot become as long as it says"));
+            return Err(malformed(column, "a page cannot decompress to its declared size"));
         }
-        // a text takes 4 bytes at least; other values are not counted before they are read
+        // a text takes at least 4 bytes; values of other types are not allocated in advance
         if page.dictionary_values > page.raw_bytes {
             return Err(malformed(column, "a dictionary has more values than bytes"));
         }
         if page.is_version_2 && is_misleading {
-            let message = "data pages of version 2 by a parquet-cpp before 2.0 deny that they are compressed; write the \
-                           file anew with a program that reads it, such as pyarrow";
+            let message = "data pages of version 2 by parquet-cpp before 2.0 claim to be uncompressed; rewrite the \
+                           file with a program that reads it, such as pyarrow";
             return Err(Error::bad_input(message).with_column(&column.column_path().string()));
         }
         has_packed_lengths |= matches!(page.encoding, Some(DELTA_LENGTH_BYTE_ARRAY | DELTA_BYTE_ARRAY));
@@ -115,15 +116,15 @@ pub(super) fn check(
     Ok(texts)
 }
 
-/// Returns the bytes of the pages that hold the values of a column, and of their heads.
+/// Returns the bytes of the pages of a column, including their headers, as found by walking them.
 pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result<u64> {
-    let failed = |error| Error::io("reading the head of a page", error);
+    let failed = |error| Error::io("reading a page header", error);
     let (file_bytes, mut reader) = (file.byte_count(), file.clone());
     let (start, _) = column.byte_range();
     let (mut at, mut left) = (start, u64::try_from(column.num_values()).unwrap_or(0));
     while left > 0 {
         let page = read_header(&mut reader, at).map_err(failed)?;
-        let page = page.ok_or_else(|| malformed(column, "the head of a page cannot be parsed"))?;
+        let page = page.ok_or_else(|| malformed(column, "a page header cannot be parsed"))?;
         at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
         left = left.saturating_sub(page.values);
     }
@@ -134,21 +135,21 @@ fn malformed(column: &ColumnChunkMetaData, what: &str) -> Error {
     Error::bad_input(format!("the Parquet file is malformed: {what}")).with_column(&column.column_path().string())
 }
 
-/// The head of a page.
+/// A page header.
 #[derive(Default)]
 struct PageHeader {
     header_bytes: u64,
     stored_bytes: u64,
     raw_bytes: u64,
     dictionary_values: u64,
-    /// Of a data page.
+    /// The number of values in a data page.
     values: u64,
-    /// Of a data page; `None` of a dictionary.
+    /// The encoding of a data page; `None` for a dictionary.
     encoding: Option<i32>,
     is_version_2: bool,
 }
 
-/// Returns the head of the page at `at`; `None` if there is none.
+/// Reads the header of the page at `at`. Returns `None` if it cannot be parsed.
 fn read_header(file: &mut InputReader, at: u64) -> io::Result<Option<PageHeader>> {
     for max in HEADER_READ_BYTES {
         let mut bytes = Vec::new();
@@ -190,13 +191,13 @@ impl PageHeader {
         Some(header)
     }
 
-    /// Returns the offset at which the page ends that begins at `at`.
+    /// Returns the end offset of a page that starts at `at`.
     fn end(&self, at: u64) -> Option<u64> {
         at.checked_add(self.header_bytes)?.checked_add(self.stored_bytes)
     }
 }
 
-/// Returns the first four numbers of a struct, by their ids.
+/// Returns the numbers of a struct with ids 1 to 4.
 fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     let (mut id, mut numbers) = (0_i16, [0; 4]);
     loop {
@@ -210,7 +211,7 @@ fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     }
 }
 
-/// Returns the pages of a column, decompressed.
+/// Returns the decompressed pages of a column.
 fn pages_of<'a>(
     file: &InputReader,
     column: &'a ColumnChunkMetaData,
@@ -221,7 +222,7 @@ fn pages_of<'a>(
     Ok(iter::from_fn(move || pages.get_next_page().map_err(damaged).transpose()))
 }
 
-/// Returns the bytes of the longest text of a dictionary.
+/// Returns the bytes of the longest text in a dictionary.
 fn longest_in_dictionary(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<u64> {
     for page in pages_of(file, column, rows)? {
         let Page::DictionaryPage { buf, .. } = page? else { continue };
@@ -237,7 +238,7 @@ fn longest_in_dictionary(file: &InputReader, column: &ColumnChunkMetaData, rows:
     Ok(0)
 }
 
-/// Checks pages of texts whose lengths are packed, and may be few bytes for any number of them.
+/// Checks pages of texts with packed lengths, because a few bytes can claim any number of lengths.
 fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<()> {
     for page in pages_of(file, column, rows)? {
         let page = page?;
@@ -251,14 +252,14 @@ fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: 
             None => false,
         };
         if !right {
-            return Err(malformed(column, "the lengths of a page's texts are not as many as its values"));
+            return Err(malformed(column, "the number of text lengths in a page differs from its number of values"));
         }
     }
     Ok(())
 }
 
-/// Returns the encoding, the values and the number of values of a data page, without the levels,
-/// which state what is null.
+/// Returns the encoding, the values and the number of values of a data page, without its definition
+/// and repetition levels.
 fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding, &'a [u8], u64)> {
     match page {
         Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
@@ -286,9 +287,9 @@ fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding
 }
 
 /// Skips packed numbers (DELTA_BINARY_PACKED). Returns whether there are at most `values` of them,
-/// and not more than can be unpacked.
+/// and not too many to unpack.
 fn are_packed(bytes: &mut Thrift, values: u64) -> bool {
-    let all_null = bytes.rest().is_empty(); // which the decoder knows
+    let all_null = bytes.rest().is_empty(); // the decoder handles this case
     all_null || skip_packed(bytes, values.min(MAX_PACKED_LENGTHS)).is_some()
 }
 
@@ -298,7 +299,7 @@ fn skip_packed(bytes: &mut Thrift, max: u64) -> Option<()> {
     let in_miniblock = block.checked_div(miniblocks)?;
     let mut left = if count <= max { count.saturating_sub(1) } else { return None };
     while left > 0 {
-        bytes.varint()?; // the least difference
+        bytes.varint()?; // the minimum difference
         for &width in bytes.take(miniblocks)? {
             if left > 0 {
                 bytes.take(u64::from(width).checked_mul(in_miniblock)? / 8)?;

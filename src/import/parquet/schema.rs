@@ -1,19 +1,19 @@
-//! The schema of a Parquet file, corrected where its decoder would fail, or change values in
-//! silence.
+//! The schema of a Parquet file, corrected where the decoder would fail or silently change values.
 //!
-//! - The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared to be
-//!   narrower than they are. So it is given a schema in which they are bytes and plain 32-bit
-//!   integers, and [`elements`](crate::import::arrow::elements) converts them, exactly or not at
-//!   all. Intervals are read as bytes too, because the decoder drops parts of them.
-//! - It believes the embedded Arrow schema where that denies the unit of a nanosecond timestamp, or
-//!   the digits of a decimal. It does not believe the zone of a timestamp unless the schema has the
-//!   unit of the column; Parquet has no seconds, and its version 2.4 no nanoseconds.
-//! - It believes that schema if it says of any type that it was a dictionary, and then gives up on
-//!   some columns when it reads them. These are read as their values.
-//! - Logical types that the decoder drops are kept in the metadata of fields.
-//! - Mistakes of early writers are mended. Not mended: `dict-page-offset-zero.parquet` of Apache's
-//!   parquet-testing. Its footer has lists where the format has numbers, and the decoder does not
-//!   skip fields of another type than theirs.
+//! - The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared narrower
+//!   than they are. So it gets a schema in which they are bytes and plain 32-bit integers, and
+//!   [`elements`](crate::import::arrow::elements) converts them exactly or refuses them. Intervals
+//!   are read as bytes, too, because the decoder drops parts of them.
+//! - It follows the embedded Arrow schema even where that contradicts the unit of a nanosecond
+//!   timestamp or the digits of a decimal. It ignores the time zone of a timestamp unless the
+//!   schema has the unit of the column. But Parquet has no seconds, and its version 2.4 has no
+//!   nanoseconds.
+//! - If that schema says that a column was a dictionary, the decoder follows it for any type, but
+//!   then fails to read some columns. These are read as plain values.
+//! - Logical types that the decoder drops are stored in the metadata of fields.
+//! - Mistakes of early writers are corrected. One is not: the footer of
+//!   `dict-page-offset-zero.parquet` of Apache's parquet-testing has lists where the format has
+//!   numbers, and the decoder does not skip fields of an unexpected type.
 
 use super::pages;
 use crate::Error;
@@ -34,24 +34,24 @@ use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Returns the error of the decoder.
+/// Converts an error of the decoder.
 pub(super) fn malformed(error: ParquetError) -> Error {
     Error::bad_input(format!("the Parquet file is malformed or damaged: {error}")).with_source(error)
 }
 
-/// Returns the error about a file that begins or ends with `PARE`.
+/// Returns the error about a file that starts or ends with `PARE`.
 pub(in crate::import) fn encrypted_footer() -> Error {
-    Error::bad_input("the Parquet file is encrypted, its footer too; decrypt it with the program that has its keys")
+    Error::bad_input("the Parquet file and its footer are encrypted; decrypt it with the program that has its keys")
 }
 
-/// The parts of a footer that changes are for.
+/// The fields of a footer that can be changed.
 struct FooterFields {
     row_count: i64,
     entries: Option<Vec<KeyValue>>,
     schema: SchemaDescPtr,
 }
 
-/// Returns the metadata of a file with changes to its footer.
+/// Returns the metadata of a file with a changed footer.
 fn with_changes(metadata: &ArrowReaderMetadata, change: impl FnOnce(&mut FooterFields)) -> Result<ArrowReaderMetadata> {
     let file = metadata.metadata().file_metadata();
     let entries = file.key_value_metadata().cloned();
@@ -63,13 +63,14 @@ fn with_changes(metadata: &ArrowReaderMetadata, change: impl FnOnce(&mut FooterF
     decodable(ParquetMetaData::new(file, metadata.metadata().row_groups().to_vec()))
 }
 
-/// Returns the metadata as the decoder takes them.
+/// Returns the metadata in the form that the decoder takes.
 pub(super) fn decodable(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
 }
 
-/// Returns the fields with other leaves; `leaf` is given the number of the leaf and its field. The
-/// decoder made the fields from a schema whose depth has been [checked](super::footer::check).
+/// Replaces the leaves of fields. `leaf` receives the number of a leaf and its field. The recursion
+/// is bounded: the decoder made the fields from a schema whose depth has been
+/// [checked](super::footer::check).
 fn with_leaves(fields: &Fields, mut leaf: impl FnMut(usize, &FieldRef) -> FieldRef) -> Fields {
     let mut next = 0;
     let mut numbered = |field: &FieldRef| {
@@ -93,7 +94,8 @@ fn with_leaves_of(field: &FieldRef, leaf: &mut dyn FnMut(&FieldRef) -> FieldRef)
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// Returns the schema of a file with the leaves that `leaf` returns, and the others as they are.
+/// Returns the schema of a file in which `leaf` replaces some leaves. Leaves stay unchanged where
+/// it returns `None`.
 fn with_leaf_types(
     schema: &SchemaDescriptor,
     leaf: fn(&Type) -> Option<Result<Type>>,
@@ -101,7 +103,7 @@ fn with_leaf_types(
     Ok(Arc::new(SchemaDescriptor::new(Arc::new(with_leaf_types_of(schema.root_schema(), leaf)?))))
 }
 
-/// The depth of the type has been [checked](super::footer::check).
+/// The recursion is bounded: the depth of the type has been [checked](super::footer::check).
 fn with_leaf_types_of(of: &Type, leaf: fn(&Type) -> Option<Result<Type>>) -> Result<Type> {
     if of.is_primitive() {
         return leaf(of).unwrap_or_else(|| Ok(of.clone()));
@@ -120,7 +122,7 @@ fn with_leaf_types_of(of: &Type, leaf: fn(&Type) -> Option<Result<Type>>) -> Res
     }
 }
 
-/// Returns a leaf of this physical type in the place of another, without a logical type.
+/// Returns a leaf with this physical type and no logical type, in place of another leaf.
 fn plain_leaf(of: &Type, physical: Physical, length: i32) -> Result<Type> {
     let info = of.get_basic_info();
     Type::primitive_type_builder(info.name(), physical)
@@ -135,7 +137,7 @@ fn repetition(of: &Type) -> Option<Repetition> {
     info.has_repetition().then(|| info.repetition())
 }
 
-/// Returns the schema of the values that a file holds, and how the decoder is to read it.
+/// Returns the schema of the values in a file, and the metadata with which the decoder reads it.
 /// `encrypted` has the numbers of encrypted columns.
 pub(super) fn exact_schema(
     metadata: ArrowReaderMetadata,
@@ -156,7 +158,7 @@ pub(super) fn exact_schema(
     Ok((schema, with_changes(&metadata, |footer| footer.schema = raw)?))
 }
 
-/// The columns of a file, which are the innermost fields of its schema, in order.
+/// The columns of a file, which are the leaves of its schema, in order.
 struct Leaves<'a> {
     columns: &'a [ColumnDescPtr],
     encrypted: &'a BTreeSet<usize>,
@@ -169,7 +171,7 @@ impl Leaves<'_> {
         let Some(column) = self.columns.get(number) else { return field.clone() };
         let mut field = Field::clone(field);
         for mark in [ENCRYPTED, INT96] {
-            field.metadata_mut().remove(mark); // of the embedded schema
+            field.metadata_mut().remove(mark); // the embedded schema may contain it
         }
         if self.encrypted.contains(&number) {
             field.metadata_mut().insert(ENCRYPTED.to_owned(), String::new());
@@ -187,7 +189,7 @@ impl Leaves<'_> {
                     field = with_values(field, data_type);
                 }
             }
-            // months, days and milliseconds: only an Arrow schema can tell that some are zero
+            // months, days and milliseconds: only an Arrow schema can say which are always zero
             DataType::Interval(_) if !self.has_arrow_schema => {
                 field = field.with_data_type(DataType::Interval(IntervalUnit::MonthDayNano));
             }
@@ -202,7 +204,7 @@ impl Leaves<'_> {
     }
 }
 
-/// Returns a field with values of another type, in a dictionary if the field is one.
+/// Returns a field with another value type, preserving a dictionary.
 fn with_values(field: Field, values: DataType) -> Field {
     let data_type = match field.data_type() {
         DataType::Dictionary(keys, _) => DataType::Dictionary(keys.clone(), Box::new(values)),
@@ -211,11 +213,11 @@ fn with_values(field: Field, values: DataType) -> Field {
     field.with_data_type(data_type)
 }
 
-/// Returns the decimal of this width with the precision and scale of the column, or one of 256 bits
-/// if that width has no such precision.
+/// Returns a decimal type of the same width with the precision and scale of the column, or a
+/// 256-bit decimal if the precision does not fit.
 fn stated_decimal(data_type: &DataType, column: &ColumnDescriptor) -> DataType {
     let precision = u8::try_from(column.type_precision()).unwrap_or(u8::MAX);
-    let scale = i8::try_from(column.type_scale()).unwrap_or(i8::MAX); // over any precision
+    let scale = i8::try_from(column.type_scale()).unwrap_or(i8::MAX); // above any precision
     match data_type {
         DataType::Decimal32(..) if precision <= 9 => DataType::Decimal32(precision, scale),
         DataType::Decimal64(..) if precision <= 18 => DataType::Decimal64(precision, scale),
@@ -237,7 +239,7 @@ fn is_read_raw(column: &ColumnDescriptor) -> bool {
     column.self_type().is_primitive() && raw_leaf(column.self_type()).is_some()
 }
 
-/// Returns the type that a column is read as instead of its own.
+/// Returns the type as which a column is read instead of its own.
 fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
@@ -252,7 +254,7 @@ fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     Some(plain_leaf(leaf, physical, i32::try_from(length).unwrap_or(0))) // 0 or 12
 }
 
-/// Returns whether the values are declared to have fewer than 32 bits.
+/// Returns whether the values are declared narrower than 32 bits.
 fn is_narrow(leaf: &Type) -> bool {
     let info = leaf.get_basic_info();
     match info.logical_type_ref() {
@@ -265,13 +267,13 @@ fn is_narrow(leaf: &Type) -> bool {
     }
 }
 
-/// The zones of a file, by the numbers of its leaves.
+/// The time zones of a file, by leaf number.
 #[derive(Default)]
 struct Zones(Vec<Option<Arc<str>>>);
 
 impl Zones {
-    /// Reads the zones of the embedded Arrow schema. Where the column is a plain integer, the
-    /// decoder believes that schema with any unit.
+    /// Reads the zones of the embedded Arrow schema. The decoder follows that schema with any unit
+    /// if the column is a plain integer, so it is decoded against such columns.
     fn of(metadata: &ArrowReaderMetadata) -> Result<Self> {
         if !metadata.parquet_schema().columns().iter().any(|column| is_in_utc(column.self_type())) {
             return Ok(Self::default());
@@ -290,15 +292,15 @@ impl Zones {
         Ok(Self(zones))
     }
 
-    /// Returns the type of a leaf that the decoder reads as a timestamp of this unit and zone, if
-    /// the embedded schema states another zone.
+    /// Returns the type of a leaf if the embedded schema states another zone than the decoder's
+    /// `zone`.
     fn stated(&self, leaf: usize, unit: TimeUnit, zone: Option<&str>) -> Option<DataType> {
         let stated = self.0.get(leaf)?.as_ref()?;
         (zone == Some(UTC) && stated.as_ref() != UTC).then(|| DataType::Timestamp(unit, Some(Arc::clone(stated))))
     }
 }
 
-/// The zone that the decoder gives to timestamps whose zone it does not know.
+/// The zone that the decoder gives to timestamps of unknown zone.
 const UTC: &str = "UTC";
 
 fn is_in_utc(leaf: &Type) -> bool {
@@ -315,8 +317,8 @@ fn is_in_utc(leaf: &Type) -> bool {
     }
 }
 
-/// Returns the metadata of a file with an embedded Arrow schema of which the decoder can read all
-/// dictionaries.
+/// Returns the metadata of a file with an embedded Arrow schema whose dictionaries the decoder can
+/// all read.
 pub(super) fn with_readable_dictionaries(metadata: ArrowReaderMetadata) -> crate::Result<ArrowReaderMetadata> {
     let columns = metadata.parquet_schema().columns();
     let mut is_changed = false;
@@ -361,7 +363,7 @@ fn is_readable_dictionary(values: &DataType, column: Physical) -> bool {
     }
 }
 
-/// Adds the logical type of a column to its field, unless an embedded Arrow schema states it.
+/// Adds the logical type of a column to its field, unless the embedded Arrow schema states it.
 fn annotate(field: &mut Field, column: &ColumnDescriptor) {
     let logical = match (column.logical_type_ref(), column.converted_type()) {
         (Some(logical), _) => logical.clone(),
@@ -375,7 +377,7 @@ fn annotate(field: &mut Field, column: &ColumnDescriptor) {
     }
 }
 
-/// Returns fields in which the groups of variants are marked.
+/// Marks the groups of variants in fields.
 fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
     let (mut variants, mut next) = (HashSet::new(), 0);
     collect_variants(schema.root_schema(), &mut next, &mut variants);
@@ -386,8 +388,8 @@ fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
     fields.iter().map(|field| marked(field, &variants, &mut next)).collect()
 }
 
-/// Collects the numbers of the columns in each variant. The depth of a schema has been
-/// [checked](super::footer::check).
+/// Collects the column ranges of variants. The recursion is bounded: the depth of the schema has
+/// been [checked](super::footer::check).
 fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize>>) {
     if of.is_primitive() {
         *next += 1;
@@ -400,8 +402,8 @@ fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize
     }
 }
 
-/// Marks the structs that have the columns of a variant, and its column `metadata`, which a struct
-/// around it does not have.
+/// Marks structs with exactly the columns of a variant. A struct around it has the same columns,
+/// but lacks the child `metadata`.
 fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) -> FieldRef {
     let start = *next;
     let data_type = match field.data_type() {
@@ -426,7 +428,8 @@ fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) 
     Arc::new(field)
 }
 
-/// Returns the metadata of a file without the mistakes. Its row groups have `row_count` rows.
+/// Corrects mistakes of early writers in the metadata of a file. Its row groups have `row_count`
+/// rows.
 pub(super) fn repaired(
     metadata: ArrowReaderMetadata,
     row_count: u64,
@@ -435,18 +438,19 @@ pub(super) fn repaired(
     with_dictionary_headers(with_row_count(metadata, row_count)?, file)
 }
 
-/// Corrects a footer that counts no rows, by which the decoder would read none. Early writers of
-/// Rust never filled that number in (`repeated_no_annotation.parquet` of Apache's parquet-testing).
+/// Corrects a footer with a row count of zero, for which the decoder would read no rows. Early
+/// writers in Rust never set that number (`repeated_no_annotation.parquet` of Apache's
+/// parquet-testing).
 fn with_row_count(metadata: ArrowReaderMetadata, row_count: u64) -> crate::Result<ArrowReaderMetadata> {
     let file = metadata.metadata().file_metadata();
     if file.num_rows() != 0 || row_count == 0 {
         return Ok(metadata);
     }
-    let row_count = i64::try_from(row_count).unwrap_or(i64::MAX); // a sum that no file can hold
+    let row_count = i64::try_from(row_count).unwrap_or(i64::MAX); // larger than any real file
     with_changes(&metadata, |footer| footer.row_count = row_count).map_err(malformed)
 }
 
-/// Corrects the lengths of columns: before 1.2.9, parquet-mr left the heads of dictionaries out of
+/// Corrects the lengths of columns. Before 1.2.9, parquet-mr omitted dictionary page headers from
 /// them (PARQUET-816; `nation.dict-malformed.parquet` of Apache's parquet-testing).
 fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) -> crate::Result<ArrowReaderMetadata> {
     let writer = metadata.metadata().file_metadata().created_by();
@@ -458,7 +462,7 @@ fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) ->
         let columns = group.columns().iter().map(|column| {
             let length = pages::length(file, column)?;
             let column = column.clone().into_builder();
-            // inside the file
+            // the length lies in the file, so it fits
             let column = column.set_total_compressed_size(i64::try_from(length).unwrap_or(i64::MAX));
             column.build().map_err(malformed)
         });
@@ -469,7 +473,7 @@ fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) ->
     decodable(builder.build()).map_err(malformed)
 }
 
-/// Returns whether a writer is a parquet-mr before 1.2.9, or of no version.
+/// Returns whether the writer is parquet-mr before 1.2.9, or of unknown version.
 fn omits_dictionary_headers(writer: &str) -> bool {
     let Some(rest) = writer.strip_prefix("parquet-mr") else { return false };
     let version = rest.trim_start().strip_prefix("version ").unwrap_or("0");

@@ -1,15 +1,15 @@
-//! Thrift's compact protocol, in which the metadata of Parquet files are written, as far as they
-//! are checked before the Parquet decoder uses them.
+//! A minimal parser of Thrift's compact protocol, in which Parquet metadata are written.
 //!
-//! Input that the decoder might parse in another way is refused: a check of something else is worth
-//! nothing.
+//! It serves only to check metadata before the Parquet decoder uses them. A check is worthless if
+//! the decoder reads the same bytes differently, so input that it might parse differently is
+//! refused.
 
-/// The most levels of structs in structs that are skipped. Valid files have few.
+/// The maximum depth of nested structs that are skipped. Valid files have few levels.
 const MAX_SKIPPED_LEVELS: usize = 16;
 
 pub(super) const STOP: u8 = 0;
 const TRUE: u8 = 1;
-pub(super) const BOOL: u8 = 2; // and that it is false
+pub(super) const BOOL: u8 = 2; // also stands for `false`
 const BYTE: u8 = 3;
 const I16: u8 = 4;
 pub(super) const I32: u8 = 5;
@@ -21,7 +21,7 @@ const SET: u8 = 10;
 const MAP: u8 = 11;
 pub(super) const STRUCT: u8 = 12;
 
-/// Bytes in the compact protocol.
+/// A reader of bytes in the compact protocol.
 pub(super) struct Thrift<'a> {
     rest: &'a [u8],
 }
@@ -31,7 +31,7 @@ impl<'a> Thrift<'a> {
         Self { rest: bytes }
     }
 
-    /// Bytes that were not read yet.
+    /// Returns the bytes that have not been read.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -71,8 +71,8 @@ impl<'a> Thrift<'a> {
         i32::try_from(self.zigzag()?).ok()
     }
 
-    /// Reads the type of the next field of a struct, and its id. `types` are the types of the ids
-    /// from 1, which the decoder relies on.
+    /// Reads the type and id of the next field of a struct. `types` are the field types, by id from
+    /// 1, on which the decoder relies.
     pub(super) fn field(&mut self, id: &mut i16, types: &[u8]) -> Option<u8> {
         let header = self.byte()?;
         if header == STOP {
@@ -135,8 +135,8 @@ impl<'a> Thrift<'a> {
         }
     }
 
-    /// Skips an element of a list or map. There are none of bools, which the decoder takes to have
-    /// no bytes.
+    /// Skips an element of a list or map. Bools are refused, because the decoder assumes that they
+    /// take no bytes.
     fn skip_element(&mut self, field_type: u8, levels: usize) -> Option<()> {
         if matches!(field_type, TRUE | BOOL) { None } else { self.skip_within(field_type, levels) }
     }

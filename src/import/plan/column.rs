@@ -1,9 +1,9 @@
-//! A column of the file that a conversion makes: its type, shape and metadata, and what a cast
-//! changes in them.
+//! A column of the output file: type, shape and metadata, and how casts change them.
 //!
-//! It begins as the column of the first input. Other inputs are joined to it, the options of the
-//! caller cast it or declare its shape, and the first pass finds what only the data tells. Then it
-//! has a [schema](Column::schema).
+//! A column starts as the column of the first input. The same column of other inputs is combined
+//! with it, and the caller's options cast it or declare its shape. The first pass then finds what
+//! only the data can tell: extents, dimensions to unfold, units. After that, the column has a final
+//! [schema](Column::schema).
 
 use super::value_cast::ValueCast;
 use crate::format::{CastFacts, path};
@@ -12,38 +12,37 @@ use crate::logical::arrow_type::{self, ArrowType, CAST_TYPE, INFERRED_SHAPE, Tim
 use crate::rewrite::UNCONFIRMED;
 use crate::{CastSpec, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 
-/// The text of [`UNCONFIRMED`] if it is not known which samples are.
+/// The text of [`UNCONFIRMED`] if the unconfirmed samples are unknown.
 const ANY_SAMPLES: &str = "0..18446744073709551615";
 
-/// A column of the file that a conversion makes.
+/// A column of the output file.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct Column {
     pub name: String,
     pub kind: ColumnKind,
     pub nullable: bool,
     pub metadata: Metadata,
-    /// The type that the writer rounds its values to, unless it is their own.
+    /// The type that the writer rounds its values to, if different from their own.
     pub cast: Option<DType>,
-    /// The cast of its values before they are pushed as those of `kind`.
+    /// The cast of its values before they are pushed with the type of `kind`.
     pub value_cast: Option<ValueCast>,
-    /// The type of its values in the source, if a cast changes what their metadata state.
+    /// The type of its values in the source, if a cast makes the metadata obsolete.
     pub source_type: Option<String>,
-    /// The cast that rounded its values before, and the facts of it.
+    /// The cast that rounded its values in the source, and its facts.
     pub rounded: Option<(CastSpec, CastFacts)>,
-    /// Its shape, if the caller declares it, a tensilo file states it, or the first pass has found
-    /// it.
+    /// Its shape, if declared by the caller, stated by a tensilo file, or found by the first pass.
     pub shape: Option<Shape>,
-    /// Outer dimensions that have become lists, the innermost of `kind`.
+    /// The outer dimensions that have become the innermost lists of `kind`.
     pub unfolded: Vec<Level>,
-    /// Whether a source has the column in the unit that its metadata say. Otherwise a unit is
-    /// found.
+    /// Whether any source has the column in the unit that its metadata state. Otherwise the unit is
+    /// found from the data.
     pub has_explicit_unit: bool,
     /// Set if the column has no values, only the nulls of a struct.
     pub struct_nulls: Option<StructNulls>,
 }
 
 impl Column {
-    /// Makes a column from that of an input. Returns `None` if it cannot be stored.
+    /// Makes a column from a column of an input. Returns `None` if it cannot be stored.
     pub(in crate::import) fn of(column: &InputColumn) -> Option<Self> {
         let kind = column.kind.as_ref().ok()?.clone();
         let (shape, rounded) = match &column.stored {
@@ -66,18 +65,18 @@ impl Column {
         })
     }
 
-    /// Makes lists of outer dimensions.
+    /// Turns the outermost dimensions into lists.
     pub(in crate::import) fn unfold(&mut self, dimensions: usize) {
         self.unfolded.extend(self.kind.unfold(dimensions));
         if let Some(path) = self.metadata.get_mut(path::KEY) {
             path.push_str(&"[]".repeat(dimensions)); // at most 16
         }
         if self.struct_nulls.is_none() && self.kind.is_like_struct_nulls() {
-            self.metadata.remove(path::KEY); // or it would be taken for a struct
+            self.metadata.remove(path::KEY); // otherwise it would be taken for a struct
         }
     }
 
-    /// Returns what a pass is told of the column, which has this position in the source.
+    /// Returns the request for the column in a pass. `position` is its position in the source.
     pub(in crate::import) fn request(&self, position: usize) -> ColumnRequest {
         ColumnRequest { position, unfolded: self.unfolded.len(), unit: self.unit() }
     }
@@ -90,12 +89,13 @@ impl Column {
         }
     }
 
-    /// Returns the unit in which its timestamps are stored, or `None` if its type states it.
+    /// Returns the unit in which timestamps are stored, or `None` if the type states it.
     pub(in crate::import) fn unit(&self) -> Option<TimeUnit> {
         self.timestamp().map(|(unit, _)| unit).filter(|_| self.kind.instants)
     }
 
-    /// Adds the same column of another source. [`describe`] gives the same text for both.
+    /// Combines the column with the same column of another source, for which [`describe`] gives the
+    /// same text.
     pub(super) fn join(&mut self, other: &Self) {
         self.nullable |= other.nullable;
         self.has_explicit_unit |= other.has_explicit_unit;
@@ -106,7 +106,7 @@ impl Column {
         for (level, other) in self.kind.lists.iter_mut().zip(&other.kind.lists) {
             level.nullable |= other.nullable;
         }
-        self.metadata.remove(INFERRED_SHAPE); // it is about the samples of one source
+        self.metadata.remove(INFERRED_SHAPE); // it describes the samples of one source
         if self.path() != other.path() {
             self.metadata.remove(path::KEY); // a field of a struct in one source only
         }
@@ -118,12 +118,12 @@ impl Column {
             *facts = facts.merged(more);
         }
         if other.metadata.contains_key(UNCONFIRMED) {
-            // its samples get other numbers
+            // its samples are renumbered
             self.metadata.insert(UNCONFIRMED.to_owned(), ANY_SAMPLES.to_owned());
         }
     }
 
-    /// Notes that any sample may be unconfirmed, if some are: they get other numbers.
+    /// Marks all samples as unconfirmed if any are, because the conversion renumbers samples.
     pub(in crate::import) fn renumber(&mut self) {
         self.metadata.get_mut(UNCONFIRMED).into_iter().for_each(|ranges| ANY_SAMPLES.clone_into(ranges));
     }
@@ -133,26 +133,26 @@ impl Column {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 
-    /// Returns whether the column is that of a struct with fields, so that it is written only with
-    /// them.
+    /// Returns whether the column holds the nulls of a struct with fields, and so is written only
+    /// with them.
     pub(super) fn follows_fields(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
     }
 
-    /// Returns whether samples must tell if the column is written.
+    /// Returns whether samples must be examined to decide if the column is written.
     pub(in crate::import) fn may_be_written(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.may_be_null && !nulls.is_written)
     }
 
-    /// Sets the shape. Empty lists of bools in a struct vary: with an extent of 0 the column would
-    /// be taken for the nulls of a struct.
+    /// Sets the shape. Empty lists of bools in a struct get a varying shape: with extent 0, the
+    /// column would be taken for the nulls of a struct.
     pub(in crate::import) fn set_shape(&mut self, shape: Shape) {
         let is_like_struct = self.kind.dtype == DType::Bool && shape.extents() == [Extent::Fixed(0)];
         let is_field = self.struct_nulls.is_none() && self.path().is_some();
         self.shape = Some(if is_like_struct && is_field { Shape::ragged() } else { shape });
     }
 
-    /// Returns its shape, in which unknown extents vary.
+    /// Returns its shape. Unknown extents vary.
     pub(in crate::import) fn shape(&self) -> Shape {
         match &self.shape {
             Some(shape) => shape.clone(),
@@ -176,8 +176,8 @@ impl Column {
         ColumnSchema { nullable: self.nullable, levels, metadata: self.stored_metadata(), ..schema }
     }
 
-    /// Returns the metadata with the type of the values before a cast, which they do not have any
-    /// more.
+    /// Returns the metadata for the file. If the values are cast, their original type moves to
+    /// [`CAST_TYPE`].
     pub(in crate::import) fn stored_metadata(&self) -> Metadata {
         let mut metadata = self.metadata.clone();
         if let Some(source) = &self.source_type {
@@ -188,17 +188,17 @@ impl Column {
         metadata
     }
 
-    /// Makes its values numbers of another type. A date, time, timestamp, duration or interval
-    /// becomes the counts that it is stored as.
+    /// Casts the values to another numeric type. Dates, times, timestamps, durations and intervals
+    /// become the counts that they are stored as.
     pub(in crate::import) fn cast_to(&mut self, target: DType) -> Result<()> {
         let source = self.kind.dtype;
         if !target.is_number() {
             return Err(Error::bad_argument(format!(
-                "a cast to {target}: only types of numbers, such as f32, can be the target"
+                "cannot cast to {target}: the target must be a numeric type such as f32"
             )));
         }
         if !source.is_number() {
-            return Err(Error::bad_argument(format!("a cast of {source} values: only numbers are cast")));
+            return Err(Error::bad_argument(format!("cannot cast {source} values: only numbers can be cast")));
         }
         (self.cast, self.value_cast) = (None, None);
         let source_type = self.metadata.get(arrow_type::KEY).cloned();
@@ -219,8 +219,8 @@ impl Column {
         Ok(())
     }
 
-    /// Returns the scale of its decimals, and the elements that each is stored as. `None`: they are
-    /// no decimals.
+    /// Returns the scale of decimals and the number of stored elements for each, or `None` if the
+    /// values are not decimals.
     fn decimals(&self) -> Option<(i8, usize)> {
         let source_type = ArrowType::of(&self.metadata)?;
         let ArrowType::Decimal(_, _, scale) = source_type else { return None };
@@ -234,7 +234,7 @@ impl Column {
         }
     }
 
-    /// Drops the dimension of the bytes of a decimal.
+    /// Drops the dimension that holds the bytes of a decimal.
     fn drop_innermost(&mut self) {
         self.kind.levels.pop();
         self.kind.element_extent = None;
@@ -244,8 +244,8 @@ impl Column {
         }
     }
 
-    /// Casts the values as those of a file's column with these metadata were cast, if they are of
-    /// the same type, or decimals too.
+    /// Casts the values like a file's column with these metadata, if both have the same type or are
+    /// decimals.
     pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
         let Some(text) = metadata.get(CAST_TYPE) else { return };
         if self.kind.instants && is_same_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {
@@ -254,13 +254,13 @@ impl Column {
         let own = self.metadata.get(arrow_type::KEY).map_or(self.kind.dtype.name(), String::as_str);
         let is_decimal = |text: &str| matches!(ArrowType::from_text(text), Some(ArrowType::Decimal(..)));
         if own == text || (is_decimal(own) && is_decimal(text)) {
-            // a type that cannot be cast is then reported as another one
+            // an impossible cast is reported later, as a difference of types
             let _ = self.cast_to(target);
         }
     }
 }
 
-/// Describes the type of a column, as far as it must be the same in all sources.
+/// Describes the type of a column, as far as it must be equal in all sources.
 pub(in crate::import) fn describe(column: &Column) -> String {
     let kind = &column.kind;
     let levels: Vec<String> = kind.levels.iter().map(ToString::to_string).collect();
@@ -272,14 +272,14 @@ pub(in crate::import) fn describe(column: &Column) -> String {
     kind.lists.iter().fold(item, |members, _| format!("list<{members}>"))
 }
 
-/// Returns nanoseconds in a unit, or `None` if that is not exact.
+/// Converts nanoseconds to a unit. Returns `None` if that is not exact.
 pub(in crate::import) fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i64> {
     let each = unit.nanoseconds();
     let is_whole = nanoseconds % each == 0;
     i64::try_from(nanoseconds / each).ok().filter(|_| is_whole)
 }
 
-/// Returns whether both are timestamps of one zone, in whatever units.
+/// Returns whether both are timestamps with the same time zone, whatever their units.
 fn is_same_zone(a: Option<ArrowType>, b: Option<ArrowType>) -> bool {
     match (a, b) {
         (Some(ArrowType::Timestamp(_, a)), Some(ArrowType::Timestamp(_, b))) => a == b,

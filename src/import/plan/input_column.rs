@@ -1,4 +1,8 @@
-//! A column of an input, as far as its schema states it.
+//! A column of an input, as described by its schema alone.
+//!
+//! The schema may leave things open: [`Level::Open`] is an extent that only samples state, and
+//! `instants` are timestamps without a unit. The plan decides them, and tells the source in a
+//! [`ColumnRequest`].
 
 use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
@@ -10,7 +14,8 @@ use crate::{CastSpec, DType, Extent, Metadata, Shape};
 use std::fmt;
 use std::iter;
 
-/// An extent that an item does not state: the item is null, or has no rows in that dimension.
+/// An extent that an item does not state, because the item is null or has no rows in that
+/// dimension.
 pub(in crate::import) const UNKNOWN: u32 = u32::MAX;
 
 /// A column of an input.
@@ -34,37 +39,37 @@ impl InputColumn {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 
-    /// Returns whether the column is that of a struct with fields, so that it is written only with
-    /// them.
+    /// Returns whether the column holds the nulls of a struct with fields, and so is written only
+    /// with them.
     pub(in crate::import) fn follows_fields(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
     }
 }
 
-/// A column of a pass, and what the plan has found out of it.
+/// A column that a pass reads, with the decisions of the plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import) struct ColumnRequest {
-    /// The position among the columns of the source.
+    /// The position in the source.
     pub position: usize,
-    /// The outer dimensions that are lists.
+    /// The number of outer dimensions that become lists.
     pub unfolded: usize,
-    /// The unit of timestamps whose unit the source does not state.
+    /// The unit for timestamps whose unit the source does not state.
     pub unit: Option<TimeUnit>,
 }
 
-/// The struct whose nulls a column has.
+/// The struct whose nulls a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import) struct StructNulls {
-    /// Whether the struct has fields. Only the column of its nulls tells of one that has none.
+    /// Whether the struct has fields. If not, this column is the only trace of it.
     pub has_fields: bool,
-    /// Whether the struct itself may be null, and not only a struct around it.
+    /// Whether the struct itself may be null, rather than only a struct around it.
     pub may_be_null: bool,
     /// Whether the column is written: a null struct was found, or a tensilo file has the column.
     pub is_written: bool,
 }
 
 impl StructNulls {
-    /// Makes the column of a struct of an input that has no such column.
+    /// Describes a struct of an input that does not store its nulls as a column.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn new(has_fields: bool, may_be_null: bool) -> Self {
         Self { has_fields, may_be_null, is_written: !has_fields }
@@ -75,7 +80,7 @@ impl StructNulls {
 #[derive(Clone, Debug)]
 pub(in crate::import) struct StoredColumn {
     pub shape: Shape,
-    /// The cast that rounded the values when they were first stored, and the facts of it.
+    /// The cast that rounded the values when they were first stored, and its facts.
     pub cast: Option<(CastSpec, CastFacts)>,
 }
 
@@ -84,30 +89,31 @@ pub(in crate::import) struct StoredColumn {
 pub(in crate::import) struct ColumnKind {
     /// The type of the values that are pushed.
     pub dtype: DType,
-    /// Levels of lists that are no dimensions of a tensor, outermost first: the column is nested.
+    /// Levels of lists that are not dimensions of a tensor, outermost first. If any, the column is
+    /// nested.
     pub lists: Vec<ListLevel>,
-    /// Levels of lists around the elements, outermost first, and then the dimension that several
-    /// values of an element are stored as.
+    /// Levels of lists around the elements, outermost first. If an element is stored as several
+    /// values, their dimension comes last.
     pub levels: Vec<Level>,
     /// Whether the type allows null members in each level of lists, outermost first: null elements
-    /// in the innermost, or null lists. Nothing is known of levels behind.
+    /// in the innermost, null lists in the others. Levels beyond the end are unknown.
     pub nullable_members: Vec<bool>,
-    /// The number of values that each element of the input is stored as, if these have a dimension
-    /// of their own, the innermost: a decimal of 16 bytes, for example.
+    /// The number of stored values for each element of the input, such as 16 bytes for a decimal,
+    /// if they form an additional, innermost dimension.
     pub element_extent: Option<u32>,
-    /// Whether a sample is a struct of its elements and their shape.
+    /// Whether a sample is a struct of elements and shape.
     pub variable_tensor: bool,
-    /// Whether the elements are timestamps whose unit is found by looking at all of them.
+    /// Whether the elements are timestamps whose unit depends on all of their values.
     pub instants: bool,
 }
 
 /// One level of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Level {
-    /// A dimension whose extent the samples state.
+    /// A dimension whose extent only samples state.
     Open,
     /// Dimensions that the type states: one for a fixed-size list, several for a tensor, none for
-    /// the halves of a complex number.
+    /// the pairs of complex numbers.
     Fixed(Vec<u32>),
 }
 
@@ -121,7 +127,7 @@ impl Level {
 }
 
 impl ColumnKind {
-    /// Makes the kind of samples of one element, or of strings.
+    /// Makes the kind of scalars or strings.
     pub(in crate::import) fn scalar(dtype: DType) -> Self {
         Self {
             dtype,
@@ -134,18 +140,19 @@ impl ColumnKind {
         }
     }
 
-    /// Makes the kind of tensors of these elements in these levels of lists.
+    /// Makes the kind of tensors with these elements and levels of lists.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn tensors(element: StoredElement, mut levels: Vec<Level>) -> Result<Self, String> {
         levels.extend(element.extent.map(|extent| Level::Fixed(vec![extent])));
         let kind = Self { levels, element_extent: element.extent, ..Self::scalar(element.dtype) };
         if kind.rank() > limits::RANK {
-            return Err(format!("{} dimensions, of which the format allows {}", kind.rank(), limits::RANK));
+            return Err(format!("{} dimensions, but the format allows {}", kind.rank(), limits::RANK));
         }
         Ok(kind)
     }
 
-    /// Makes complex numbers of f32 in an innermost dimension of two; others stay as they are.
+    /// Turns pairs of f32 in an innermost dimension of two into complex numbers. Other kinds stay
+    /// unchanged.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn into_complex(mut self) -> Self {
         if let (DType::F32, Some(Level::Fixed(extents))) = (self.dtype, self.levels.last_mut())
@@ -156,7 +163,8 @@ impl ColumnKind {
         self
     }
 
-    /// Returns the kind of the halves of complex numbers, before [`ColumnKind::into_complex`].
+    /// Returns the kind with pairs of f32 instead of complex numbers: the inverse of
+    /// [`ColumnKind::into_complex`].
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn as_pairs(&self) -> Self {
         let mut kind = Self { dtype: DType::F32, ..self.clone() };
@@ -172,7 +180,7 @@ impl ColumnKind {
         self.levels.get(..self.levels.len().saturating_sub(own)).unwrap_or(&[])
     }
 
-    /// Makes the kind of the nulls of a struct, which have no elements.
+    /// Makes the kind for the nulls of a struct, which have no elements.
     pub(in crate::import) fn struct_nulls(lists: Vec<ListLevel>) -> Self {
         Self { lists, levels: vec![Level::Fixed(vec![0])], ..Self::scalar(DType::Bool) }
     }
@@ -192,13 +200,14 @@ impl ColumnKind {
         open_count(&self.levels)
     }
 
-    /// Returns whether outer dimensions can become lists: so many that each is a level of its own.
+    /// Returns whether this many outer dimensions can become lists. Each must be a level of its
+    /// own.
     pub(in crate::import) fn can_unfold(&self, dimensions: usize) -> bool {
         let outer = self.list_levels().get(..dimensions);
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
     }
 
-    /// Makes lists of the outermost dimensions, and returns these.
+    /// Turns outermost dimensions into lists, and returns them.
     pub(in crate::import) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
         let unfolded: Vec<Level> = self.levels.drain(..dimensions.min(self.levels.len())).collect();
         let known = self.nullable_members.drain(..dimensions.min(self.nullable_members.len()));
@@ -207,8 +216,8 @@ impl ColumnKind {
         unfolded
     }
 
-    /// Returns the shape with these extents for the dimensions that the type leaves open. Those
-    /// that are missing vary.
+    /// Returns the shape with these extents for the dimensions that the type leaves open. Missing
+    /// extents vary.
     pub(in crate::import) fn shape_with(&self, mut open: impl Iterator<Item = Extent>) -> Shape {
         let mut extents = Vec::new();
         for level in &self.levels {
@@ -220,7 +229,7 @@ impl ColumnKind {
         Shape::new(extents)
     }
 
-    /// Returns the shape of one item. An extent that is [`UNKNOWN`] varies.
+    /// Returns the shape of one item. [`UNKNOWN`] extents vary.
     pub(in crate::import) fn item_shape(&self, open: &[u32]) -> Shape {
         let extent = |&extent: &u32| if extent == UNKNOWN { Extent::Varying } else { Extent::Fixed(extent) };
         self.shape_with(open.iter().map(extent))
@@ -232,7 +241,7 @@ impl ColumnKind {
     }
 }
 
-/// Returns the number of levels whose extents the samples state.
+/// Returns the number of levels whose extents only samples state.
 pub(in crate::import) fn open_count(levels: &[Level]) -> usize {
     levels.iter().filter(|level| matches!(level, Level::Open)).count()
 }

@@ -1,12 +1,13 @@
-//! The columns of a new file, from the schemas of the sources.
+//! Merges the schemas of all sources into the columns of a new file.
 //!
 //! All sources have the same columns, in any order; the file has the order of the first. A column
-//! that is nullable in one source is nullable in the file. All differences are listed in one error.
+//! that is nullable in one source is nullable in the file. All differences are collected first, so
+//! that one error lists them.
 //!
-//! The nulls of a struct are a column, too. It follows the fields of the struct: it is chosen with
-//! them, and it is written if the first pass finds a null struct in any source. If sources differ
-//! in whether a column is a field of a struct, the column has no path in the file, and the struct
-//! no column.
+//! The nulls of a struct are a column, too. It follows the fields of the struct: it is selected
+//! with them, and it is written if the first pass finds a null struct in any source. If sources
+//! differ in whether a column is a field of a struct, the column has no path in the file, and the
+//! struct has no column.
 
 use super::column::{Column, describe};
 use super::select::{Renames, apply_options, check_names, choose};
@@ -21,17 +22,17 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// The columns and metadata that a conversion writes.
+/// The columns and metadata of the output file.
 #[derive(Clone)]
 pub(in crate::import) struct Plan {
     pub columns: Vec<Column>,
     pub metadata: Metadata,
-    /// For each source, the position of each column among those of the source.
+    /// For each source, the position of every column in that source.
     pub positions: Vec<Vec<usize>>,
 }
 
 impl Plan {
-    /// Leaves out the columns that are not kept.
+    /// Removes the columns whose flag is `false`.
     fn retain_columns(&mut self, retained: &[bool]) {
         fn chosen<T>(all: &mut Vec<T>, retained: &[bool]) {
             let mut retained = retained.iter();
@@ -41,7 +42,8 @@ impl Plan {
         self.positions.iter_mut().for_each(|positions| chosen(positions, retained));
     }
 
-    /// Leaves out the nulls of structs that are not written, when that is known of all.
+    /// Removes the nulls of structs that are not written. Called when the first pass has decided it
+    /// for all.
     pub(in crate::import) fn settle_structs(&mut self) -> Result<()> {
         let is_written = |column: &Column| column.struct_nulls.is_none_or(|nulls| nulls.is_written);
         let retained: Vec<bool> = self.columns.iter().map(is_written).collect();
@@ -105,24 +107,24 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
     Ok(plan)
 }
 
-/// Refuses tensilo files together with files of other formats: the shapes of the former are stated,
-/// those of the latter are found.
+/// Refuses a mix of tensilo files and other formats: shapes are stated by the former, but found for
+/// the latter.
 fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
     let tensilo = sources.iter().find(|source| source.is_tensilo());
     let (Some(tensilo), Some(other)) = (tensilo, sources.iter().find(|source| !source.is_tensilo())) else {
         return Ok(());
     };
     let message = format!(
-        "is no tensilo file, and {} is one; convert the others first, then convert all tensilo files to one",
+        "not a tensilo file, but {} is; convert the other files first, then merge all tensilo files",
         name(*tensilo)
     );
     Err(with_source_path(Error::bad_argument(message), *other))
 }
 
-/// Refuses columns that cannot be stored, naming all of them.
+/// Refuses columns that cannot be stored. The error names all of them.
 fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usize)>> {
     let mut same_name: HashMap<&str, usize> = HashMap::new();
-    // the nulls of structs get their names when it is known that they are written
+    // the nulls of structs are named once it is known that they are written
     let named = || chosen.iter().map(|(_, column)| column.as_ref()).filter(|column| !column.follows_fields());
     for column in named() {
         *same_name.entry(&column.name).or_default() += 1;
@@ -130,10 +132,10 @@ fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usi
     let mut refused: Vec<(&str, String)> = Vec::new();
     let mut advice = vec![Advice::SkipColumns];
     for InputColumn { name, kind, .. } in named() {
-        let same_name = same_name.remove(name.as_str()).unwrap_or(1); // said once
+        let same_name = same_name.remove(name.as_str()).unwrap_or(1); // report it once
         let reasons = [
             kind.as_ref().err().cloned(),
-            (!is_valid_name(name)).then(|| "a name has 1 to 1,024 bytes and no control characters".to_owned()),
+            (!is_valid_name(name)).then(|| "a name must have 1 to 1,024 bytes and no control characters".to_owned()),
             (same_name > 1).then(|| format!("{same_name} columns have this name")),
         ];
         if same_name > 1 || !is_valid_name(name) {
@@ -157,7 +159,7 @@ fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usi
     Ok(chosen.iter().filter_map(column).collect())
 }
 
-/// Returns whether the format allows this name of a column.
+/// Returns whether the format allows this column name.
 fn is_valid_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
@@ -165,7 +167,9 @@ fn is_valid_name(name: &str) -> bool {
 /// Finds the columns in another source, in any order. A column that is nullable in one source is
 /// nullable in the file.
 ///
-/// Returns all differences as `Err`.
+/// # Errors
+///
+/// Returns all differences.
 fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Result<Vec<usize>, Vec<String>> {
     let mut differences = Vec::new();
     let mut positions = Vec::with_capacity(columns.len());
@@ -176,7 +180,7 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
     for column in columns {
         if column.follows_fields() {
             match other_structs.join(column) {
-                // one that the source does not have is left out
+                // a struct that the source lacks is removed later
                 Ok(position) => positions.push(position.unwrap_or(usize::MAX)),
                 Err(difference) => differences.push(difference),
             }
@@ -194,14 +198,14 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
         positions.push(position);
     }
     let others = found.keys().map(String::as_str).chain(other_structs.needed());
-    differences.extend(others.map(|name| format!("column {name:?} is not there")));
+    differences.extend(others.map(|name| format!("extra column {name:?}")));
     if differences.is_empty() { Ok(positions) } else { Err(differences) }
 }
 
-/// The differences of sources from the first.
+/// The differences between the first source and the others.
 #[derive(Default)]
 struct SchemaDifferences {
-    /// The first that differs.
+    /// The first source that differs.
     path: Option<PathBuf>,
     listed: Vec<String>,
     count: usize,
@@ -214,22 +218,21 @@ impl SchemaDifferences {
         let room = MAX_LISTED.saturating_sub(self.listed.len());
         let mut differences = differences.into_iter().take(room);
         if self.listed.is_empty() {
-            self.path = source.path().map(Path::to_path_buf); // the error begins with it
+            self.path = source.path().map(Path::to_path_buf); // the error starts with it
         } else if let Some(difference) = differences.next() {
             self.listed.push(format!("in {}, {difference}", name(source)));
         }
         self.listed.extend(differences);
     }
 
-    /// Refuses sources that differ. The error lists the first differences, and the number of
-    /// others.
+    /// Refuses sources that differ. The error lists the first differences and counts the others.
     fn refuse(&self, sources: &[&dyn RowSource]) -> Result<()> {
         let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
         let more = match self.count - self.listed.len() {
             0 => String::new(),
             more => format!("; and {more} more differences"),
         };
-        let message = format!("the columns are not those of {}: {}{more}", name(*first), self.listed.join("; "));
+        let message = format!("the columns differ from {}: {}{more}", name(*first), self.listed.join("; "));
         let error = Error::bad_input(message).with_advice([Advice::SkipColumns]);
         Err(match &self.path {
             Some(path) => error.with_path(path),
@@ -242,7 +245,7 @@ fn name(source: &dyn RowSource) -> String {
     source.path().map_or_else(|| "another source".to_owned(), |path| display_path(path).to_string())
 }
 
-/// The nulls of structs in a source that is not the first.
+/// The nulls of structs in a source other than the first.
 struct OtherStructs {
     by_path: HashMap<String, (Column, usize)>,
 }
@@ -253,9 +256,9 @@ impl OtherStructs {
         Self { by_path: by_path.collect() }
     }
 
-    /// Adds those of the same struct to a column of the plan, and returns their position. If the
-    /// source has no such struct, the column loses its path. That is an error if its nulls are in
-    /// a tensilo file.
+    /// Combines a column of the plan with the nulls of the same struct, and returns their position.
+    /// If the source has no such struct, the column loses its path. If the column is already
+    /// written, because a tensilo file has it, that is an error.
     fn join(&mut self, column: &mut Column) -> std::result::Result<Option<usize>, String> {
         match column.path().and_then(|path| self.by_path.remove(path)) {
             Some((other, position)) => {
@@ -270,7 +273,7 @@ impl OtherStructs {
         }
     }
 
-    /// Returns the names of those that have been joined to no column, and are in a tensilo file.
+    /// Returns the names of columns of a tensilo file that match no column of the plan.
     fn needed(&self) -> impl Iterator<Item = &str> {
         self.by_path.values().map(|(column, _)| column).filter(|column| is_written(column)).map(|c| c.name.as_str())
     }
@@ -280,8 +283,8 @@ fn is_written(column: &Column) -> bool {
     column.struct_nulls.is_some_and(|nulls| nulls.is_written)
 }
 
-/// Returns which columns all sources have, and not only the first: all but the nulls of some
-/// structs, whose fields are columns without a path.
+/// Returns which columns all sources have. The others are the nulls of structs whose fields are
+/// columns without a path.
 fn common(columns: &[Column]) -> Vec<bool> {
     let values = columns.iter().filter(|column| !column.follows_fields());
     let enclosing: HashSet<&str> = values.filter_map(Column::path).flat_map(path::enclosing).collect();
@@ -289,9 +292,9 @@ fn common(columns: &[Column]) -> Vec<bool> {
     columns.iter().map(|column| !column.follows_fields() || is_common(column)).collect()
 }
 
-/// Returns the error about nulls of a struct that cannot have the struct's name.
+/// Returns the error for a struct whose nulls cannot use its name.
 fn struct_name_error(column: &Column) -> Error {
-    let message = "cannot be stored: it is a struct with nulls, which become a column of the struct's name, and that \
-                   name is taken or not allowed; rename the struct";
+    let message = "cannot be stored: the nulls of a struct are stored in a column with its name, and this \
+                   name is taken or invalid; rename the struct";
     Error::bad_input(message).with_column(&column.name).with_advice([Advice::SkipColumns])
 }

@@ -1,4 +1,8 @@
 //! The plan of a conversion: the columns of the new file, with their types and shapes.
+//!
+//! `input_column` describes a column of an input. `merge` combines the columns of all inputs into
+//! the plan, `select` applies the caller's options, and `column` is the result, which the first
+//! pass completes.
 
 mod column;
 pub(super) mod input_column;

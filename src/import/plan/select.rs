@@ -1,7 +1,7 @@
-//! The options of the caller about columns: which are chosen, their new names, casts and shapes.
+//! The caller's options about columns: selection, new names, casts and shapes.
 //!
-//! The names in all options are those of the inputs. A field stays in its struct, so a rename
-//! changes only the last name of its path.
+//! All options use the names of the inputs, so they can be checked before anything is merged. A
+//! field stays in its struct, so a rename changes only the last name of its path.
 
 use super::column::Column;
 use crate::format::path::{self, Component};
@@ -13,7 +13,7 @@ use crate::{DType, Error, Extent, Metadata, Result, Shape};
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-/// Refuses names that no source has.
+/// Refuses names that are in none of the sources.
 pub(super) fn check_names(sources: &[&dyn RowSource], options: &ConvertOptions, renames: &Renames) -> Result<()> {
     let selectors = options.columns.iter().flatten().chain(&options.skip);
     let named = options.casts.iter().map(|(name, _)| name).chain(options.shapes.iter().map(|(name, _)| name));
@@ -37,8 +37,8 @@ pub(super) fn check_names(sources: &[&dyn RowSource], options: &ConvertOptions, 
     }
 }
 
-/// Returns the columns asked for, in the order asked for, with their positions. Before them are the
-/// nulls of the structs around them.
+/// Returns the selected columns with their positions, in the requested order. The nulls of the
+/// structs around a column precede it.
 pub(super) fn choose<'a>(
     columns: &'a [InputColumn],
     options: &ConvertOptions,
@@ -68,7 +68,7 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
     chosen
 }
 
-/// Adds the nulls of the structs around columns, each before the first field that is chosen.
+/// Adds the nulls of the structs around columns, each before the first selected field.
 fn with_nulls<'a>(
     structs: &[(usize, &'a InputColumn)],
     chosen: Vec<(usize, &'a InputColumn)>,
@@ -84,8 +84,8 @@ fn with_nulls<'a>(
     all
 }
 
-/// Casts columns, floats to bf16 if the options say so, and sets the shapes that are known.
-/// `new_names` maps the names of renamed columns to their new names.
+/// Applies casts, rounding to bf16, and declared shapes. `new_names` maps the names of renamed
+/// columns to their new names.
 pub(super) fn apply_options(
     columns: &mut [Column],
     options: &ConvertOptions,
@@ -118,7 +118,7 @@ pub(super) fn apply_options(
     Ok(())
 }
 
-/// Refuses two options for one column: the second would begin with what the first has changed.
+/// Refuses two options for one column: the second would apply to the result of the first.
 fn refuse_repeated<T>(option: &str, options: &[(String, T)]) -> Result<()> {
     let mut names = HashSet::new();
     match options.iter().find(|(name, _)| !names.insert(name)) {
@@ -134,13 +134,13 @@ fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
     columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
 }
 
-/// Refuses to round values that were rounded before: a file keeps the facts of one cast.
+/// Refuses to round values that are already rounded: a file records the facts of one cast.
 fn check_rounded(column: &Column) -> Result<()> {
     match column.rounded {
         Some((spec, _)) if column.cast.is_some() || column.value_cast.is_some() => {
             let stored = column.value_cast.map_or(column.kind.dtype, |cast| cast.source);
             let message = format!(
-                "a cast of values that were rounded from {} to {stored} before; convert the original instead",
+                "the values are already rounded from {} to {stored}; cast the original input instead",
                 spec.source
             );
             Err(Error::bad_argument(message))
@@ -149,7 +149,7 @@ fn check_rounded(column: &Column) -> Result<()> {
     }
 }
 
-/// Refuses a shape that the column's type rules out.
+/// Refuses a shape that contradicts the column's type.
 pub(in crate::import) fn check_shape(column: &Column, shape: &Shape) -> Result<()> {
     let mut expected: Vec<Option<u32>> = Vec::new();
     for level in &column.kind.levels {
@@ -177,19 +177,19 @@ fn selects(selector: &str, name: &str) -> bool {
     name.strip_prefix(selector).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The new names of columns and structs, by the names that they have in the inputs.
+/// The new names of columns and structs, keyed by their names in the inputs.
 pub(super) struct Renames<'a>(HashMap<&'a str, &'a str>);
 
 /// The rename of a column, or of a struct around it.
 struct Rename<'a> {
     from: &'a str,
     to: &'a str,
-    /// The names of its path, and the number of the one that changes, if it has a path.
+    /// The names of its path, and the index of the renamed one; `None` if it has no path.
     path_position: Option<(Vec<Component>, usize)>,
 }
 
 impl<'a> Renames<'a> {
-    /// Refuses to rename a column twice.
+    /// Collects the renames. Refuses to rename a column twice.
     pub(super) fn new(options: &'a ConvertOptions) -> Result<Self> {
         let mut names = HashMap::new();
         for (from, to) in &options.renames {
@@ -200,7 +200,7 @@ impl<'a> Renames<'a> {
         Ok(Self(names))
     }
 
-    /// Returns the names that columns do not have, nor structs around them.
+    /// Returns the names that match none of the columns and none of the structs around them.
     pub(super) fn unknown<'b>(&'b self, columns: impl Iterator<Item = &'b InputColumn>) -> Result<Vec<&'a str>> {
         let mut unknown: HashSet<&str> = self.0.keys().copied().collect();
         for column in columns {
@@ -249,7 +249,7 @@ impl<'a> Renames<'a> {
         Ok(Cow::Owned(renamed))
     }
 
-    /// Returns the metadata of a source whose saved schema has the new names.
+    /// Returns the metadata of a source, with the new names in its saved schema.
     pub(super) fn renamed_metadata<'b>(
         &self,
         metadata: &'b Metadata,
@@ -281,10 +281,10 @@ impl<'a> Renames<'a> {
 
 #[cold]
 fn overlapping_renames(name: &str, next: &str) -> Error {
-    Error::bad_argument(format!("{next:?} is the same as {name:?}, or inside it; rename only one of them"))
+    Error::bad_argument(format!("{next:?} equals {name:?} or lies inside it; rename only one of them"))
 }
 
-/// Returns the last name of `to`, behind the names of the struct around it.
+/// Returns the last name of `to`, without the names of the structs around it.
 fn last_name<'a>(components: &[Component], number: usize, to: &'a str) -> Result<&'a str> {
     let outer: String = components.iter().take(number).map(|component| format!("{}.", component.name)).collect();
     to.strip_prefix(outer.as_str()).filter(|last| !last.is_empty()).ok_or_else(|| {

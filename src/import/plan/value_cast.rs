@@ -1,5 +1,8 @@
-//! Casts that an import makes, because the writer cannot: of decimals, for which there is no type
-//! of elements, and to integers, which are exact or refused.
+//! Casts that an import makes before it pushes values.
+//!
+//! The writer rounds floats and integers to floats on its own. It cannot cast decimals, which are
+//! not an element type, nor cast to integers, which must be exact. These casts are made here, value
+//! by value.
 
 use crate::element::cast::Caster;
 use crate::element::decimal::Decimal;
@@ -15,20 +18,20 @@ pub(in crate::import) struct ValueCast {
     pub source: DType,
     /// The scale, if values are decimals.
     pub scale: Option<i8>,
-    /// The stored elements that a value has in the source: the bytes of a wide decimal, or one.
+    /// The number of stored elements of a value in the source: the bytes of a wide decimal, or one.
     pub extent: usize,
     pub target: DType,
 }
 
 impl ValueCast {
-    /// Returns what the schema records of the cast.
+    /// Returns the cast that the schema records, if it rounds decimals.
     pub(super) fn spec(&self) -> Option<CastSpec> {
         let is_rounded = self.scale.is_some() && self.target.is_float();
         is_rounded.then_some(CastSpec { source: CastSource::Decimal })
     }
 }
 
-/// Casts values, and records the errors.
+/// Casts values and records the errors.
 pub(in crate::import) struct ValueCaster {
     cast: ValueCast,
     caster: Caster,
@@ -41,26 +44,26 @@ impl ValueCaster {
         Self { cast, caster: Caster::new(cast.source, cast.target), out: Vec::new() }
     }
 
-    /// Returns the errors, if the cast is one that is recorded.
+    /// Returns the errors, if the schema records the cast.
     pub(in crate::import) fn facts(&self) -> Option<CastFacts> {
         self.cast.spec().map(|_| self.caster.facts)
     }
 
-    /// Adds a value, given as its stored elements in memory order; zero for `None`.
+    /// Adds a value, given as its stored elements in native byte order. `None` adds zero.
     pub(in crate::import) fn push(&mut self, elements: Option<&[u8]>) -> std::result::Result<(), String> {
         let Some(elements) = elements else {
             self.out.extend(iter::repeat_n(0, self.cast.target.element_bytes()));
             return Ok(());
         };
         let value = self.value(elements);
-        // the writer casts other values to floats
+        // the writer casts other types to floats
         if let (Value::Decimal(value), true) = (&value, self.cast.target.is_float()) {
             self.caster.numbers(iter::once(value.to_number()), f64::MIN_POSITIVE, &mut self.out);
             return Ok(());
         }
         let whole = match value {
             Value::Integer(value) => Some(value),
-            // saturates, and no integer type has the ends of i128
+            // `as` saturates, and no integer type reaches the limits of i128
             Value::Float(value) => (value.fract() == 0.0).then_some(value as i128),
             Value::Decimal(value) => value.to_integer(),
         };
@@ -119,7 +122,7 @@ fn number(dtype: DType, bytes: &[u8]) -> Value {
     }
 }
 
-/// Appends an integer as an element. `None`: it is out of the range of its type.
+/// Appends an integer as an element. Returns `None` if it is out of range.
 fn push_integer(value: i128, dtype: DType, out: &mut Vec<u8>) -> Option<()> {
     macro_rules! push {
         ($type:ty) => {

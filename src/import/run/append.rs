@@ -1,4 +1,8 @@
-//! Appends to a file or to files, whose columns state the names and types, and files of a plan.
+//! Appends to tensilo files, and conversions with given columns.
+//!
+//! The columns of a file or table are fixed, so each input is matched against them individually
+//! ([`AppendPlan`]), and no first pass is needed. Values that contradict the columns are refused
+//! when they are read. [`convert_rows`] writes one file of a [`ShardPlan`] in the same way.
 
 use super::convert::SecondPass;
 use super::diagnosis::Diagnosis;
@@ -21,22 +25,22 @@ use std::collections::{HashMap, HashSet};
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
-/// Appends files to the tensilo file `file`, and returns the number of samples that were appended.
+/// Appends files to the tensilo file `file`, and returns the number of samples appended.
 ///
-/// Inputs are those of [`convert`](fn@crate::import::convert). Each has the columns of the file, in
-/// any order: the same names, types and shapes. The values of a column that was rounded when the
-/// file was made are rounded again, from the same type. An input may declare that a column could
-/// have nulls where the file's has none, as long as there is no null. A nullable column may be
-/// missing, or have the type null; formats that do not declare types get those of the file, see
-/// [the module](crate::import#inputs). Of the metadata of the inputs, only the Arrow type of a
+/// Inputs are the same as for [`convert`](fn@crate::import::convert). Each must have the columns of
+/// the file, in any order: the same names, types and shapes. The values of a column that was
+/// rounded when the file was made are rounded again, from the same type. An input may declare a
+/// column nullable where the file's column is not, as long as it has no null. A nullable column may
+/// be missing, or have the type null. Formats that do not declare types get the types of the file,
+/// see [the module](crate::import#inputs). Of the metadata of the inputs, only the Arrow type of a
 /// column is compared. The error lists all differences.
 ///
-/// The samples appear together, when all are written; the file is finished then. After an error,
-/// also of kind [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file is
-/// as it was, to the last byte. An input that is the file itself is refused. After a kill, the
-/// bytes that were written follow the last commit, where readers ignore them, and the error of the
-/// next [`append()`] says what to do. [`Writer::append`](crate::Writer::append) describes this, and
-/// what else is refused.
+/// All samples appear at once, when the last one is written; the file is then finished. After an
+/// error, including [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file
+/// is unchanged to the last byte. An input that is the file itself is refused. If the process is
+/// killed, the bytes written so far follow the last commit, where readers ignore them, and the
+/// error of the next [`append()`] says what to do. [`Writer::append`](crate::Writer::append)
+/// describes this, and further refusals.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,
@@ -55,20 +59,19 @@ pub fn append(
     Ok(count)
 }
 
-/// Opens inputs for a file of given columns.
+/// Opens inputs for a file with given columns.
 fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) -> Result<Vec<OpenInput>> {
     let mut inputs = input::open_all(inputs, &options.input, options.input.writer.thread_count())?;
     input::adapt(&mut inputs, schema)?;
     Ok(inputs)
 }
 
-/// Converts inputs to several files, one after the other, of the columns of a table that has more
-/// files.
+/// Converts inputs to several files, one after the other, with the columns of an existing table.
 ///
-/// The table has the columns of `schema`, and `table` as its path in errors. Inputs are treated as
-/// by [`append()`], and divided among files as by
-/// [`convert_shards`](crate::import::convert_shards). The files have the schema of the table; each
-/// has the facts of its own casts.
+/// The table has the columns of `schema`, and errors name it by the path `table`. Inputs are
+/// treated as by [`append()`], and divided among files as by
+/// [`convert_shards`](crate::import::convert_shards). The files have the schema of the table. Each
+/// records the facts of its own casts.
 pub fn append_shards<F: ShardFiles>(
     inputs: &[PathBuf],
     schema: &Schema,
@@ -87,8 +90,8 @@ pub fn append_shards<F: ShardFiles>(
     copied.map_err(|error| target.failed().unwrap_or_else(|| error.into()))
 }
 
-/// Plans the conversion of [`append_shards`], as [`plan_shards`](crate::import::plan_shards) does
-/// that of [`convert_shards`](crate::import::convert_shards). The schema of the plan is that of the
+/// Plans the conversion of [`append_shards`], like [`plan_shards`](crate::import::plan_shards) for
+/// [`convert_shards`](crate::import::convert_shards). The schema of the plan is the schema of the
 /// table.
 pub fn plan_appended_shards(
     inputs: &[PathBuf],
@@ -108,16 +111,17 @@ pub fn plan_appended_shards(
 
 /// Converts some rows of planned inputs to one file.
 ///
-/// `rows` are counted from the first row of the first input; only inputs that have some of them are
-/// opened. The file has the columns of `schema`; errors name `table` as its path. With the schema
-/// and the rows of a [`ShardPlan`], and its file id in the options of the writer
-/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the file is that of the plan.
-/// Columns that the schema does not have are refused unless [`AppendOptions::skip_extra_columns`] is set.
+/// `rows` are counted from the first row of the first input. Only inputs with some of these rows
+/// are opened. The file has the columns of `schema`; errors name `table` as its path. With the
+/// schema and rows of a [`ShardPlan`], and its file id in the options of the writer
+/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the result is the planned file.
+/// Columns that the schema does not have are refused unless [`AppendOptions::skip_extra_columns`]
+/// is set.
 ///
-/// Fails if an input is not the one that was planned.
+/// Fails if an input differs from the planned one.
 ///
-/// Cost: reading these rows. Row groups of Parquet files before them are not read; of Arrow and
-/// tensilo files the rows before them are read, and dropped.
+/// Cost: reading these rows. Earlier row groups of Parquet files are not read. For Arrow and
+/// tensilo files, earlier rows are read and dropped.
 pub fn convert_rows<K: Sink>(
     inputs: &[PlannedInput],
     rows: Range<u64>,
@@ -138,11 +142,11 @@ pub fn convert_rows<K: Sink>(
     let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
     let mut opened = input::open_all(&paths, &options.input, 1)?;
     if opened.len() != ranges.len() {
-        return Err(Error::bad_argument("a planned input is a folder or a pattern now; plan again"));
+        return Err(Error::bad_argument("a planned input is now a folder or a pattern; plan again"));
     }
     for (input, (planned, ..)) in opened.iter().zip(&ranges) {
         if input.digest() != planned.digest {
-            let message = "the file was replaced since the conversion was planned; plan it again";
+            let message = "the file was replaced after the conversion was planned; plan again";
             return Err(Error::bad_input(message).with_path(&planned.path));
         }
     }
@@ -159,7 +163,7 @@ pub fn convert_rows<K: Sink>(
     check_unchanged(&planned.sources)?;
     if Some(writer.sample_count()) != total {
         let message = format!(
-            "the inputs have {} of the samples {}..{} that were planned; plan again",
+            "the inputs have {} of the planned samples {}..{}; plan again",
             writer.sample_count(),
             rows.start,
             rows.end
@@ -169,16 +173,16 @@ pub fn convert_rows<K: Sink>(
     writer.finish()
 }
 
-/// Inputs that are appended to a table with columns.
+/// Inputs to append to a table with given columns.
 struct PlannedAppend<'a> {
     sources: Vec<&'a dyn RowSource>,
-    /// For each source.
+    /// One plan for each source.
     plans: Vec<AppendPlan>,
     options: &'a AppendOptions,
 }
 
 impl<'a> PlannedAppend<'a> {
-    /// Plans to append inputs to a table of this schema. `path` is that of the table.
+    /// Plans to append inputs to a table with this schema. `path` is the path of the table.
     fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
         let sources: Vec<&dyn RowSource> = inputs.iter().map(|input| input.source()).collect();
         let plan = |source: &&dyn RowSource| {
@@ -226,8 +230,8 @@ impl<'a> PlannedAppend<'a> {
     }
 }
 
-/// Replaces the advice of an error by that which an append can follow: columns and shapes of the
-/// file are given.
+/// Replaces the advice of an error by advice that applies to an append, where columns and shapes
+/// are given.
 fn with_append_advice(error: Error) -> Error {
     error.advice().to_vec().iter().fold(error, |error, advice| match advice {
         Advice::SkipColumns => error.without_advice(advice),
@@ -238,8 +242,8 @@ fn with_append_advice(error: Error) -> Error {
     })
 }
 
-/// The columns of the file in one source, in the order of the file, and then the nulls of structs
-/// for which the file has no column.
+/// The columns of the file in one source, in the order of the file, followed by the nulls of
+/// structs for which the file has no column.
 struct AppendPlan {
     columns: Vec<Column>,
     positions: Vec<usize>,
@@ -282,8 +286,8 @@ impl AppendPlan {
         if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
     }
 
-    /// Adds the nulls of structs that may be null, and of which the file has fields. Null structs
-    /// are refused where they are met.
+    /// Adds the nulls of nullable structs for which the file has only fields. A null struct is
+    /// refused when it is read.
     fn add_structs(&mut self, schema: &Schema, structs: &[(usize, &InputColumn)]) {
         let paths = field_paths(schema.columns.iter());
         let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
@@ -298,7 +302,7 @@ impl AppendPlan {
     }
 }
 
-/// The differences of a source from the file.
+/// The differences between a source and the file.
 #[derive(Default)]
 struct FileDifferences {
     list: Vec<String>,
@@ -317,7 +321,7 @@ impl From<&str> for ColumnDifference {
     }
 }
 
-/// Returns the column that is to be appended to `file_column`, and its position, or how it differs.
+/// Returns the column to append to `file_column` and its position, or how it differs.
 fn column(
     file_column: &ColumnSchema,
     mut found: Vec<(usize, &InputColumn)>,
@@ -338,14 +342,13 @@ fn column(
         column.unfold(lists);
     }
     if column.kind.lists.len() != file_column.levels.len() {
-        let text = format!("is {}, and {} in the file", describe(&column), file_column.type_name());
+        let text = format!("is {}, but {} in the file", describe(&column), file_column.type_name());
         return Err(text.as_str().into());
     }
     let kind = ColumnKind { lists: file_column.levels.clone(), ..column.kind };
     let column = Column {
         kind,
-        // nulls are refused where they are met: an input may say that there could be some, and have
-        // none
+        // nulls are refused when they are read: an input may be nullable and have none
         nullable: file_column.nullable,
         cast: file_column.cast.and_then(|cast| cast.source.dtype()).map(|_| file_column.dtype),
         shape: Some(file_column.shape.clone()),
@@ -360,15 +363,15 @@ fn column(
     if same_type && same_shape && column.rounded.is_none() {
         return Ok((column, position));
     }
-    let text = format!("is {}, and {} in the file", describe(&column), describe_file_column(file_column));
+    let text = format!("is {}, but {} in the file", describe(&column), describe_file_column(file_column));
     let varying = || vec![None; file_column.shape.rank()];
     let same_rank = column.kind.rank() == file_column.shape.rank();
     let advice = (same_type && same_rank).then(|| Advice::ConvertAgain(varying()));
     Err(ColumnDifference { text, advice })
 }
 
-/// Gives timestamps whose unit is not stated the unit of the file, if both are timestamps of one
-/// zone.
+/// Gives timestamps without a stated unit the unit of the file, if both are timestamps with the
+/// same zone.
 fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
     let zone = |metadata: &Metadata| match ArrowType::of(metadata)? {
         ArrowType::Timestamp(_, zone) => Some(zone),
@@ -382,7 +385,7 @@ fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
     column
 }
 
-/// Describes a column of the file as `describe` does a column of an input.
+/// Describes a column of the file in the way `describe` describes a column of an input.
 fn describe_file_column(file_column: &ColumnSchema) -> String {
     let shape = if file_column.dtype.is_string() || file_column.shape.rank() == 0 {
         String::new()
@@ -399,7 +402,7 @@ impl FileDifferences {
         const MAX_LISTED: usize = 50;
         let more = if self.list.len() > MAX_LISTED { "; ..." } else { "" };
         let listed: Vec<&str> = self.list.iter().take(MAX_LISTED).map(String::as_str).collect();
-        let message = format!("the columns are not those of {}: {}{more}", display_path(file), listed.join("; "));
+        let message = format!("the columns differ from {}: {}{more}", display_path(file), listed.join("; "));
         Error::bad_input(message).with_advice(self.advice.iter().cloned())
     }
 }

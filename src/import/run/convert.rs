@@ -1,4 +1,8 @@
-//! A conversion: a [first pass](super::first_pass), and the second, which writes.
+//! Conversions in two passes: the [first pass](super::first_pass) completes the plan, the second
+//! writes.
+//!
+//! The second pass fits each batch to the columns of the plan, in slices of bounded memory, and
+//! pushes it to a [`SampleTarget`]: one file, or several.
 
 use super::diagnosis::Diagnosis;
 use super::first_pass;
@@ -31,8 +35,8 @@ pub(in crate::import) fn run<K: Sink>(
     in_two_passes(sources, options, progress, |plan, progress| write(sources, plan, sink, options, progress))
 }
 
-/// Converts all sources to files of at most `shard_bytes` raw bytes, or one sample. `check` refuses
-/// a file that is an input. Errors that are not of `files` are given to `complete`.
+/// Converts all sources to files with at most `shard_bytes` raw bytes each, or one sample. `check`
+/// refuses an output that is an input. `complete` is applied to errors, except errors of `files`.
 pub(in crate::import) fn run_shards<F: ShardFiles>(
     sources: &[&dyn RowSource],
     files: &mut F,
@@ -69,22 +73,22 @@ pub(in crate::import) fn plan_shards(
     })
 }
 
-/// Refuses columns that were rounded when the input was written, for a conversion to several files.
+/// Refuses columns that are already rounded, for a conversion to several files.
 fn refuse_rounded(plan: &Plan) -> Result<()> {
     let Some(column) = plan.columns.iter().find(|column| column.rounded.is_some()) else { return Ok(()) };
-    let message = "the values were rounded when the input was written, and which of the errors would be in \
-                   which file is not known; convert to one file";
+    let message = "the input is already rounded, so its rounding errors cannot be split between \
+                   files; convert to one file";
     Err(Error::bad_input(message).with_column(&column.schema().name))
 }
 
-/// Returns the plan for several files, in which samples have other numbers.
+/// Returns the plan for several files, in which samples are renumbered.
 fn renumbered(plan: &Plan) -> Plan {
     let mut plan = plan.clone();
     plan.columns.iter_mut().for_each(Column::renumber);
     plan
 }
 
-/// Makes the first pass, and then the second one, `write`.
+/// Makes the first pass, and then `write`, the second pass.
 fn in_two_passes<T>(
     sources: &[&dyn RowSource],
     options: &ConvertOptions,
@@ -99,8 +103,8 @@ fn in_two_passes<T>(
     })
 }
 
-/// Converts a source that can be read only once: open dimensions vary unless the caller knows
-/// better, and structs that may be null have a column for nulls.
+/// Converts a source that can be read only once. Open dimensions vary unless the caller declares
+/// them, and nullable structs have a column for nulls.
 #[cfg(feature = "arrow")]
 pub(in crate::import) fn run_once<K: Sink>(
     source: &dyn RowSource,
@@ -124,7 +128,7 @@ fn write<K: Sink>(
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
     let writer = Writer::from_rounded(sink, schema, &options.input.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
-        // a column that the format does not allow
+        // the format does not allow a column
         (Some(_), Some(source)) => with_source_path(error, *source),
         _ => error,
     })?;
@@ -159,8 +163,8 @@ fn copy(
     check_unchanged(sources)
 }
 
-const NO_COLUMN_FOR_NULLS: &str = "a null struct, and the file has no column for the nulls of this struct; convert \
-                                   the inputs of the file and this one to a new file";
+const NO_COLUMN_FOR_NULLS: &str = "null struct, but the file has no column for the nulls of this struct; convert \
+                                   the inputs of the file and this input to a new file";
 
 fn planned<'a>(sources: &[&'a dyn RowSource], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
     let sources = sources.iter().zip(&plan.positions);
@@ -174,7 +178,7 @@ pub(super) struct SecondPass<'a> {
 }
 
 impl SecondPass<'_> {
-    /// Pushes all rows. Calls `progress` with the number of samples in the file.
+    /// Pushes all rows. Calls `progress` with the number of samples in the target.
     pub(super) fn all(
         &self,
         target: &mut impl SampleTarget,
@@ -183,8 +187,8 @@ impl SecondPass<'_> {
         self.rows(&(0..u64::MAX), target.sample_count(), target, progress)
     }
 
-    /// Pushes these rows, as [`all`](Self::all) does. In errors, `first` is the number of the first
-    /// sample of the source.
+    /// Pushes these rows, like [`all`](Self::all). In errors, `first` is the index of the source's
+    /// first sample.
     pub(super) fn rows(
         &self,
         rows: &Range<u64>,
@@ -214,7 +218,7 @@ impl SecondPass<'_> {
         Ok(())
     }
 
-    /// Pushes rows of a batch.
+    /// Pushes some rows of a batch.
     fn batch<T: SampleTarget>(
         &self,
         mut batch: Batch<ColumnRows>,
@@ -242,7 +246,8 @@ impl SecondPass<'_> {
         Ok(())
     }
 
-    /// Refuses null structs that the file has no column for: those behind its columns.
+    /// Refuses null structs for which the file has no column. These columns come after the columns
+    /// of the file.
     fn check_structs(&self, batch: &Batch<ColumnRows>, position: BatchPosition, column_count: usize) -> Result<()> {
         let columns = self.planned.columns;
         for (column, samples) in columns.iter().zip(&batch.columns).skip(column_count) {
@@ -260,7 +265,8 @@ impl SecondPass<'_> {
         Ok(())
     }
 
-    /// Returns rows of the columns of the file. Those of a whole batch are taken out of it.
+    /// Returns rows in the form of the file's columns. If the rows are a whole batch, they are
+    /// moved out of it.
     fn columns(
         &self,
         batch: &mut Batch<ColumnRows>,

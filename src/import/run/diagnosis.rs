@@ -1,8 +1,8 @@
-//! Errors about samples, and all columns that cannot be stored in one error.
+//! Collects all columns that cannot be stored into one error.
 //!
 //! A conversion ends at the first sample that cannot be stored. Its error would name one column,
-//! and the next run the next one. So a third pass looks at the samples around the first error, and
-//! adds what is wrong with other columns.
+//! and the next run another. So a third pass examines the samples around the first error, and adds
+//! the errors of other columns.
 
 use super::planned::{BatchPosition, PlannedSource, fitted, sample_error};
 use crate::bytes::le::u64_of;
@@ -14,20 +14,20 @@ use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
-/// The samples that are examined even if the first error comes early. If it comes later, twice as
-/// many as came before it.
+/// The minimum number of samples to examine. If the first error comes later, twice as many as
+/// precede it are examined.
 const MIN_SAMPLES: u64 = 65_536;
 
-/// A conversion that has failed.
+/// A failed conversion.
 pub(super) struct Diagnosis<'a> {
     pub planned_sources: Vec<PlannedSource<'a>>,
-    /// The number of the first sample of all sources.
+    /// The index of the first sample of all sources.
     pub first_sample: u64,
     pub null_elements: NullElements,
 }
 
 impl Diagnosis<'_> {
-    /// Adds to an error about a sample of one column those about other columns.
+    /// Adds errors about other columns to an error about a sample of one column.
     pub(super) fn complete(&self, first: Error) -> Error {
         let (Some(column), Some(samples), ErrorKind::BadInput) = (first.column(), first.samples(), first.kind()) else {
             return first;
@@ -40,7 +40,7 @@ impl Diagnosis<'_> {
             found: Vec::new(),
         };
         for planned in &self.planned_sources {
-            // a source that cannot be read has no more to tell
+            // a source that cannot be read yields no further errors
             if !matches!(self.examine(planned, &mut state), Ok(ControlFlow::Continue(()))) {
                 break;
             }
@@ -98,16 +98,16 @@ impl Diagnosis<'_> {
     }
 }
 
-/// The progress of the examination, and the errors that it has found.
+/// The progress of the examination, and the errors found.
 struct DiagnosisState {
     sample: u64,
     last_sample: u64,
-    /// Columns about which there is an error.
+    /// Columns with an error.
     seen: BTreeSet<String>,
     found: Vec<Error>,
 }
 
-/// Combines errors, each about another column, into one.
+/// Combines errors about different columns into one.
 fn combine(first: Error, others: Vec<Error>) -> Error {
     const MAX_LISTED: usize = 50;
     let count = others.len() + 1;

@@ -1,4 +1,8 @@
-//! Conversions of files: to one file, or to several.
+//! The public functions that convert files to one file or several.
+//!
+//! All of them open a [`Conversion`]. If the statistics of an input deny nulls that it has, the
+//! first pass was skipped wrongly. Functions that can replace their sink then start over; the
+//! others fail with the advice to ignore statistics.
 
 use crate::error::Advice;
 use crate::import::input::{self, OpenInput};
@@ -11,14 +15,14 @@ use std::path::{Path, PathBuf};
 
 /// Converts files to one file at `output`, and returns the number of samples.
 ///
-/// The inputs are files, folders, patterns and pipes, see [the module](crate::import#inputs); they
+/// The inputs are files, folders, patterns and pipes, see [the module](crate::import#inputs). They
 /// are read in the order given.
 ///
-/// The output appears when it is complete ([`AtomicFile`]); after an error nothing has changed at
-/// `output`. An input that is changed while it is read is an error
-/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the work ends with an error
-/// of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs, through
-/// whatever path, is refused, also if it may be overwritten.
+/// The output appears when it is complete ([`AtomicFile`]). After an error, nothing has changed at
+/// `output`. An input that changes while it is read is an error
+/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the conversion ends with an
+/// error of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs,
+/// under any path, is refused even if it may be overwritten.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,
@@ -29,12 +33,12 @@ pub fn convert(
     convert_with(inputs, begin, options, progress).map(|summary: Summary<AtomicFile>| summary.sample_count)
 }
 
-/// Converts files as [`convert`] does, to a sink that `begin` makes, such as a file or an object.
+/// Converts files like [`convert`], to a sink that `begin` makes, such as a file or an object.
 ///
-/// `begin` is called before the inputs are opened, and once more if an input has nulls that its
-/// statistics deny: then the conversion begins again with another sink, and the first one is
-/// dropped unfinished. An error of `begin` is returned unchanged. [`ConvertOptions::overwrite`] has
-/// no effect.
+/// `begin` is called before the inputs are opened. It is called once more if an input has nulls
+/// that its statistics deny: then the conversion starts over with another sink, and the first one
+/// is dropped unfinished. An error of `begin` is returned unchanged. [`ConvertOptions::overwrite`]
+/// has no effect.
 pub fn convert_with<K: Sink, E: From<Error>>(
     inputs: &[PathBuf],
     begin: &mut dyn FnMut() -> std::result::Result<K, E>,
@@ -52,9 +56,10 @@ pub fn convert_with<K: Sink, E: From<Error>>(
     }
 }
 
-/// Converts files as [`convert`] does, to any sink, such as a pipe or memory.
+/// Converts files like [`convert`], to any sink, such as a pipe or memory.
 /// [`ConvertOptions::overwrite`] has no effect. An input with nulls that its statistics deny is
-/// refused, unless [`ConvertOptions::ignore_statistics`] is set; [`convert_with`] begins again.
+/// refused, unless [`ConvertOptions::ignore_statistics`] is set; [`convert_with`] starts over
+/// instead.
 pub fn convert_into<K: Sink>(
     inputs: &[PathBuf],
     sink: K,
@@ -62,18 +67,18 @@ pub fn convert_into<K: Sink>(
     progress: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Summary<K>> {
     let conversion = Conversion::open(inputs, options)?;
-    // the sink cannot be begun again
+    // the sink cannot be replaced
     conversion.run(sink, progress).map_err(|error| conversion.with_statistics_advice(error))
 }
 
-/// Converts files as [`convert`] does, to several files one after the other.
+/// Converts files like [`convert`], to several consecutive files.
 ///
-/// Each has at most `shard_bytes` raw bytes, or one sample: those of the values as they are stored,
-/// after casts and before encoding. The boundaries depend on nothing else, so that the same inputs
-/// give the same files for any number of threads. All have the same columns. No input gives no
-/// file.
+/// Each has at most `shard_bytes` raw bytes, or one sample. Raw bytes are the values as stored,
+/// after casts and before encoding. The boundaries depend on nothing else, so the same inputs give
+/// the same files for any number of threads. All files have the same columns. Without inputs, no
+/// file is written.
 ///
-/// An input that was rounded when it was written is refused: its cast facts are those of all values
+/// An input that is already rounded is refused, because its cast facts describe all values
 /// together. [`ConvertOptions::overwrite`] has no effect.
 pub fn convert_shards<F: ShardFiles>(
     inputs: &[PathBuf],
@@ -89,15 +94,15 @@ pub fn convert_shards<F: ShardFiles>(
     super::run_shards(&sources, files, &check, shard_bytes, &conversion.options, progress, &complete)
 }
 
-/// Plans the conversion of [`convert_shards`], so that other processes, or other machines, can
-/// write its files: each by [`convert_rows`](crate::import::convert_rows). Writes nothing.
+/// Plans the conversion of [`convert_shards`], so that other processes or machines can write its
+/// files, each with [`convert_rows`](crate::import::convert_rows). Writes nothing.
 ///
-/// The same inputs and options give the same plan, and its files are those of [`convert_shards`]
-/// byte for byte.
+/// The same inputs and options give the same plan. Its files equal those that [`convert_shards`]
+/// writes, byte for byte.
 ///
-/// Cost: the first pass over columns whose type does not tell all, and a second one over columns
-/// whose samples differ in length. If all are scalars, or tensors whose shape is declared or stated
-/// by their type, only the metadata of inputs are read.
+/// Cost: the first pass over columns that their type does not describe completely, and a second
+/// pass over columns whose samples differ in length. If all columns are scalars, or tensors whose
+/// shape is declared or stated by their type, only the metadata of inputs are read.
 pub fn plan_shards(
     inputs: &[PathBuf],
     shard_bytes: u64,
@@ -108,7 +113,7 @@ pub fn plan_shards(
     super::plan_shards(&input::with_columns(&conversion.inputs), shard_bytes, &conversion.options, progress)
 }
 
-/// The open inputs of a conversion, and its options with their origin.
+/// The open inputs of a conversion, and its options including the origin.
 struct Conversion {
     inputs: Vec<OpenInput>,
     options: ConvertOptions,
@@ -139,13 +144,12 @@ impl Conversion {
         super::run(&self.sources(), sink, &self.options, progress)
     }
 
-    /// Returns whether an error may be due to nulls that the statistics of an input deny.
+    /// Returns whether an error may be caused by nulls that the statistics of an input deny.
     fn may_be_due_to_statistics(&self, error: &Error) -> bool {
         error.kind() == ErrorKind::BadInput && self.inputs.iter().any(|input| input.source().contradicts_statistics())
     }
 
-    /// Returns an error with the advice to distrust statistics, if nulls that they deny may be its
-    /// cause.
+    /// Adds the advice to ignore statistics, if nulls that they deny may have caused the error.
     fn with_statistics_advice(&self, error: Error) -> Error {
         if self.may_be_due_to_statistics(&error) { error.with_advice([Advice::IgnoreStatistics]) } else { error }
     }

@@ -1,13 +1,13 @@
-//! The first pass over the inputs: finds what only the data tells.
+//! The first pass over the inputs, which finds what only the data can tell.
 //!
 //! Types leave open which lists are tensors, which of their dimensions have the same extent in
-//! every sample, in which unit INT96 timestamps fit, and whether a struct is ever null. The pass
-//! reads only the columns with such an unknown, only their offsets and validity, and ends as soon
-//! as no sample can change what is known. What it finds completes the [`Plan`].
+//! every sample, which unit fits INT96 timestamps, and whether a struct is ever null. The pass
+//! reads only columns with such an unknown, and only their offsets and validity. It ends as soon as
+//! no further sample can change the result. The result completes the [`Plan`].
 //!
-//! INT96 timestamps of Parquet are nanoseconds of any range. Arrow reads them as nanoseconds of 64
-//! bits, which most fit. If one does not, the column is stored in microseconds, provided that every
-//! value is a whole number of them and fits.
+//! INT96 timestamps of Parquet are nanoseconds of any range. Arrow reads them as 64-bit
+//! nanoseconds, which fits most. If one does not fit, the column is stored in microseconds,
+//! provided that every value is a whole number of microseconds and fits.
 
 use super::planned::{BatchPosition, sample_error};
 use crate::Result;
@@ -26,9 +26,9 @@ use std::ops::ControlFlow;
 
 /// The unknowns of a column.
 struct Finder {
-    /// `None` if the type or the caller states it.
+    /// `None` if stated by the type or the caller.
     shape: Option<ShapeFinder>,
-    /// `None` if all samples are tensors by their type, or have to be.
+    /// `None` if all samples are tensors by their type, or must be.
     unfold: Option<UnfoldFinder>,
     unit: Option<UnitFinder>,
     /// Whether a null struct was found, if the column has the nulls of a struct.
@@ -46,15 +46,15 @@ impl Finder {
         }
     }
 
-    /// Returns whether no sample can change what is known any more. The samples may have nulls
-    /// inside, or be null structs, or not.
+    /// Returns whether no further sample can change the result, given whether samples may have
+    /// nulls inside or be null structs.
     fn is_settled(&self, may_have_nulls: bool) -> bool {
         let has_shape = self.shape.as_ref().is_none_or(ShapeFinder::is_settled);
         let has_lists = self.unfold.as_ref().is_none_or(|unfold| unfold.is_settled(may_have_nulls));
         self.unit.is_none() && has_lists && has_shape && (self.null_structs != Some(false) || !may_have_nulls)
     }
 
-    /// Examines samples of a column, which begin with number `first` of all.
+    /// Examines samples of a column. The first one has index `first` over all inputs.
     fn observe(&mut self, outline: &Outline, column: &Column, first: u64) {
         if let Some(unfold) = &mut self.unfold {
             unfold.observe(outline);
@@ -71,7 +71,7 @@ impl Finder {
         }
     }
 
-    /// Gives the column what was found.
+    /// Sets what was found in the column.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, RowError)> {
         column.unfold(self.unfold.as_ref().map_or(0, |unfold| unfold.dimensions));
         if let Some(shape) = &self.shape {
@@ -88,8 +88,7 @@ impl Finder {
     }
 }
 
-/// Reads the columns about which the type does not tell all, and nothing else, and completes the
-/// plan.
+/// Reads only the columns that their types do not describe completely, and completes the plan.
 pub(super) fn complete(
     sources: &[&dyn RowSource],
     plan: &mut Plan,
@@ -112,7 +111,7 @@ pub(super) fn complete(
             scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
                 .map_err(|error| with_source_path(error, *source))?;
         }
-        // a pass may end early
+        // the pass may have ended early
         rows = source.row_count().map_or(rows, |count| start.saturating_add(count));
     }
     for (column, finder) in plan.columns.iter_mut().zip(&finders) {
@@ -138,7 +137,7 @@ struct Scan<'a> {
     columns: &'a [Column],
     /// The position of each column in the source.
     positions: &'a [usize],
-    /// The numbers of the columns to look at, and whether they may have nulls.
+    /// The numbers of the columns to examine, and whether they may have nulls.
     unsettled: &'a [(usize, bool)],
 }
 
@@ -176,17 +175,16 @@ impl Scan<'_> {
     }
 }
 
-/// The maximum number of samples that may differ from all others in a dimension that is nearly
-/// fixed.
+/// The maximum number of samples that may differ in a nearly fixed dimension.
 const MAX_ODD_SAMPLES: usize = 16;
-/// In a dimension that is nearly fixed, at most one sample in this number differs.
+/// In a nearly fixed dimension, at most one in this many samples differs.
 const ONE_IN: u64 = 100;
 
-/// The extents of one dimension, as far as they are known.
+/// The extents of one dimension seen so far.
 enum ExtentCounts {
-    /// The extents that occur. All samples but a few have the same one.
+    /// The extents that occur. All samples except a few have the same one.
     Few(Vec<Occurrence>),
-    /// More than a few samples differ from all others.
+    /// Too many samples differ.
     Varies,
 }
 
@@ -194,11 +192,11 @@ enum ExtentCounts {
 struct Occurrence {
     extent: u32,
     sample_count: u64,
-    /// The first samples, with the extents of all open dimensions.
+    /// The first of these samples, with the extents of all open dimensions.
     first: Vec<(u64, Vec<u32>)>,
 }
 
-/// The finder of the shape of one column.
+/// Finds the shape of one column.
 struct ShapeFinder {
     found: Vec<ExtentCounts>,
 }
@@ -208,13 +206,13 @@ impl ShapeFinder {
         Self { found: (0..kind.open_count()).map(|_| ExtentCounts::Few(Vec::new())).collect() }
     }
 
-    /// Forgets the outer dimensions of a column of this kind, which have become lists.
+    /// Drops the outer dimensions of a column of this kind, which have become lists.
     fn unfold(&mut self, kind: &ColumnKind, dimensions: usize) {
         let inner = kind.levels.get(dimensions..).map_or(0, open_count);
         self.found.drain(..self.found.len().saturating_sub(inner));
     }
 
-    /// Examines samples of a column of this kind, which begin with number `first` of all.
+    /// Examines samples of a column of this kind. The first one has index `first` over all inputs.
     fn observe(&mut self, outline: &Outline, kind: &ColumnKind, first: u64) {
         let stated = kind.levels.get(outline.unfolded..).map_or(0, open_count);
         let outer = stated.saturating_sub(self.found.len());
@@ -225,12 +223,12 @@ impl ShapeFinder {
         }
     }
 
-    /// Returns whether no sample can change what is known any more.
+    /// Returns whether no further sample can change the result.
     fn is_settled(&self) -> bool {
         self.found.iter().all(|found| matches!(found, ExtentCounts::Varies))
     }
 
-    /// Returns the shape that all samples seen have.
+    /// Returns the common shape of all samples seen.
     fn shape(&self, kind: &ColumnKind) -> Shape {
         let extents = self.found.iter().map(|found| match found.common() {
             Some((extent, [])) => Extent::Fixed(extent),
@@ -239,8 +237,8 @@ impl ShapeFinder {
         kind.shape_with(extents)
     }
 
-    /// Returns the shape to report: a dimension was found to be the same in all or nearly
-    /// all samples.
+    /// Returns the shape to report, if a dimension has the same extent in all or nearly all
+    /// samples.
     fn found(&self, kind: &ColumnKind) -> Option<InferredShape> {
         let common: Vec<Option<(u32, &[Occurrence])>> = self.found.iter().map(ExtentCounts::common).collect();
         let counts = self.found.iter().zip(&common).filter(|(_, common)| common.is_some());
@@ -266,7 +264,7 @@ impl ExtentCounts {
         }
         let known = occurrences.iter_mut().find(|occurrence| occurrence.extent == extent);
         if let Some(Occurrence { sample_count, first, .. }) = known {
-            *sample_count += 1; // one for each sample
+            *sample_count += 1; // no overflow: counts samples
             if first.len() < MAX_ODD_SAMPLES {
                 first.push((sample, extents.to_vec()));
             }
@@ -276,7 +274,7 @@ impl ExtentCounts {
         if occurrences.len() == 1 {
             return;
         }
-        // at most a few
+        // the list is short: at most a few others
         occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count));
         let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
         if others > u64_of(MAX_ODD_SAMPLES) {
@@ -284,7 +282,7 @@ impl ExtentCounts {
         }
     }
 
-    /// Returns the extent of all samples, or of nearly all, and the other extents.
+    /// Returns the extent of all or nearly all samples, and the other extents.
     fn common(&self) -> Option<(u32, &[Occurrence])> {
         let Self::Few(occurrences) = self else { return None };
         let (most_common, others) = occurrences.split_first()?;
@@ -301,7 +299,7 @@ impl ExtentCounts {
     }
 }
 
-/// The finder of the outer dimensions that are lists, because a sample is not a tensor.
+/// Finds the outer dimensions that must become lists, because a sample is not a tensor.
 struct UnfoldFinder {
     kind: ColumnKind,
     keeps_nulls: bool,
@@ -310,8 +308,8 @@ struct UnfoldFinder {
 }
 
 impl UnfoldFinder {
-    /// Makes the finder of a column of this kind, or `None` if all its samples are tensors by their
-    /// type.
+    /// Returns a finder for a column of this kind, or `None` if all its samples are tensors by
+    /// their type.
     fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
         let keeps_nulls = null_elements == NullElements::Keep;
         let may_be_ragged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
@@ -325,7 +323,7 @@ impl UnfoldFinder {
         })
     }
 
-    /// Examines samples. Null elements remain nulls only as items of lists.
+    /// Examines samples. Null elements can be stored only as items of lists.
     fn observe(&mut self, outline: &Outline) {
         self.dimensions = self.dimensions.max(outline.unfolded);
         let all = self.kind.list_levels().len();
@@ -334,7 +332,8 @@ impl UnfoldFinder {
         }
     }
 
-    /// Returns whether no sample can change it any more. The samples may have nulls inside, or not.
+    /// Returns whether no further sample can change the result, given whether samples may have
+    /// nulls inside.
     fn is_settled(&self, may_have_nulls: bool) -> bool {
         self.dimensions == self.kind.list_levels().len() || !(self.may_be_ragged || may_have_nulls)
     }
@@ -342,12 +341,12 @@ impl UnfoldFinder {
 
 /// Finds a unit in which every timestamp of a column is exact.
 struct UnitFinder {
-    /// In order of preference, with the first sample that is not exact.
+    /// In order of preference, each with the first sample that it does not represent exactly.
     candidates: Vec<(TimeUnit, Option<u64>)>,
 }
 
 impl UnitFinder {
-    /// Makes the finder of a column, or `None` if there is nothing to find.
+    /// Returns a finder for a column, or `None` if its unit is known.
     fn new(column: &Column) -> Option<Self> {
         let declared = column.unit()?;
         let mut units = vec![declared];
@@ -358,8 +357,8 @@ impl UnitFinder {
         Some(Self { candidates: units.into_iter().map(|unit| (unit, None)).collect() })
     }
 
-    /// Examines samples, which begin with number `first` of all. Null elements are 0, which fits
-    /// every unit.
+    /// Examines samples. The first one has index `first` over all inputs. Null elements are 0,
+    /// which fits every unit.
     fn observe(&mut self, outline: &Outline, first: u64) {
         for (unit, first_inexact) in self.candidates.iter_mut().filter(|(_, first_inexact)| first_inexact.is_none()) {
             let refused = outline.instants.iter().find(|(value, _)| in_unit(*value, *unit).is_none());
@@ -367,7 +366,7 @@ impl UnitFinder {
         }
     }
 
-    /// Gives the column the first unit that fits all samples. `Err`: none does.
+    /// Gives the column the first unit that fits all samples. Fails if there is none.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, RowError)> {
         match self.candidates.iter().find(|(_, first_inexact)| first_inexact.is_none()) {
             Some((unit, _)) => {
@@ -382,12 +381,12 @@ impl UnitFinder {
 
     fn refusal(&self) -> (u64, RowError) {
         let first_inexact = |(unit, sample): &(TimeUnit, Option<u64>)| {
-            // there is one for each
-            format!("{} not that of sample {}", ArrowType::Timestamp(*unit, None), sample.unwrap_or(0))
+            // every candidate has such a sample
+            format!("{} fails at sample {}", ArrowType::Timestamp(*unit, None), sample.unwrap_or(0))
         };
         let all: Vec<String> = self.candidates.iter().map(first_inexact).collect();
         let last = self.candidates.iter().filter_map(|(_, sample)| *sample).max();
-        let message = format!("no type holds all INT96 timestamps of the column exactly: {}", all.join(", "));
+        let message = format!("no type represents all INT96 timestamps of the column exactly: {}", all.join(", "));
         (last.unwrap_or(0), RowError::from(message).with_advice([Advice::SkipColumns]))
     }
 }

@@ -1,5 +1,7 @@
-//! Facts of a conversion in the metadata of its file: shapes that were found by looking at samples,
-//! and what was left out.
+//! Facts of a conversion in the metadata of its file: inferred shapes, and keys of dropped
+//! metadata.
+//!
+//! Both are stored as text under keys of their own, so that a reader can report them later.
 
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::INFERRED_SHAPE;
@@ -9,19 +11,18 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Lists the keys that were left out because they or their values are over a limit of the format.
+/// Lists the keys that were dropped because they or their values exceed a limit of the format.
 pub(in crate::import) const DROPPED: &str = "import.dropped_metadata";
-/// The maximum bytes of that list.
+/// The maximum bytes of this list.
 const MAX_LISTED_BYTES: usize = 4096;
-/// The last one in a list that lacks some.
+/// The last entry of an incomplete list.
 const MORE: &str = "...";
 
-/// Returns the keys of the metadata that the conversion of a file left out: the format cannot keep
-/// them, because they are too long or not UTF-8. Those of a column are `key of column`.
+/// Returns the keys of the metadata that a conversion dropped, because the format cannot store
+/// them: they are too long or not UTF-8. Keys of a column have the form `key of column`.
 ///
-/// They are kept in the metadata under `import.dropped_metadata`, as a JSON array of about 4,096
-/// bytes for the file and for each column. If these have no room for all keys, `...` is the last
-/// one.
+/// The metadata list them under `import.dropped_metadata`, as a JSON array of about 4,096 bytes for
+/// the file and for each column. If keys are missing from the list, its last entry is `...`.
 pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
     let of_columns = schema
         .columns
@@ -30,13 +31,13 @@ pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
     listed(&schema.metadata).into_iter().chain(of_columns).collect()
 }
 
-/// Returns the keys that are listed as left out.
+/// Returns the keys that are listed as dropped.
 fn listed(metadata: &Metadata) -> Vec<String> {
     metadata.get(DROPPED).and_then(|list| serde_json::from_str(list).ok()).unwrap_or_default()
 }
 
-/// Adds keys to the list of those that were left out, each once. Those for which it has no room are
-/// not in it, and `...` is its end.
+/// Adds keys to the list of dropped keys, each once. If the list has no room for all of them, it
+/// ends with `...`.
 pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     let before = listed(metadata);
     let mut known = HashSet::new();
@@ -57,8 +58,8 @@ pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     }
 }
 
-/// Returns which of several texts of so many bytes are kept, so that they have at most `limit`
-/// bytes together. The longest are left out first.
+/// Returns which texts of these lengths to retain so that their total is at most `limit` bytes. The
+/// longest are dropped first.
 pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
     let mut retained = vec![true; bytes.len()];
@@ -73,27 +74,27 @@ pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     retained
 }
 
-/// Samples with another shape that are listed.
+/// The maximum number of samples with another shape that are listed.
 const MAX_LISTED: usize = 3;
 
 /// The shape that a conversion found in a column whose type does not state it.
 ///
-/// It is kept in the column's metadata under `import.shape`, in the words of its `Display`:
-/// `[384] in 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.
+/// The column's metadata store it under `import.shape`, in the format of its `Display`: `[384] in
+/// 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InferredShape {
     /// The shape of all samples, or of nearly all.
     pub shape: Shape,
-    /// The number of samples that state a shape. Nulls, for example, state none.
+    /// The number of samples that state a shape. Nulls, for example, do not.
     pub sample_count: u64,
-    /// The number of samples that have another shape. Unless it is 0, the column's shape varies.
+    /// The number of samples with another shape. Unless it is 0, the column's shape varies.
     pub odd_count: u64,
     /// The first of these samples.
     pub odd: Vec<OddSample>,
 }
 
-/// A sample that has another shape than nearly all.
+/// A sample whose shape differs from nearly all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OddSample {
@@ -104,13 +105,13 @@ pub struct OddSample {
 }
 
 impl InferredShape {
-    /// Reads the shape that the conversion of this column found. Returns `None` if it found none,
+    /// Reads the shape that the conversion found for this column. Returns `None` if it found none,
     /// or if the shape was declared.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
         parse(column.metadata.get(INFERRED_SHAPE)?)
     }
 
-    /// Makes the shape from all samples with another shape, `odd`.
+    /// Makes the shape from `odd`, all samples with another shape.
     pub(in crate::import) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
         let odd_count = u64_of(odd.len());
@@ -156,7 +157,7 @@ fn parse(text: &str) -> Option<InferredShape> {
     })
 }
 
-/// Parses a shape that its `Display` wrote.
+/// Parses a shape in the format of its `Display`.
 fn parse_shape(text: &str) -> Option<Shape> {
     let extents = text.strip_prefix('[')?.strip_suffix(']')?.split(',').map(|extent| match extent {
         "*" => Some(Extent::Varying),

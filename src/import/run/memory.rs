@@ -1,4 +1,7 @@
-//! Record batches that a program has already.
+//! The public functions that convert record batches of a program.
+//!
+//! Batches in a slice can be read twice, so their shapes are found in a first pass. A reader can be
+//! read only once, so nothing is inferred from its samples.
 
 use crate::import::arrow::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
 use crate::import::options::ConvertOptions;
@@ -11,8 +14,7 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Writes record batches of one schema to a sink. Shapes of lists are found in a first pass over
-/// them.
+/// Writes record batches of one schema to a sink. A first pass over them finds the shapes of lists.
 ///
 /// ```
 /// # fn main() -> tensilo::Result<()> {
@@ -38,14 +40,14 @@ pub fn write_batches<K: Sink>(
     super::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Writes all batches of a reader to a sink, in one pass: a file, a stream, a query's result, or
-/// what another language passes through the C data interface
+/// Writes all batches of a reader to a sink, in one pass. The reader can be a file, a stream, the
+/// result of a query, or a reader in another language that is passed through the C data interface
 /// (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
-/// Since nothing can be read twice, dimensions of lists vary, unless their type ([fixed-size list,
-/// tensor](crate::import)) or [`ConvertOptions::shapes`] says otherwise. Lists that are no tensors
-/// are refused, because of different lengths side by side or nulls inside, unless a shape of fewer
-/// dimensions is declared for them.
+/// Nothing can be read twice, so dimensions of lists vary unless their type ([fixed-size list,
+/// tensor](crate::import)) or [`ConvertOptions::shapes`] fixes them. Lists that do not form
+/// tensors, because of different lengths side by side or nulls inside, are refused unless a shape
+/// with fewer dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();
     let source =
@@ -70,7 +72,7 @@ impl Records for BatchSlice<'_> {
     }
 }
 
-/// Returns some columns of a batch. Refuses a batch whose values would be taken for others.
+/// Returns some columns of a batch. Refuses a batch whose fields differ from the schema.
 fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<RecordBatch> {
     let own = batch.schema();
     if !Arc::ptr_eq(&own, schema) {
@@ -85,7 +87,7 @@ fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<
 }
 
 /// Returns whether two fields have the same name and type. Nullability, metadata and the names of
-/// members of lists may differ.
+/// list members may differ.
 fn is_same(a: &Field, b: &Field) -> bool {
     a.name() == b.name() && is_same_type(a.data_type(), b.data_type())
 }
@@ -114,11 +116,11 @@ fn field_mismatch(i: usize, found: Option<&FieldRef>, expected: Option<&FieldRef
         Some(field) => format!("{:?} of type {}", field.name(), field.data_type()),
         None => "none".to_owned(),
     };
-    let message = format!("column {i} of a batch is {}, and the schema says {}", text(found), text(expected));
+    let message = format!("column {i} of a batch is {}, but the schema says {}", text(found), text(expected));
     Error::bad_input(message)
 }
 
-/// A reader that is gone when it has been read.
+/// A reader that is consumed by the first pass.
 struct SinglePass<R> {
     schema: SchemaRef,
     reader: RefCell<Option<R>>,
@@ -134,7 +136,7 @@ impl<R: RecordBatchReader> Records for SinglePass<R> {
     }
 
     fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
-        let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches have been read before"))?;
+        let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches were already read"))?;
         let fields = fields.to_vec();
         Ok(Box::new(CatchPanic::new(reader).map(move |batch| project(&batch?, &self.schema, &fields))))
     }

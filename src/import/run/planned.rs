@@ -1,4 +1,4 @@
-//! A source with the columns that are made of it, and errors about its samples.
+//! A source with its planned columns, and errors about its samples.
 
 use crate::Error;
 use crate::Shape;
@@ -8,24 +8,24 @@ use crate::import::rows::{ColumnRows, NullElements, RowError};
 use crate::import::source::RowSource;
 use std::ops::Range;
 
-/// A source, and what is made of it.
+/// A source, and the columns made from it.
 #[derive(Clone, Copy)]
 pub(super) struct PlannedSource<'a> {
     pub source: &'a dyn RowSource,
-    /// The columns of the file, and then the nulls of structs that it has no column for.
+    /// The columns of the file, followed by the nulls of structs for which it has no column.
     pub columns: &'a [Column],
     /// The position of each column in the source.
     pub positions: &'a [usize],
 }
 
 impl PlannedSource<'_> {
-    /// Returns what a pass is told of the columns.
+    /// Returns the requests of a pass over these columns.
     pub(super) fn request(&self) -> Vec<ColumnRequest> {
         self.columns.iter().zip(self.positions).map(|(column, &position)| column.request(position)).collect()
     }
 }
 
-/// Returns some rows in the form of a column of the file.
+/// Converts some rows to the form of a column of the file.
 pub(super) fn fitted(
     samples: &ColumnRows,
     rows: &Range<usize>,
@@ -41,13 +41,13 @@ pub(super) fn fitted(
 /// The position of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct BatchPosition {
-    /// The number of its first sample in the file that is made.
+    /// The index of its first sample in the output.
     pub batch: u64,
-    /// The number of the first sample of its source.
+    /// The index of its source's first sample in the output.
     pub source: u64,
 }
 
-/// Returns an error about a row of a batch.
+/// Returns an error about a row of a batch, with the index of the sample.
 pub(super) fn sample_error(problem: &RowError, position: BatchPosition, column: &Column) -> Error {
     let sample = problem.row.and_then(|row| position.batch.checked_add(u64::try_from(row).ok()?));
     let mut message = problem.message.clone();

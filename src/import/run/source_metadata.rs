@@ -1,5 +1,8 @@
-//! The metadata of sources that a file keeps: fields of their Arrow schema, and what the header has
-//! room for.
+//! Fits the metadata of sources into the header of a file.
+//!
+//! The header has a maximum size. The saved Arrow schema may take half of it, and is reduced to the
+//! fields that are in the file. Other metadata are dropped, longest first, and their keys are
+//! recorded.
 
 #[cfg(feature = "arrow")]
 use crate::export::plain_fields;
@@ -13,13 +16,13 @@ use arrow_schema::FieldRef;
 #[cfg(feature = "arrow")]
 use std::collections::HashSet;
 
-/// The maximum bytes of the Arrow schema: half of the header, which has all other metadata, too.
+/// The maximum bytes of the Arrow schema: half of the header, which also holds all other metadata.
 #[cfg(feature = "arrow")]
 const MAX_SCHEMA_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
 
-/// Removes the Arrow schema if an export has the same fields without it, and otherwise the fields
-/// whose columns are not in the file. What is then too long for the header is left out, too, and
-/// listed.
+/// Removes the Arrow schema if an export has the same fields without it. Otherwise removes the
+/// fields whose columns are not in the file. Parts that are still too long for the header are
+/// dropped and recorded.
 #[cfg(feature = "arrow")]
 pub(super) fn preserve_fields(schema: &mut Schema) {
     let Some(bytes) = schema.metadata.get(saved_schema::KEY).map(String::len) else { return };
@@ -30,7 +33,7 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
         let columns = saved_schema::columns(field);
         !columns.is_empty() && columns.iter().all(|name| names.contains(name.as_str()))
     });
-    // an export of some columns orders the fields of a struct by the schema, and notes casts in
+    // an export of some columns orders the fields of a struct by the schema, and marks casts in
     // fields that are not in it
     let is_implied = schema.columns.iter().all(|column| column.cast.is_none() && column.path().is_none());
     if is_implied && fields == plain_fields(schema) {
@@ -38,7 +41,7 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
         return;
     }
     if fields.len() == count && bytes <= MAX_SCHEMA_BYTES {
-        return; // other programs may have encoded it otherwise
+        return; // unchanged, because other programs may encode it differently
     }
     let value = saved_schema::encoded(&fields);
     let fits = value.as_ref().is_none_or(|value| value.len() <= MAX_SCHEMA_BYTES);
@@ -50,11 +53,11 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
     add_dropped(&mut schema.metadata, &left_out);
 }
 
-/// Returns an Arrow schema without values of dictionaries, and, if that is not enough, without
-/// fields; the longest are left out first. Returns the names of these fields.
+/// Returns an Arrow schema without dictionary values, and, if that does not suffice, without
+/// fields. The longest are dropped first. Also returns the names of dropped fields.
 #[cfg(feature = "arrow")]
 fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
-    // with a head for each field: a little more than they take together
+    // each with a header of its own, so the sum is slightly too large
     let bytes = |field: &FieldRef| saved_schema::encoded(std::slice::from_ref(field)).map_or(0, |value| value.len());
     let bare: Vec<FieldRef> = fields.iter().map(saved_schema::without_values).collect();
     let bare_bytes: Vec<usize> = bare.iter().map(bytes).collect();
@@ -73,10 +76,9 @@ fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
     (saved_schema::encoded(&retained), left_out.collect())
 }
 
-/// Leaves out the longest metadata of a schema that would not fit into the header. Those of the
-/// file list them.
+/// Drops the longest metadata of a schema that do not fit into the header, and records their keys.
 pub(super) fn fit_header(schema: &mut Schema) {
-    /// The rest of a column record, and the list of what was left out.
+    /// The rest of a column record, and the list of dropped keys.
     const RECORD_BYTES: usize = 256;
     const LIST_BYTES: usize = 32 << 10;
     let names = schema.columns.iter().map(|column| column.name.len().saturating_add(RECORD_BYTES));
@@ -101,7 +103,7 @@ pub(super) fn fit_header(schema: &mut Schema) {
     add_dropped(&mut schema.metadata, &dropped);
 }
 
-/// Returns whether an export needs an entry, and its bytes.
+/// Returns whether an export needs an entry, and the entry's bytes.
 fn entry_bytes((key, value): (&String, &String)) -> (bool, usize) {
     const LENGTH_BYTES: usize = 8;
     let is_needed = [path::KEY, arrow_type::KEY, saved_schema::KEY].contains(&key.as_str());

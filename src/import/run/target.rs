@@ -1,9 +1,9 @@
-//! The files that rows are written to: one, or several one after the other.
+//! The destination of converted rows: one file, or several consecutive files.
 //!
-//! A file of several has at most a given number of raw bytes, or one sample. [`ShardBoundaries`] decides
-//! where it ends, from the raw bytes of rows alone. So the boundaries are the same if one process
-//! writes all files ([`ShardWriter`]), and if a plan [divides](divide) the rows among processes
-//! that write one file each.
+//! Each of several files has at most a given number of raw bytes, or one sample.
+//! [`ShardBoundaries`] decides where a file ends, from the raw bytes of rows only. So the
+//! boundaries are the same whether one process writes all files ([`ShardWriter`]), or a plan
+//! [divides](divide) the rows among processes that write one file each.
 
 use super::planned::PlannedSource;
 use crate::bytes::le::u64_of;
@@ -31,10 +31,10 @@ pub(super) trait SampleTarget {
     fn sample_count(&self) -> u64;
 
     /// Returns how many of the next `rows` rows go into the same file, at least one. `bytes` has
-    /// their raw bytes, or nothing if the target does not count them.
+    /// their raw bytes; it is empty if the target does not count them.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize>;
 
-    /// Pushes samples. `casts` has the errors of columns that were cast before.
+    /// Pushes samples. `casts` has the errors of columns that were already cast.
     fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()>;
 }
 
@@ -60,10 +60,10 @@ impl<K: Sink> SampleTarget for Writer<K> {
     }
 }
 
-/// The ends of files with at most so many raw bytes each, or one sample.
+/// Decides where files end that have at most a number of raw bytes each, or one sample.
 struct ShardBoundaries {
     file_bytes: u64,
-    /// The raw bytes that the current file can take; `None` before the first one.
+    /// The raw bytes left in the current file; `None` before the first file.
     left: Option<u64>,
 }
 
@@ -72,8 +72,8 @@ impl ShardBoundaries {
         Self { file_bytes, left: None }
     }
 
-    /// Returns whether the next row begins a file, and how many of the next `rows` rows, at least
-    /// one, go into the same file. `bytes` has their raw bytes.
+    /// Returns whether the next row starts a file, and how many of the next `rows` rows go into the
+    /// same file, at least one. `bytes` has their raw bytes.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> (bool, usize) {
         let of_row = |row: usize| bytes.get(row).and_then(|&bytes| u64::try_from(bytes).ok()).unwrap_or(0);
         let is_full = self.left.is_none_or(|left| of_row(0) > left);
@@ -88,7 +88,7 @@ impl ShardBoundaries {
     }
 }
 
-/// Files with at most so many raw bytes each, or one sample.
+/// Writes consecutive files with at most a number of raw bytes each, or one sample.
 pub(super) struct ShardWriter<'a, F: ShardFiles> {
     files: &'a mut F,
     /// Refuses an output that is an input.
@@ -96,9 +96,9 @@ pub(super) struct ShardWriter<'a, F: ShardFiles> {
     boundaries: ShardBoundaries,
     schema: Schema,
     options: WriterOptions,
-    /// The file that is written.
+    /// The writer of the current file.
     writer: Option<Writer<F::Sink>>,
-    /// The samples of the files before it.
+    /// The number of samples in the files before it.
     finished_samples: u64,
     /// The number of files so far.
     file_count: u64,
@@ -136,12 +136,12 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         self.store_error(finished)
     }
 
-    /// Returns the error of `files` that ended the conversion, if one did.
+    /// Returns the error of `files` that ended the conversion, if any.
     pub(super) fn failed(self) -> Option<F::Error> {
         self.failed
     }
 
-    /// Keeps an error of `files`. Any other one ends the conversion in its place.
+    /// Stores an error of `files`, and returns another error that ends the conversion in its place.
     fn store_error<T>(&mut self, result: std::result::Result<T, F::Error>) -> Result<T> {
         result.map_err(|error| {
             self.failed = Some(error);
@@ -149,7 +149,7 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         })
     }
 
-    /// Begins a file, whose id depends on its number.
+    /// Starts a file. Its id depends on its number.
     fn begin(&mut self) -> Result<()> {
         let options = self.options.clone().shard(self.file_count);
         self.file_count = self.file_count.saturating_add(1);
@@ -185,16 +185,16 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
     fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()> {
         match &mut self.writer {
             Some(writer) => SampleTarget::push_batch(writer, columns, casts),
-            None => Ok(()), // `take` has begun one
+            None => Ok(()), // unreachable: `take` has started a file
         }
     }
 }
 
-/// The rows of a source whose bytes are looked at together, if all have the same.
+/// The number of equally sized rows that are divided at a time.
 const EQUAL_ROWS: u64 = 65_536;
 
-/// Divides the rows of inputs among files of at most `shard_bytes` raw bytes, or one sample. The
-/// options have the origin of all of them.
+/// Divides the rows of inputs among files with at most `shard_bytes` raw bytes each, or one sample.
+/// `options` have the origin of all inputs.
 pub(super) fn divide(
     inputs: &[&OpenInput],
     planned: &[PlannedSource<'_>],
@@ -227,20 +227,20 @@ pub(super) fn divide(
     Ok(ShardPlan { inputs: divided, schema, shards })
 }
 
-/// A division at work.
+/// A division in progress.
 struct Division<'a> {
     boundaries: ShardBoundaries,
     /// The rows of each file so far.
     files: Vec<Range<u64>>,
-    /// The rows so far.
+    /// The number of rows so far.
     rows: u64,
     total: Option<u64>,
     progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
 impl Division<'_> {
-    /// Divides the rows of a source. Columns of equal samples are not read, if the source knows how
-    /// many it has.
+    /// Divides the rows of a source. Columns whose samples have equal sizes are not read, if the
+    /// source knows its number of rows.
     fn source(&mut self, planned: &PlannedSource<'_>, schema: &Schema) -> Result<()> {
         let fixed: Vec<Option<usize>> = schema.columns.iter().map(fixed_row_bytes).collect();
         let equal = fixed.iter().flatten().fold(0, |sum, bytes| bytes.saturating_add(sum));

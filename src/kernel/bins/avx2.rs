@@ -1,16 +1,17 @@
 //! AVX2: a group is two vectors.
 //!
-//! A shuffle looks up 16 entries: longer tables are several shuffles, and the upper bits of an
-//! index choose among them by its top bit, shifted there. Elements of two bytes are unpacked from
-//! bytes, and packed again, lane by lane. A shift by a count of each element is a product.
+//! A shuffle looks up 16 entries, so a longer table is several shuffles. The upper bits of an index
+//! choose among the results by the top bit of each byte, to which they are shifted. Elements of two
+//! bytes are unpacked from bytes and packed again, lane by lane. AVX2 cannot shift each element by
+//! its own count, so such a shift is a product.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Avx2, intrinsics};
 use crate::kernel::vectors::x86_64::{load_16, load_32, store_lanes};
 use std::arch::x86_64::*;
 
-/// For each number of bits, the upper byte of the factor whose product has the other bits of a
-/// state in its upper half. That of no bits would be 2^16.
+/// For each number of bits to remove, the upper byte of the factor that moves the other bits of a
+/// state to the upper half of the product. The factor for no bits would be 2^16.
 const FACTOR: [u8; 16] = [0, 128, 64, 32, 16, 8, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0];
 
 intrinsics! {
@@ -90,12 +91,12 @@ intrinsics! {
     /// [`Lanes::load_pairs`] of a half.
     fn load_pairs(v: Avx2, pairs: &[[u8; 2]; GROUP / 2]) -> [__m256i; 2] {
         let (halves, _) = pairs.as_flattened().as_chunks();
-        // in bounds: two halves. A pack alternates between the two in steps of eight
+        // in bounds: two halves. Packs alternate between their operands, in steps of eight bytes
         let [lower, upper] = split(v, load_32(&halves[0]), load_32(&halves[1]));
         [_mm256_permute4x64_epi64(lower, 0b11_01_10_00), _mm256_permute4x64_epi64(upper, 0b11_01_10_00)]
     }
 
-    /// Returns lower and upper bytes of elements of two bytes each, in the order of `unpack`.
+    /// Returns the lower and upper bytes of elements of two bytes, in the order of `unpack`.
     fn split(_: Avx2, first: __m256i, second: __m256i) -> [__m256i; 2] {
         let low = _mm256_set1_epi16(255);
         let lower = _mm256_packus_epi16(_mm256_and_si256(first, low), _mm256_and_si256(second, low));
@@ -107,16 +108,16 @@ intrinsics! {
         _mm256_broadcastsi128_si256(load_16(row))
     }
 
-    /// Returns the entry of each byte in a table of two rows, which bit 4 chooses. `low` has the
-    /// lowest four bits of `at`, or all if bit 7 is zero.
+    /// Returns the entry of each byte in a table of two rows; bit 4 chooses the row. `low` has the
+    /// lowest four bits of `at`, or all bits if bit 7 is zero.
     fn look_up_32(v: Avx2, first: &[u8; 16], second: &[u8; 16], at: __m256i, low: __m256i) -> __m256i {
         let (first, second) = (row(v, first), row(v, second));
         let (first, second) = (_mm256_shuffle_epi8(first, low), _mm256_shuffle_epi8(second, low));
         _mm256_blendv_epi8(first, second, _mm256_slli_epi16(at, 3))
     }
 
-    /// Returns the entry of each byte in a table of four rows, which bits 4 and 5 choose. `low` is
-    /// as in [`look_up_32`].
+    /// Returns the entry of each byte in a table of four rows; bits 4 and 5 choose the row. `low`
+    /// is as in [`look_up_32`].
     fn look_up_64(v: Avx2, table: &[u8; 64], at: __m256i, low: __m256i) -> __m256i {
         let (rows, _) = table.as_chunks();
         // in bounds: four rows
@@ -136,7 +137,7 @@ intrinsics! {
         _mm256_blendv_epi8(_mm256_blendv_epi8(a, b, bit_6), _mm256_blendv_epi8(c, d, bit_6), slots)
     }
 
-    /// Returns lower and upper bytes of `a * b + c`.
+    /// Returns the lower and upper bytes of `a * b + c`.
     fn multiply_add(v: Avx2, a: __m256i, b: __m256i, c: __m256i) -> [__m256i; 2] {
         let zero = _mm256_setzero_si256();
         let first = _mm256_mullo_epi16(_mm256_unpacklo_epi8(a, zero), _mm256_unpacklo_epi8(b, zero));
@@ -160,7 +161,7 @@ intrinsics! {
         [_mm256_packus_epi16(quotients, more_quotients), _mm256_packus_epi16(remainders, more_remainders)]
     }
 
-    /// Returns quotients and remainders of elements of two bytes.
+    /// Returns the quotients and remainders of elements of two bytes.
     fn divide_16(_: Avx2, states: __m256i, by: __m256i, reciprocals: __m256i) -> [__m256i; 2] {
         let quotients = _mm256_mulhi_epu16(states, reciprocals); // or one less
         let remainders = _mm256_sub_epi16(states, _mm256_mullo_epi16(quotients, by));
@@ -181,9 +182,8 @@ intrinsics! {
         [raw, lower, upper]
     }
 
-    /// Shifts elements of two bytes to the right: multiplies them by the powers of two whose
-    /// exponents are 16 less the counts, and takes the upper halves of the products. No element is
-    /// shifted for the factor 0. AVX2 cannot shift each by a count of its own.
+    /// Shifts elements of two bytes right by their own counts: multiplies each by 2^(16 - count),
+    /// and takes the upper half of the product. The factor 0 means no shift.
     fn shift(_: Avx2, states: __m256i, factors: __m256i) -> __m256i {
         let shifted = _mm256_mulhi_epu16(states, factors);
         _mm256_blendv_epi8(shifted, states, _mm256_cmpeq_epi16(factors, _mm256_setzero_si256()))

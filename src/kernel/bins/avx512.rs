@@ -1,19 +1,20 @@
 //! AVX-512 with VBMI2: a group is one vector.
 //!
-//! Tables of 64 and 256 bytes are look-ups in registers. Elements of two bytes are computed apart
-//! for even and odd places: no bytes cross a lane, and lower and upper bytes are blended instead of
-//! unpacked. What only one port of the processor does, such as shifts, is kept rare.
+//! Tables of 64 and 256 bytes are look-ups in registers. Elements of two bytes are computed
+//! separately for even and odd positions: no bytes cross a lane, and lower and upper bytes are
+//! blended instead of unpacked. Operations that only one port of the processor executes, such as
+//! shifts, are used rarely.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Avx512, intrinsics};
 use crate::kernel::vectors::x86_64::{load_16, load_64, load_quarters, look_up_256, store_64};
 use std::arch::x86_64::*;
 
-/// Selects the bytes at odd places.
+/// Selects the bytes at odd positions.
 const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 
-/// The indices that interleave the bytes of two vectors: those of the first half of the pairs, and
-/// of the second. The indices that undo it: those of the lower bytes, and of the upper.
+/// The indices that interleave the bytes of two vectors, for the first and the second half of the
+/// pairs; and the indices that undo it, for the lower and the upper bytes.
 static ORDERS: [[[u8; 64]; 2]; 2] = {
     let mut orders = [[[0; 64]; 2]; 2];
     let mut i = 0;
@@ -72,7 +73,7 @@ intrinsics! {
             c: __m512i,
         ) -> [__m512i; 2] {
             let (table, [even_c, odd_c]) = (load_64(table), widen(v, c));
-            // masks instead of shifts: the upper half of the product of upper bytes
+            // masks instead of shifts: odd products are upper halves of products of upper bytes
             let even_a = _mm512_maskz_permutexvar_epi8(!ODD, bins, table);
             let odd_a = _mm512_maskz_permutexvar_epi8(ODD, bins, table);
             let even = _mm512_mullo_epi16(even_a, _mm512_maskz_mov_epi8(!ODD, b));
@@ -112,13 +113,13 @@ intrinsics! {
 
 intrinsics! {
     [Avx512]
-    /// Returns the bytes at even places and those at odd places, as elements of two bytes.
+    /// Returns the bytes at even positions and at odd positions, widened to two bytes.
     fn widen(_: Avx512, bytes: __m512i) -> [__m512i; 2] {
         [_mm512_and_si512(bytes, _mm512_set1_epi16(255)), _mm512_srli_epi16(bytes, 8)]
     }
 
-    /// Turns lower and upper bytes into the elements of two bytes at even and at odd places, or the
-    /// reverse: swaps the bytes at odd places of the first with those at even places of the second.
+    /// Turns lower and upper bytes into the elements of two bytes at even and at odd positions, or
+    /// the reverse: swaps the odd bytes of the first vector with the even bytes of the second.
     fn pair(_: Avx512, first: __m512i, second: __m512i) -> [__m512i; 2] {
         [
             _mm512_mask_blend_epi8(ODD, first, _mm512_slli_epi16(second, 8)),
@@ -126,7 +127,7 @@ intrinsics! {
         ]
     }
 
-    /// Returns quotients and remainders of elements of two bytes.
+    /// Returns the quotients and remainders of elements of two bytes.
     fn divide_16(_: Avx512, states: __m512i, by: __m512i, reciprocals: __m512i) -> [__m512i; 2] {
         let quotients = _mm512_mulhi_epu16(states, reciprocals); // or one less
         let remainders = _mm512_sub_epi16(states, _mm512_mullo_epi16(quotients, by));

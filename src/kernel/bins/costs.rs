@@ -1,14 +1,14 @@
-//! Costs of groups of bins in classes, from which encoders choose classes.
+//! Costs of groups of bins in classes, by which encoders choose the classes of groups.
 //!
-//! The cost of a group in a class is the sum over its bins of how often each occurs times its cost
-//! in the class. Costs are integers in floats: sums below 2^24 are exact in any order, so that all
-//! implementations agree, and the processor multiplies floats faster than integers. A vector has
-//! the costs of four bins in all classes.
+//! The cost of a group in a class is the sum over its bins: how often the bin occurs, times its
+//! cost in the class. Costs are integers stored as floats, because processors multiply floats
+//! faster than integers. Sums below 2^24 are exact in any order, so all implementations agree. A
+//! vector holds the costs of four bins in all classes.
 
 use super::{BINS, CLASSES};
 use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
 
-/// The number of times that each bin occurs in a group.
+/// How often each bin occurs in a group.
 pub type GroupCounts = [u16; BINS];
 
 /// The cost of each bin in each class: integers, so that sums below 2^24 are exact in any order.
@@ -17,7 +17,7 @@ pub type BinCosts = [[f32; CLASSES]; BINS];
 /// The costs of a group in each class.
 pub type ClassSums = [f32; CLASSES];
 
-/// The kernels of one instruction set. Both slices are equally long.
+/// The kernels of one instruction set. Both slices have the same length.
 pub trait Kernel: Sync {
     /// See [`GroupCosts::add`].
     fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]);
@@ -27,12 +27,12 @@ pub trait Kernel: Sync {
 pub type GroupCosts = Implementation<dyn Kernel>;
 
 impl GroupCosts {
-    /// Adds the costs of each group to `sums`, which has an entry for each.
+    /// Adds the costs of each group to its entry in `sums`.
     ///
-    /// If a caller breaks this, only the groups that both have are done.
+    /// If the lengths differ, only the groups that both have are processed.
     pub fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
         let count = groups.len().min(sums.len());
-        // in bounds: `count` is the lesser of both
+        // in bounds: `count` is at most both lengths
         self.kernel.add(costs, &groups[..count], &mut sums[..count]);
     }
 }
@@ -61,7 +61,7 @@ implement!([Avx2, Neon] Kernel {
 /// Bins whose costs are added together.
 const QUAD: usize = 4;
 
-/// See [`Kernel::add`]. Four bins are in one vector.
+/// See [`Kernel::add`]. A vector has four bins.
 #[inline(always)]
 fn add<T>(_: T, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
     for (group, sums) in groups.iter().zip(sums) {
@@ -85,7 +85,8 @@ fn add_quad(quad: &[f32; CLASSES * QUAD], sums: &mut ClassSums) {
     }
 }
 
-/// The compiler shuffles more than it adds. This takes a sixth of the time.
+/// Written by hand, because the compiler shuffles more than it adds: this takes a sixth of the
+/// time.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::{BinCosts, ClassSums, GroupCounts, Kernel, add_quad};
@@ -103,7 +104,7 @@ mod avx512 {
             let quads: &[[[f32; 16]; 4]] = costs.as_flattened().as_chunks().0.as_chunks().0;
             let first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
             for (group, sums) in groups.iter().zip(sums) {
-                let mut both = [_mm512_setzero_ps(); 2]; // no sum waits for the one before
+                let mut both = [_mm512_setzero_ps(); 2]; // two sums, so that neither addition waits for the one before
                 for (counts, quads) in group.as_chunks::<16>().0.iter().zip(quads) {
                     let counts = load_words(counts);
                     for (quad, costs) in (0..).zip(quads) {

@@ -1,9 +1,21 @@
 //! Encodes the blocks that the kernels of [`Bins`](super::Bins) decode.
 //!
-//! Encoding does the opposite of each step of decoding, from the last group to the first, and
-//! writes the stream from its end to its start. A division becomes a product with a reciprocal,
-//! whose quotient may be one too small. Kernels refuse what cannot be coded: they note it, and the
-//! block is dropped when it is finished, so that no step has a branch.
+//! rANS is a stack: the encoder pushes what the decoder pops. Encoding therefore undoes each step
+//! of decoding in reverse order, from the last group to the first, and writes the stream from its
+//! end to its start:
+//!
+//! ```text
+//! put the low byte, if the bin has one
+//! shrink, then state = state * 2^bits + raw
+//! shrink, then state = (state / F[bin] << 8) + state % F[bin] + C[bin]
+//! ```
+//!
+//! To shrink, a state that the next step would make too large moves its lower byte to the stream.
+//! That byte is what a refill of the decoder takes back. Vectors divide by a product with a
+//! reciprocal, whose quotient may be one too small, and correct it ([`reciprocal`] has the proof).
+//!
+//! No step has a branch for elements that cannot be coded. Kernels note them, and the block is
+//! dropped when it is finished.
 
 use super::{BINS, BinModel, CLASSES, GROUP, HAS_BYTE, Lanes};
 use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
@@ -11,8 +23,8 @@ use crate::kernel::vectors::WINDOW;
 
 /// The kernels of one instruction set.
 pub trait Kernel: Sync {
-    /// Encodes groups before the last one of a block, the last of them first. `bins` has as many
-    /// groups as `windows`, and `classes` one for each. All bins are in the tables.
+    /// Encodes groups before the last one of a block, last to first. `bins`, `windows` and
+    /// `classes` have one entry for each group. All bins are in the tables.
     fn groups(
         &self,
         model: &EncoderModel,
@@ -26,7 +38,7 @@ pub trait Kernel: Sync {
 /// One implementation of the encoder.
 pub type BinEncoding = Implementation<dyn Kernel>;
 
-/// A model to encode with, and memory that encoding reuses.
+/// A model to encode with, and memory that is reused.
 #[derive(Default)]
 pub struct BinEncoder {
     model: EncoderModel,
@@ -34,17 +46,17 @@ pub struct BinEncoder {
 }
 
 impl BinEncoder {
-    /// Sets the model of the blocks that follow.
+    /// Sets the model for the blocks that follow.
     pub fn set_model(&mut self, model: &BinModel) {
         self.model.set(model);
     }
 }
 
 impl BinEncoding {
-    /// Appends states and stream of a block to `stored`. `bins` has the bin of each window, and
-    /// `classes` the class of each group.
+    /// Appends the states and the stream of a block to `stored`. `bins` has the bin of each window,
+    /// and `classes` the class of each group.
     ///
-    /// Returns `false`, and appends nothing, if a bin cannot be coded or has frequency 0 in its
+    /// Appends nothing and returns `false` if a bin cannot be coded or has frequency 0 in its
     /// class, if a window lies outside its bin, or if an argument is too short.
     #[must_use]
     pub fn encode(
@@ -73,7 +85,7 @@ impl BinEncoding {
         bins: &[u8],
         coder: &mut Coder<'_>,
     ) -> Option<()> {
-        // without a branch for each, so that the compiler uses vectors
+        // no branch per bin, so that the compiler vectorizes it
         let max = bins.iter().fold(0, |max, &bin| bin.max(max));
         if bins.len() != windows.len() || usize::from(max) >= model.bin_count() {
             return None;
@@ -96,7 +108,7 @@ implementations!(Kernel);
 
 /// The tables of a [`BinModel`] that an encoder looks up.
 ///
-/// Any model is safe to encode with.
+/// Encoding with any model is safe.
 pub struct EncoderModel {
     /// The lower byte of `V` of each bin.
     low: [u8; BINS],
@@ -104,9 +116,10 @@ pub struct EncoderModel {
     high: [u8; BINS],
     /// For each bin, [`HAS_BYTE`] if its elements have a byte of their own in the stream.
     taken: [u8; BINS],
-    /// For each bin, 2 to the power of the bits that its elements add to the state, 1 to 128.
+    /// For each bin, 2 to the power of the number of bits that its elements add to the state: 1 to
+    /// 128.
     scale: [u8; BINS],
-    /// For each bin, the greatest upper byte of a state that its bits can be added to.
+    /// For each bin, the maximum upper byte of a state to which its bits can be added.
     max_upper: [u8; BINS],
     /// Whether there are more than 32 bins.
     is_wide: bool,
@@ -141,12 +154,12 @@ impl Default for EncoderModel {
 }
 
 impl EncoderModel {
-    /// Sets the tables to those of a model.
+    /// Makes the tables for a model.
     pub fn set(&mut self, model: &BinModel) {
         (self.low, self.high, self.is_wide) = (model.low, model.high, model.is_wide);
         for bin in 0..BINS {
             // in bounds: below BINS
-            let bits = model.taken[bin] & 7; // all of them, of a bin that can be coded
+            let bits = model.taken[bin] & 7; // all bits, if the bin can be coded
             self.taken[bin] = model.taken[bin] & HAS_BYTE;
             (self.scale[bin], self.max_upper[bin]) = (1 << bits, u8::MAX >> bits);
         }
@@ -163,24 +176,25 @@ impl EncoderModel {
         }
     }
 
-    /// Returns the number of bins in the tables. Those that the model has not have frequency 0.
+    /// Returns the number of bins in the tables. Bins that the model does not have get frequency 0.
     fn bin_count(&self) -> usize {
         if self.is_wide { BINS } else { BINS / 2 }
     }
 }
 
-/// Returns whether `K` is at most 15 and `V` a multiple of `2^K`, as R-5.18 demands. The bin is
+/// Returns whether `K` is at most 15 and `V` is a multiple of `2^K`, as R-5.18 requires. The bin is
 /// below [`BINS`].
 fn can_be_coded(model: &BinModel, bin: usize) -> bool {
     let (start, bits) = (u16::from_le_bytes([model.low[bin], model.high[bin]]), model.bits[bin]);
     bits <= 15 && u32::from(start) % (1 << bits) == 0
 }
 
-/// Returns the `m` with which vectors divide by `F`: `floor((2^16 - 1) / F)`, or 0 if `F` is 0.
+/// Returns the factor `m` by which vectors divide by `F`: `floor((2^16 - 1) / F)`, or 0 if `F` is
+/// 0.
 ///
 /// For each `x` below `2^16`, `floor(x * m / 2^16)` is the quotient `floor(x / F)`, or one less.
-/// For `2^16 - 1 = m * F + r` with an `r` below `F`. Therefore `x / F - x * m / 2^16` is
-/// `x * (1 + r) / (F * 2^16)`: at least 0, and at most `x / 2^16`, which is below 1.
+/// Proof: `2^16 - 1 = m * F + r` with `r` below `F`. Therefore `x / F - x * m / 2^16` is
+/// `x * (1 + r) / (F * 2^16)`, which is at least 0 and at most `x / 2^16`, so below 1.
 fn reciprocal(frequency: u8) -> u16 {
     u16::MAX.checked_div(frequency.into()).unwrap_or(0)
 }
@@ -202,37 +216,38 @@ impl Kernel for Scalar {
     }
 }
 
-/// The most bytes of the stream for an element: for its bin, for the bits that are added to its
-/// state, and its own.
+/// The maximum bytes of the stream per element: for its bin, for the bits added to its state, and
+/// its own byte.
 pub const MAX_BYTES_PER_ELEMENT: usize = 3;
 
 /// Bytes before the stream that kernels may overwrite.
 pub const SLACK: usize = GROUP + 8;
 
-/// The states of a block, and a stream that is written backwards.
+/// The states of a block and a stream that is written backwards.
 pub struct Coder<'a> {
     /// The lower byte of each state.
     lower: [u8; GROUP],
     /// The upper byte of each state.
     upper: [u8; GROUP],
-    /// The stream at the end, and nothing before it.
+    /// The stream, at the end of this memory.
     stream: &'a mut [u8],
     /// The offset of the first byte that was written.
     write_offset: usize,
-    /// Whether an element could not be coded. The others do not matter then.
+    /// Whether an element could not be coded: the block is dropped.
     is_refused: bool,
 }
 
 impl<'a> Coder<'a> {
-    /// Begins at the end of `stream`, which has [`SLACK`] and [`MAX_BYTES_PER_ELEMENT`] for each element.
+    /// Starts at the end of `stream`, which has [`SLACK`] bytes and [`MAX_BYTES_PER_ELEMENT`] for
+    /// each element.
     pub fn new(states: [u16; GROUP], stream: &'a mut [u8]) -> Self {
         let lower = states.map(|state| state as u8); // the lower byte
         let upper = states.map(|state| (state >> 8) as u8); // exact
         Self { lower, upper, write_offset: stream.len(), stream, is_refused: false }
     }
 
-    /// Appends the first `count` states, at most [`GROUP`], and the stream. Returns `false`, and
-    /// appends nothing, if an element could not be coded.
+    /// Appends the first `count` states, at most [`GROUP`], and the stream. Appends nothing and
+    /// returns `false` if an element could not be coded.
     pub fn finish(&self, count: usize, stored: &mut Vec<u8>) -> bool {
         let sections = [self.lower.get(..count), self.upper.get(..count), self.stream.get(self.write_offset..)];
         if !self.is_refused {
@@ -257,7 +272,7 @@ impl<'a> Coder<'a> {
     }
 
     /// Moves the lower byte of a state to the stream, unless the state is below `limit`. Returns
-    /// the state.
+    /// the state that remains.
     fn shrink(&mut self, i: usize, limit: u32) -> u16 {
         let state = self.state(i);
         if u32::from(state) < limit {
@@ -268,7 +283,7 @@ impl<'a> Coder<'a> {
     }
 }
 
-/// A group to encode: at most [`GROUP`] windows, and as many bins.
+/// A group to encode: at most [`GROUP`] windows and their bins.
 struct Group<'a> {
     model: &'a EncoderModel,
     class: u8,
@@ -278,14 +293,14 @@ struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Returns window and bin of each element, the last one first.
+    /// Returns the window and the bin of each element, last to first.
     fn backwards(&self) -> impl Iterator<Item = (usize, ([u8; 2], usize))> {
         let elements = self.windows.iter().zip(self.bins).take(GROUP);
         elements.map(|(&window, &bin)| (window, usize::from(bin) % BINS)).enumerate().rev()
     }
 
-    /// Does backwards what a decoder does. In bounds everywhere: elements are below [`GROUP`], and
-    /// bins below [`BINS`].
+    /// Undoes the steps of a decoder in reverse. All indices are in bounds: elements are below
+    /// [`GROUP`], and bins below [`BINS`].
     fn encode(&self, coder: &mut Coder<'_>) {
         let Self { model, is_last, .. } = *self;
         for (i, (window, bin)) in self.backwards() {
@@ -321,8 +336,8 @@ impl Group<'_> {
         }
     }
 
-    /// Returns the bits that an element adds to the state: those of its offset in the bin, without
-    /// the byte of its own if there is one. Returns `None` if it is outside of the bin.
+    /// Returns the bits that an element adds to the state: its offset in the bin, without the byte
+    /// in the stream if it has one. Returns `None` if it lies outside its bin.
     fn offset(&self, [low, high]: [u8; 2], bin: usize) -> Option<u8> {
         let model = self.model;
         let (low, high) = (low.wrapping_sub(model.low[bin]), high.wrapping_sub(model.high[bin]));
@@ -351,9 +366,9 @@ struct VectorCoder<'a, L: Lanes> {
     lower: L::Bytes,
     upper: L::Bytes,
     stream: &'a mut [u8],
-    /// The offset of the first byte of the stream that was written.
+    /// The offset of the first byte of the stream.
     write_offset: usize,
-    /// The states of elements that could not be coded.
+    /// A bit for each state that had an element that could not be coded.
     refused: u64,
 }
 
@@ -415,7 +430,7 @@ impl<L: Lanes> VectorCoder<'_, L> {
         self.lower = l.add(remainders, l.look_up_bin(&class.start, bins, is_wide)); // below 2^8
     }
 
-    /// Moves the lower bytes of the states whose upper byte is more than `max` to the stream.
+    /// Moves the lower bytes of states whose upper byte exceeds `max` to the stream.
     #[inline(always)]
     fn shrink(&mut self, max: L::Bytes) {
         let l = self.lanes;
@@ -425,10 +440,10 @@ impl<L: Lanes> VectorCoder<'_, L> {
         self.upper = l.select(is_small, self.upper, l.subtract(max, max));
     }
 
-    /// Writes a byte for each bit that is set.
+    /// Writes the bytes whose bit is set.
     #[inline(always)]
     fn put(&mut self, bits: u64, bytes: L::Bytes) {
-        // the 64 bytes that end with the compressed ones: any others go before the stream
+        // writes 64 bytes that end with the compressed ones: the others fall before the stream
         let mut compressed = [0; GROUP + WINDOW];
         let count = bits.count_ones() as usize; // exact: at most 64
         let (_, window) = compressed.split_at_mut(GROUP);

@@ -1,21 +1,45 @@
 //! Windows coded by bins, with 64 interleaved rANS states (chapter 5.13 of the specification).
 //!
-//! A *window* is the upper bits of a number, in two bytes. Its bin says between which powers of two
-//! it lies above the start of the bin; the offset in the bin is coded by raw bits, of the state or
-//! of the stream. Element `i` of each group of 64 is coded by state `i`, so that a vector decodes a
-//! group at once: states are one group of lower bytes and one of upper bytes.
+//! A *window* is an integer of at most 16 bits: the upper bits of a number. Bins divide its range.
+//! Bin `b` has the `2^K[b]` values from `V[b]` on; rANS codes which bin it is, and the `K[b]` bits
+//! of the offset follow as raw bits, of the state or of the stream.
 //!
-//! Kernels decode only whole groups before the last one of a block, whose elements store part of
-//! their windows in the states: that one is decoded element by element. A step of a block has to
-//! wait for the one before it: the states of a group depend on those before. Meanwhile, the
-//! processor can do a step of another block, for which kernels decode two side by side.
+//! An entropy decoder is usually serial, because each symbol needs the state that the one before it
+//! left. Here, element `i` of each group of 64 is coded by state `i`. A state is only needed again
+//! one group later, so a vector decodes a whole group at once. States have 16 bits: a group of them
+//! is a vector of lower bytes and a vector of upper bytes, and every step is an operation on bytes.
+//! Of 256 slots, bin `b` has `F[b]`, its frequency, from slot `C[b]` on; the class of a group
+//! chooses the frequencies. Each line is done for all elements of a group before the next:
 //!
-//! A stream may be cut or damaged. Vectors read zeros beyond its end, from a copy of its last
-//! bytes. A block is malformed if states or stream do not end as the encoder began, which is found
-//! when it is finished. Any tables are safe to decode with.
+//! ```text
+//! slot   = lower byte of state
+//! bin    = bin_of[slot]                                  a table of 256 bytes
+//! state  = F[bin] * (upper byte of state) + slot - C[bin]
+//! refill
+//! bits   = K[bin], or K[bin] - 8 if K[bin] >= 8
+//! raw    = lowest `bits` bits of state;  state = state >> bits
+//! refill
+//! low    = next byte of the stream if K[bin] >= 8, else 0
+//! window = V[bin] + raw + low, or V[bin] + 256 * raw + low if K[bin] >= 8
+//! ```
 //!
-//! The steps are in vectors of [`Lanes`]. Each step of [`encode`] undoes one of decoding, from the
-//! last group to the first. [`costs`] are what encoders choose the classes of groups by.
+//! A refill replaces each state below 256 by `state << 8 | next byte of the stream`, in the order
+//! of the elements. The mask of these states tells which elements take a byte: [`Group::expand`]
+//! distributes consecutive bytes of the stream to them, and the count of bits in the mask is the
+//! number of bytes taken.
+//!
+//! The last group of a block stores low bits of its windows in the states, which saves bytes. It is
+//! decoded element by element, and kernels only decode the groups before it. The states of a group
+//! depend on the group before, so this chain limits the speed. Kernels therefore decode two blocks
+//! side by side: while a step of one block waits, the processor does a step of the other.
+//!
+//! A stream may be cut or damaged, and tables may have any contents: the steps in vectors do not
+//! check them. Beyond the end of the stream they read zeros, from a padded copy of its last bytes.
+//! A block is malformed unless it ends where the encoder began, with an empty stream and upper
+//! bytes of 1. That is checked once, at the end.
+//!
+//! The steps are made of the vector operations of [`Lanes`]. [`encode`] undoes each step, from the
+//! last group to the first. Encoders choose the classes of groups by [`costs`].
 
 use super::copy;
 use super::dispatch::{Implementation, Scalar, implement, implementations};
@@ -38,8 +62,8 @@ pub trait Kernel: Sync {
     /// Decodes groups.
     fn groups(&self, model: &BinModel, groups: Groups<'_, '_>);
 
-    /// Decodes groups of two blocks, as many of each. A step of a block has to wait for the one
-    /// before it. Meanwhile, the processor does a step of the other block.
+    /// Decodes groups of two blocks, the same number of each. A step of a block waits for the step
+    /// before it; meanwhile, the processor does a step of the other block.
     fn groups_of_two(&self, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
         for groups in blocks {
             self.groups(model, groups);
@@ -53,16 +77,16 @@ pub type Bins = Implementation<dyn Kernel>;
 impl Bins {
     /// Decodes the first windows of a block.
     ///
-    /// Returns `false` if the block is malformed: R-5.19, except for class codes. If `out` has
-    /// fewer than `count` windows, only what they need is checked. If `out` has more, or `classes`
-    /// has too few, the result is `false`.
+    /// Returns `false` if the block breaks R-5.19; class codes are not checked. If `out` has fewer
+    /// than `count` windows, only what they need is checked. Also returns `false` if `out` has more
+    /// windows, or if `classes` is too short.
     #[must_use]
     pub fn decode(&self, model: &BinModel, block: CodedBlock<'_>) -> bool {
         let is_empty = block.out.is_empty();
         is_empty || self.finish(model, BlockDecoder::new(block))
     }
 
-    /// Decodes two blocks as [`decode`](Self::decode) does, in less time if they have as many
+    /// Decodes two blocks as [`decode`](Self::decode) does. Faster if they have the same number of
     /// elements.
     #[must_use]
     pub fn decode_two(&self, model: &BinModel, blocks: [CodedBlock<'_>; 2]) -> [bool; 2] {
@@ -84,21 +108,21 @@ impl Bins {
 
 implementations!(Kernel);
 
-/// Vectors of the states of a group, and of what the model says of its bins.
+/// Vector operations on the states of a group and on tables of bins.
 trait Lanes: Group {
-    /// Loads lower and upper bytes of elements of two bytes each.
+    /// Loads elements of two bytes. Returns lower and upper bytes.
     fn load_pairs(self, pairs: &[[u8; 2]; GROUP]) -> [Self::Bytes; 2];
-    /// Stores elements of two bytes each.
+    /// Stores elements of two bytes, given by lower and upper bytes.
     fn store_pairs(self, low: Self::Bytes, high: Self::Bytes, to: &mut [[u8; 2]; GROUP]);
     /// Returns the entry of each byte in a table of 256.
     fn look_up_slot(self, table: &[u8; 256], slots: Self::Bytes) -> Self::Bytes;
-    /// Returns the entry of each byte, which is below 64; below 32 unless `is_wide`.
+    /// Returns the entry of each bin. Bins are below 64, and below 32 unless `is_wide` is set.
     fn look_up_bin(self, table: &[u8; GROUP], bins: Self::Bytes, is_wide: bool) -> Self::Bytes;
     fn add(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
-    /// Returns lower and upper bytes of `a * b + c`.
+    /// Returns the lower and upper bytes of `a * b + c`.
     fn multiply_add(self, a: Self::Bytes, b: Self::Bytes, c: Self::Bytes) -> [Self::Bytes; 2];
 
-    /// Does the same, where `a` is the entry of each bin in `table`.
+    /// Does the same, with the entry of each bin in `table` as `a`.
     #[inline(always)]
     fn look_up_multiply_add(
         self,
@@ -111,12 +135,12 @@ trait Lanes: Group {
         self.multiply_add(self.look_up_bin(table, bins, is_wide), b, c)
     }
 
-    /// Divides states, given by lower and upper bytes, whose quotients are below 256. Returns
-    /// quotients and remainders. `reciprocals` are lower and upper bytes of those of the
-    /// [model](encode::EncoderModel). Where a divisor is 0, any bytes are returned.
+    /// Divides states, given by lower and upper bytes. Returns quotients, which are below 256, and
+    /// remainders. `reciprocals` are the lower and upper bytes of the reciprocals in the
+    /// [model](encode::EncoderModel). If a divisor is 0, the result is unspecified.
     fn divide(self, states: [Self::Bytes; 2], by: Self::Bytes, reciprocals: [Self::Bytes; 2]) -> [Self::Bytes; 2];
-    /// Returns the lowest bits of each state, at most 8, and lower and upper bytes of the state
-    /// without them. The lower four bits of `counts` are the numbers of bits.
+    /// Returns the lowest bits of each state, at most 8, then the lower and upper bytes of the
+    /// state without them. The lower four bits of `counts` are the numbers of bits.
     fn take_bits(self, lower: Self::Bytes, upper: Self::Bytes, counts: Self::Bytes) -> [Self::Bytes; 3];
     /// Selects the bytes whose top bit is set.
     fn top_bits(self, bytes: Self::Bytes) -> Self::Mask;
@@ -124,20 +148,20 @@ trait Lanes: Group {
     fn less_equal(self, a: Self::Bytes, b: Self::Bytes) -> Self::Mask;
 }
 
-/// For each number of bits, a mask of them.
+/// For each number of bits, a mask of the lowest bits.
 const MASK: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
 
-/// The most bins.
+/// The maximum number of bins.
 pub const BINS: usize = 64;
-/// The most classes.
+/// The maximum number of classes.
 pub const CLASSES: usize = 4;
 
-/// The bit in [`BinModel::taken`] of bins whose elements have a byte of their own in the stream.
+/// Set in [`BinModel::taken`] for bins whose elements have a byte of their own in the stream.
 const HAS_BYTE: u8 = 0x80;
 
 /// The bins and the frequencies of each class, as chapter 5.13 defines them.
 ///
-/// Any contents are safe to decode with. No load of 64 bytes crosses a cache line.
+/// Decoding with any contents is safe. The alignment keeps loads of 64 bytes within a cache line.
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct BinModel {
@@ -145,7 +169,7 @@ pub struct BinModel {
     low: [u8; BINS],
     /// The upper byte of `V` of each bin.
     high: [u8; BINS],
-    /// For each bin the bits taken from the state, 0 to 7, and [`HAS_BYTE`].
+    /// For each bin the number of bits taken from the state, 0 to 7, and [`HAS_BYTE`].
     taken: [u8; BINS],
     /// `K` of each bin.
     bits: [u8; BINS],
@@ -182,12 +206,12 @@ impl Default for BinModel {
 }
 
 impl BinModel {
-    /// Sets the bins: `K` of each.
+    /// Sets the bins, given `K` of each.
     pub fn set_bins(&mut self, bits: &[u8]) {
         let mut start = 0_u32;
         self.is_wide = bits.len() > BINS / 2;
         for (bin, &bits) in bits.iter().enumerate().take(BINS) {
-            // in bounds: four arrays of BINS; the lower 16 bits are meant
+            // in bounds: four arrays of BINS; only the lower 16 bits are stored
             [self.low[bin], self.high[bin], ..] = start.to_le_bytes();
             self.bits[bin] = bits;
             self.taken[bin] = if bits >= 8 { (bits - 8) & 15 | HAS_BYTE } else { bits };
@@ -195,14 +219,15 @@ impl BinModel {
         }
     }
 
-    /// Sets the frequencies of a class: `F` of the bins from `first` on. All others are 0.
+    /// Sets the frequencies of a class: `F` of the bins from `first` on. All other frequencies are
+    /// 0.
     pub fn set_class(&mut self, class: usize, first: usize, frequencies: &[u8]) {
         let Some(class) = self.classes.get_mut(class) else { return };
         (class.frequency, class.start) = ([0; BINS], [0; BINS]);
         let mut start = 0;
         for (bin, &frequency) in (first..BINS).zip(frequencies) {
             class.frequency[bin] = frequency; // in bounds: below BINS
-            class.start[bin] = start as u8; // in bounds; exact unless the frequencies are too great
+            class.start[bin] = start as u8; // in bounds; exact unless the frequencies add up to more than 256
             let end = start + usize::from(frequency);
             if let Some(slots) = class.bin_of.get_mut(start..end) {
                 slots.fill(bin as u8); // exact: below BINS
@@ -220,13 +245,13 @@ pub struct CodedBlock<'b> {
     pub classes: &'b [u8],
     /// The number of its elements.
     pub count: usize,
-    /// The states, and the stream.
+    /// The states and the stream.
     pub stored: &'b [u8],
-    /// The first windows. Each is two bytes, the lower one first.
+    /// The first windows, of two bytes each, the lower one first.
     pub out: &'b mut [[u8; 2]],
 }
 
-/// Groups of a block, and not its last one.
+/// Groups of a block, without its last one.
 pub struct Groups<'g, 's> {
     /// The class of each group.
     classes: &'g [u8],
@@ -235,21 +260,21 @@ pub struct Groups<'g, 's> {
     out: &'g mut [[[u8; 2]; GROUP]],
 }
 
-/// A block of which some groups are decoded.
+/// A partly decoded block.
 struct BlockDecoder<'b> {
     coder: Coder<'b>,
-    /// The class of each of `groups`, and of the group after them.
+    /// The class of each of `groups` and of the group after them.
     classes: &'b [u8],
-    /// The next groups of which all windows are wanted, without the last of the block.
+    /// The next groups whose windows are all requested, without the last group of the block.
     pub groups: &'b mut [[[u8; 2]; GROUP]],
     /// The windows after `groups`.
     rest: &'b mut [[u8; 2]],
-    /// The elements of the group that `rest` begins with, if it is the last one.
+    /// The number of elements of the group after `groups`, if it is the last of the block.
     last: Option<usize>,
 }
 
 impl<'b> BlockDecoder<'b> {
-    /// Returns `None` if the block has no states, or `classes` too few.
+    /// Returns `None` if the block does not have its states, or `classes` is too short.
     pub fn new(CodedBlock { classes, count, stored, out }: CodedBlock<'b>) -> Option<Self> {
         let coder = Coder::new(count, stored)?;
         let last = count.checked_sub(1)? / GROUP;
@@ -260,7 +285,7 @@ impl<'b> BlockDecoder<'b> {
         Some(Self { coder, classes, groups: groups.as_chunks_mut().0, rest, last })
     }
 
-    /// Returns the first `count` of the groups, or all, and leaves the others.
+    /// Takes the next groups, at most `count`.
     pub fn take(&mut self, count: usize) -> Groups<'_, 'b> {
         let count = count.min(self.groups.len());
         // there are as many classes, and at least as many groups
@@ -269,8 +294,8 @@ impl<'b> BlockDecoder<'b> {
         Groups { classes, coder: &mut self.coder, out }
     }
 
-    /// Decodes all that is left, with a function that decodes groups. Returns `None` if the block
-    /// is malformed.
+    /// Decodes the rest, with a function that decodes groups. Returns `None` if the block is
+    /// malformed.
     pub fn finish(mut self, model: &BinModel, decode: impl Fn(Groups<'_, '_>)) -> Option<()> {
         decode(self.take(usize::MAX));
         let Self { mut coder, classes, rest, last, .. } = self;
@@ -296,20 +321,20 @@ impl<'b> BlockDecoder<'b> {
 
 // ---- the steps of decoding, one element after the other
 
-/// The states of a block, and what is left of its stream.
+/// The states of a block and the rest of its stream.
 pub struct Coder<'a> {
     /// The lower byte of each state.
     lower: [u8; GROUP],
     /// The upper byte of each state.
     upper: [u8; GROUP],
     stream: &'a [u8],
-    /// Whether the stream was too short. Zeros stand for what it lacked.
+    /// Whether the stream was too short. Missing bytes count as zeros.
     is_truncated: bool,
 }
 
 impl<'a> Coder<'a> {
-    /// Splits states and stream of a block of `count` elements. Returns `None` if states are
-    /// missing, or one is below 256.
+    /// Splits the states and the stream of a block of `count` elements. Returns `None` if states
+    /// are missing or one is below 256.
     fn new(count: usize, stored: &'a [u8]) -> Option<Self> {
         let states = count.min(GROUP);
         let (lower_bytes, rest) = stored.split_at_checked(states)?;
@@ -321,8 +346,8 @@ impl<'a> Coder<'a> {
     }
 }
 
-/// Decodes the last group of a block, which `out` has the length of. Returns `None` if the block is
-/// malformed.
+/// Decodes the last group of a block, which has as many elements as `out`. Returns `None` if the
+/// block is malformed.
 fn last_group(model: &BinModel, class: u8, coder: &mut Coder<'_>, out: &mut [[u8; 2]]) -> Option<()> {
     let bins = coder.bins(model, class, out.len());
     let bins = bins.get(..out.len())?;
@@ -338,12 +363,12 @@ fn last_group(model: &BinModel, class: u8, coder: &mut Coder<'_>, out: &mut [[u8
     is_end.then_some(())
 }
 
-/// Returns the index of a bin in an array of all.
+/// Returns the index of a bin in an array of all bins.
 fn index(bin: u8) -> usize {
     usize::from(bin) % BINS
 }
 
-/// Returns a window: its bin, the bits that were taken from the state, and the low byte.
+/// Returns a window, given its bin, the bits taken from the state, and the low byte.
 fn window(model: &BinModel, bin: u8, raw: u8, low: u8) -> [u8; 2] {
     let bin = index(bin);
     // in bounds: below BINS
@@ -401,8 +426,8 @@ impl Coder<'_> {
         bins
     }
 
-    /// Takes bits from the states of elements in these bins. `taken` returns their number from what
-    /// the model says of a bin.
+    /// Takes bits from the states of elements in these bins. `taken` maps an entry of
+    /// [`BinModel::taken`]; the lower four bits of the result are the number of bits.
     fn raw(&mut self, model: &BinModel, bins: &[u8], taken: impl Fn(u8) -> u8) -> [u8; GROUP] {
         let mut all = [0; GROUP];
         for (i, (raw, &bin)) in all.iter_mut().zip(bins).enumerate() {
@@ -440,26 +465,26 @@ implement!([Avx2, Avx512, Neon] Kernel {
     fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
 });
 
-/// Bytes of the stream that a group may look at: two refills and the bytes of bins take at most
-/// [`GROUP`] each.
+/// Bytes of the stream that a group may read: two refills and the low bytes take at most [`GROUP`]
+/// each.
 const LOOKAHEAD: usize = 2 * GROUP + WINDOW;
 
 /// The end of a stream, with zeros after it.
 type Tail = [u8; 2 * LOOKAHEAD];
 
-/// A stream that may be read beyond its end.
+/// A stream that can be read beyond its end.
 struct PaddedStream<'a> {
-    /// The stream or, if `tail` was taken, its end.
+    /// The stream or, once `tail` is taken, its end.
     bytes: &'a [u8],
     /// Bytes of the stream before `bytes`.
     before: usize,
-    /// Bytes of `bytes` that were used. May be more than it has.
+    /// Bytes of `bytes` that were used. May exceed its length.
     used: usize,
     tail: Option<&'a mut Tail>,
 }
 
 impl<'a> PaddedStream<'a> {
-    /// Returns the bytes that a group may look at.
+    /// Returns the bytes that a group may read.
     #[inline(always)]
     fn next(&mut self) -> &'a [u8; LOOKAHEAD] {
         let next = |bytes: &'a [u8], used| bytes.get(used..).and_then(|rest| rest.first_chunk());
@@ -473,7 +498,7 @@ impl<'a> PaddedStream<'a> {
     }
 }
 
-/// Sets `tail` to the bytes from `used` on, and returns it.
+/// Copies the bytes from `used` on to `tail`, and returns it.
 #[cold]
 fn end<'a>(bytes: &[u8], used: usize, tail: &'a mut Tail) -> &'a [u8] {
     copy(bytes.get(used..).unwrap_or(&[]), tail);
@@ -500,7 +525,7 @@ fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 
     decode_interleaved(lanes, model, blocks);
 }
 
-/// Decodes as many groups of each block as all have.
+/// Decodes the groups of several blocks in turns, as many of each as all blocks have.
 #[inline(always)]
 fn decode_interleaved<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut blocks: [Groups<'_, '_>; N]) {
     let count = blocks.iter().map(|block| block.out.len().min(block.classes.len())).min().unwrap_or(0);
@@ -526,7 +551,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         Self { lanes, lower, upper, stream: PaddedStream { bytes: coder.stream, before: 0, used: 0, tail } }
     }
 
-    /// Sets `coder`, from which this was made, to what follows the groups.
+    /// Updates `coder`, from which this was made.
     #[inline(always)]
     fn finish(self, coder: &mut Coder<'_>) {
         self.lanes.store(self.lower, &mut coder.lower);
@@ -572,13 +597,13 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
     }
 }
 
-/// Returns how many bits are set: at most 64.
+/// Returns the number of bits that are set, at most 64.
 #[inline(always)]
 fn count(bits: u64) -> usize {
     bits.count_ones() as usize // exact
 }
 
-/// Returns the window of `next` that begins `at` bytes in, at most 2 * [`GROUP`].
+/// Returns the bytes of `next` from `at` on. `at` is at most 2 * [`GROUP`].
 #[inline(always)]
 fn next_window(next: &[u8; LOOKAHEAD], at: usize) -> &[u8; WINDOW] {
     next.get(at..).and_then(|rest| rest.first_chunk()).unwrap_or(&[0; WINDOW])

@@ -1,8 +1,8 @@
 //! NEON: a group is four vectors.
 //!
-//! Tables of 64 bytes are look-ups in four registers, where an index beyond the table gives 0, or
-//! keeps what was found in the table before. Elements of two bytes are widened from bytes, and
-//! shifted by a count of their own.
+//! Tables of 64 bytes are look-ups in four registers. An index beyond the table returns 0, or keeps
+//! what another table returned, so a table of 256 bytes is four look-ups. Elements of two bytes are
+//! widened from bytes, and each is shifted by its own count.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Neon, intrinsics};
@@ -43,7 +43,7 @@ intrinsics! {
                 *found = vqtbl4q_u8(load_table(&quarters[0]), slots);
                 let mut at = slots;
                 for quarter_table in &quarters[1..] {
-                    // an index outside of this quarter keeps what was found
+                    // an index outside this quarter keeps the entry found so far
                     at = vsubq_u8(at, quarter);
                     *found = vqtbx4q_u8(*found, load_table(quarter_table), at);
                 }
@@ -121,7 +121,8 @@ intrinsics! {
 
 intrinsics! {
     [Neon]
-    /// Returns quotients and remainders of elements of two bytes, all as bytes but the divisors.
+    /// Returns the quotients and remainders of elements of two bytes. All but the divisors are
+    /// vectors of bytes.
     fn divide_16(_: Neon, states: uint8x16_t, by: uint16x8_t, reciprocals: uint8x16_t) -> [uint8x16_t; 2] {
         let (states, reciprocals) = (vreinterpretq_u16_u8(states), vreinterpretq_u16_u8(reciprocals));
         let products = vmull_u16(vget_low_u16(states), vget_low_u16(reciprocals));

@@ -1,9 +1,9 @@
 //! AVX-512 with VBMI and GFNI: 512 elements in a step.
 //!
-//! A vector of one byte of each of 64 elements is eight matrices of 8 x 8 bits, one for each group.
-//! `gf2p8affineqb` multiplies such a matrix, given as its *matrix* operand, with the eight unit
-//! vectors, given as *data*. The result is the columns of the matrix, that is, its transpose. The
-//! operand has its rows last to first, so that the byte permutation before it reverses them.
+//! A vector with one byte of each of 64 elements is eight matrices of 8 x 8 bits, one for each
+//! group. `gf2p8affineqb` multiplies such a matrix, its *matrix* operand, by the eight unit
+//! vectors, its *data* operand. The result is the columns of the matrix, which is its transpose.
+//! The operand has its rows last to first, so the byte permutation before it reverses them.
 
 use std::arch::x86_64::*;
 
@@ -72,7 +72,7 @@ fn unshuffle<const W: usize>(_: Avx512, width: Width, src: &[u8], dst: &mut [u8]
     copy_tail(W, src, dst);
 }
 
-/// Returns the 64 bytes that have these eight bit planes.
+/// Returns the 64 bytes with these eight bit planes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 pub(in crate::kernel) fn bytes_of_planes(planes: __m512i) -> __m512i {
@@ -80,7 +80,7 @@ pub(in crate::kernel) fn bytes_of_planes(planes: __m512i) -> __m512i {
     transpose_bits(_mm512_permutexvar_epi8(order, planes))
 }
 
-/// Returns the 64 elements that have these bit planes, of 8 bytes each.
+/// Returns the 64 elements with these bit planes, of 8 bytes each.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(in crate::kernel) fn elements_of_planes<const W: usize>(planes: &[[u8; 64]; W]) -> [__m512i; W] {
@@ -93,7 +93,7 @@ pub(in crate::kernel) fn elements_of_planes<const W: usize>(planes: &[[u8; 64]; 
 }
 
 /// Splits 64 elements into `W` vectors: byte 0 of each element, byte 1, and so on. The bytes of
-/// each group are in reverse.
+/// each group are in reverse order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
 fn split_bytes<const W: usize>(elements: &[[u8; 64]]) -> [__m512i; W] {
@@ -106,7 +106,7 @@ fn split_bytes<const W: usize>(elements: &[[u8; 64]]) -> [__m512i; W] {
     vectors
 }
 
-/// Joins `W` vectors to 64 elements: byte 0 of each element, byte 1, and so on.
+/// Joins `W` vectors (byte 0 of each element, byte 1, and so on) into 64 elements.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 fn join_bytes<const W: usize>(mut vectors: [__m512i; W]) -> [__m512i; W] {
@@ -124,7 +124,7 @@ fn join_bytes<const W: usize>(mut vectors: [__m512i; W]) -> [__m512i; W] {
 }
 
 /// Returns the cache lines of the eight planes of 512 bytes. The bytes of each group are given in
-/// reverse.
+/// reverse order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 fn to_planes(mut vectors: [__m512i; 8]) -> [__m512i; 8] {
@@ -162,7 +162,7 @@ fn transpose_bits(rows: __m512i) -> __m512i {
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows)
 }
 
-/// Transposes a square of 2, 4 or 8 vectors, each of as many equal units.
+/// Transposes a square of 2, 4 or 8 vectors, each of that many equal units.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose_units(vectors: &mut [__m512i]) {
@@ -218,8 +218,8 @@ const TRANSPOSE: [u8; 64] = {
     order
 };
 
-/// Permutation that brings byte `j` of each element into unit `j`, the bytes of each group in
-/// reverse.
+/// Permutation that brings byte `j` of each element to unit `j`, the bytes of each group in reverse
+/// order.
 const fn split_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;
@@ -243,8 +243,9 @@ const fn join_order<const W: usize>() -> [u8; 64] {
     order
 }
 
-/// Permutation that brings the eight plane bytes of each group together, in reverse. Of elements of
-/// two bytes, groups 0 to 3 go to the lower halves of the lanes and groups 4 to 7 to the upper.
+/// Permutation that brings the eight plane bytes of each group together, in reverse order. If
+/// elements have two bytes, groups 0 to 3 go to the lower halves of the lanes and groups 4 to 7 to
+/// the upper.
 const fn plane_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;

@@ -4,17 +4,17 @@
 //! Let `m = n / 8`, rounded down. Plane `p = 8 * byte + bit` is the `m` bytes from offset `p * m`
 //! on. Bit `t` of byte `i` of the plane is bit `p` of element `8 * i + t`. Elements are
 //! little-endian, and bit 0 is the least significant. The last `n % 8` elements follow the planes
-//! unchanged, so that the output is as long as the input.
+//! unchanged, so the output is as long as the input.
 //!
-//! Eight elements that share one byte of every plane are a *group*. A group is 8 x 8 bits for each
-//! byte of an element, which are transposed: in a word by the definition, in lanes of 16 bytes by
-//! AVX2 and NEON, and in one instruction by AVX-512.
+//! Eight elements that share one byte of every plane are a *group*. For each byte of its elements,
+//! a group is a matrix of 8 x 8 bits, which is transposed: in a word by the definition, across
+//! vectors by AVX2 and NEON, and by one instruction with AVX-512.
 //!
-//! In lanes, a group is `8 * W` bytes: `C` columns of `N` bytes, which are 16, or 8 if `W` is 1.
-//! The bytes of its columns are transposed, so that vector `W * t + j` has byte `j` of element `t`
-//! of as many groups as the vector has bytes. Transposing the bits across the eight vectors of one
-//! `j` then gives a vector of each of eight planes. The inverse takes the same two steps in
-//! reverse.
+//! AVX2 and NEON work in lanes of 16 bytes. A group is `8 * W` bytes there: `C` columns of `N`
+//! bytes, which are 16, or 8 if `W` is 1. First, the bytes of its columns are transposed: vector
+//! `W * t + j` then has byte `j` of element `t`, for as many groups as the vector has bytes.
+//! Second, the bits of the eight vectors with the same `j` are transposed, which makes eight
+//! planes. The inverse takes the same two steps in reverse.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::{Width, Word, for_width, whole_elements};
@@ -48,9 +48,9 @@ pub type BitShuffle = Implementation<dyn Kernel>;
 impl BitShuffle {
     /// Splits the elements of `src` into bit planes in `dst`.
     ///
-    /// Both buffers have the same number of bytes, which is a multiple of the width, and need no
-    /// alignment. If a caller breaks this, only the whole elements that fit in both are shuffled,
-    /// and the rest of `dst` keeps its bytes (debug builds assert).
+    /// Both buffers have the same length, a multiple of the width. Otherwise only the whole
+    /// elements that fit in both are shuffled, and the rest of `dst` keeps its bytes (debug builds
+    /// assert).
     pub fn shuffle(&self, width: Width, src: &[u8], dst: &mut [u8]) {
         let (src, dst) = whole_elements(width, src, dst);
         self.kernel.shuffle(width, src, dst);
@@ -68,7 +68,7 @@ implementations!(Kernel);
 
 // ---- the definition in code
 
-// The other implementations call these for short buffers. They are not compiled anew for each.
+// The other implementations call these for short buffers. Not inlined, so they are compiled once.
 impl Kernel for Scalar {
     #[inline(never)]
     fn shuffle(&self, width: Width, src: &[u8], dst: &mut [u8]) {
@@ -81,7 +81,8 @@ impl Kernel for Scalar {
     }
 }
 
-/// Returns the groups in a buffer of `len` bytes, which is also the length of a plane in bytes.
+/// Returns the number of groups in a buffer of `len` bytes, which is also the number of bytes of a
+/// plane.
 const fn group_count(width_bytes: usize, len: usize) -> usize {
     len / (8 * width_bytes)
 }
@@ -89,7 +90,7 @@ const fn group_count(width_bytes: usize, len: usize) -> usize {
 /// Copies the elements after the last whole group.
 fn copy_tail(width_bytes: usize, src: &[u8], dst: &mut [u8]) {
     let tail = 8 * width_bytes * group_count(width_bytes, src.len());
-    dst[tail..].copy_from_slice(&src[tail..]); // in bounds: equal lengths, whole groups of them
+    dst[tail..].copy_from_slice(&src[tail..]); // in bounds: equal lengths, and whole groups fit
 }
 
 /// [`Kernel::shuffle`] of elements of `W` bytes.
@@ -137,16 +138,16 @@ fn transpose(rows: [u8; 8]) -> [u8; 8] {
 
 // ---- vectors of lanes
 
-/// Groups in a step: one cache line of every plane.
+/// Groups per step: one cache line of every plane.
 ///
-/// Planes that are a multiple of 4096 bytes apart fall into the same set of the L1 cache. Whole
-/// lines let each line be fetched once.
+/// Planes that are a multiple of 4096 bytes apart compete for one set of the L1 cache. With whole
+/// lines, each line is fetched only once.
 const STEP: usize = 64;
 
 /// Bytes of a lane.
 const LANE: usize = 16;
 
-/// Vectors of one or more lanes. All methods have the cost of an instruction or two.
+/// Vectors of one or more lanes. Each method costs an instruction or two.
 trait Vectors: Copy {
     type Vector: Copy;
     fn zero(self) -> Self::Vector;
@@ -167,7 +168,7 @@ trait Vectors: Copy {
 /// Vectors of a cache line.
 const PARTS: usize = STEP / if cfg!(target_arch = "x86_64") { 32 } else { 16 };
 
-/// Returns the columns of a group of elements of `width` bytes.
+/// Returns the number of columns of a group of elements of `width` bytes.
 const fn columns(width: usize) -> usize {
     width.div_ceil(LANE / 8)
 }
@@ -177,8 +178,8 @@ implement!([Avx2, Neon] Kernel {
     fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => unshuffle::<_, PARTS, { columns(W::BYTES) }, { 8 * W::BYTES / columns(W::BYTES) }> }
 });
 
-/// Returns the first groups of steps that cover all of `groups >= STEP`. If `STEP` does not divide
-/// `groups`, the last step overlaps the one before it.
+/// Returns the first group of each step; the steps cover all of `groups >= STEP`. If `STEP` does
+/// not divide `groups`, the last step overlaps the one before it.
 fn steps(groups: usize) -> impl Iterator<Item = usize> {
     (0..groups).step_by(STEP).map(move |first| first.min(groups - STEP))
 }
@@ -222,7 +223,7 @@ fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
                     *vector = columns.as_flattened()[w * t + j]; // in bounds: 8 * w vectors
                 }
                 for (line, plane) in lines.iter_mut().zip(&transpose_bits(v, bytes)) {
-                    line[part] = *plane; // in bounds: as many parts
+                    line[part] = *plane; // in bounds: PARTS parts
                 }
             }
             for (bit, vectors) in lines.iter().enumerate() {
@@ -236,7 +237,7 @@ fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     copy_tail(w, src, dst);
 }
 
-/// [`Kernel::unshuffle`], likewise.
+/// [`Kernel::unshuffle`], with the same parameters.
 #[inline(always)]
 fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     v: V,
@@ -262,7 +263,7 @@ fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
             for (part, columns) in parts.iter_mut().enumerate() {
                 let mut planes = [v.zero(); 8];
                 for (plane, line) in planes.iter_mut().zip(&lines) {
-                    *plane = line[part]; // in bounds: as many parts
+                    *plane = line[part]; // in bounds: PARTS parts
                 }
                 for (t, vector) in transpose_bits(v, planes).iter().enumerate() {
                     columns.as_flattened_mut()[w * t + j] = *vector; // in bounds: 8 * w vectors
@@ -277,7 +278,7 @@ fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     copy_tail(w, src, dst);
 }
 
-/// Loads as many groups as a vector has bytes and transposes them: vector `c` receives byte `c` of
+/// Loads as many groups as a vector has bytes, and transposes them: vector `c` receives byte `c` of
 /// each group.
 #[inline(always)]
 fn load_groups<V: Vectors, const C: usize, const N: usize>(v: V, groups: &[u8], columns: &mut [[V::Vector; N]; C]) {
@@ -309,11 +310,11 @@ fn store_groups<V: Vectors, const C: usize, const N: usize>(v: V, groups: &mut [
     }
 }
 
-/// Zips the bytes of the first half of the vectors with those of the second, lane by lane.
+/// Zips the bytes of the first half of the vectors with the second half, lane by lane.
 ///
-/// Let the address of a byte be the number of its vector, followed by the index of the byte in its
-/// lane. Zipping rotates the bits of the address left by one. Four times bring the 4 bits of the
-/// index to the top. As many more as the number of a vector has bits bring them back.
+/// Let the address of a byte be the number of its vector, followed by its index in the lane.
+/// Zipping rotates the bits of the address left by one. Four zips bring the 4 bits of the index to
+/// the top; one more for each bit of the vector number bring them back.
 #[inline(always)]
 fn zip_halves<V: Vectors, const N: usize>(v: V, vectors: [V::Vector; N]) -> [V::Vector; N] {
     let mut zipped = [v.zero(); N];

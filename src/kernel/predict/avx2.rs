@@ -1,8 +1,8 @@
 //! AVX2: vectors of two lanes.
 //!
-//! No shuffle but that of whole lanes crosses them, so that sums are first those of a lane. No
+//! Only shuffles of whole lanes cross lanes, so sums are first computed within each lane. No
 //! instruction shifts or multiplies bytes: they are computed as the halves of elements of 2 bytes,
-//! and masks take out what comes from the other half.
+//! and masks remove what comes from the other half.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::dispatch::{Avx2, intrinsics};
@@ -55,7 +55,7 @@ intrinsics! {
         fn rotate_right<W: Word>(v: Avx2, x: __m256i) -> __m256i {
             let (half, lowest) = match W::BYTES {
                 1 => {
-                    // no instruction shifts bytes: the mask takes out the bits of the next byte
+                    // no instruction shifts bytes: the mask removes the bits of the next byte
                     let others = _mm256_set1_epi8(i8::MAX);
                     (
                         _mm256_and_si256(_mm256_srli_epi16::<1>(x), others),
@@ -90,12 +90,12 @@ intrinsics! {
             };
             match (bytes.first_chunk(), bytes.get(lane..).and_then(<[u8]>::first_chunk)) {
                 (Some(lower), Some(upper)) => load_lanes(lower, upper),
-                _ => v.zero(), // never: both lanes are there, or in `padded`
+                _ => v.zero(), // never: both lanes are in `bytes`, which is padded if it is short
             }
         }
 
         fn store_lanes(v: Avx2, vector: __m256i, bytes: &mut [u8], lane: usize) {
-            // the upper one goes over what follows the lower one
+            // the upper lane overwrites what follows the lower one
             let [lower, upper] = [_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector)];
             for (start, part) in [(0, lower), (lane, upper)] {
                 if let Some(to) = bytes.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
@@ -118,7 +118,7 @@ intrinsics! {
 
         fn eighths<W: Word>(v: Avx2, x: __m256i, weight: u8) -> __m256i {
             match W::BYTES {
-                // a product is divided by 2^15: an element is the upper byte of its factor
+                // `mulhrs` divides the product by 2^15: an element is the upper byte of a factor
                 1 => {
                     let weight = _mm256_set1_epi16(i16::from(weight) << 4);
                     let low = _mm256_mulhrs_epi16(_mm256_slli_epi16::<8>(x), weight);

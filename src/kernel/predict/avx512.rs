@@ -1,8 +1,9 @@
 //! AVX-512 with VBMI and VBMI2: vectors of one lane, whose shuffles are masked.
 //!
-//! A prefix sum adds, for each two units, the last element of the first to all elements of the
-//! second: a shuffle whose mask is zero in the first. Many samples end within their last tile, and
-//! a tile of AVX-512 takes longer than one of AVX2: tiles of at most half as many rows are theirs.
+//! A step of a prefix sum is one shuffle: for each pair of units, it brings the last element of the
+//! first unit to all elements of the second, and a mask clears the first. Many samples end within
+//! their last tile, and a tile of AVX-512 takes longer than a tile of AVX2. Tiles of at most half
+//! as many rows are therefore AVX2's.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{FilterBank, Kernel, Prediction, filters, rows};
@@ -30,9 +31,9 @@ fn undo_filter(token: Avx512, bank: &FilterBank, codes: &[u8], data: &mut [u8]) 
     filters::undo(Avx512Masks::new(token), bank, codes, data);
 }
 
-/// The token, and masks of the second of each two units of 1, 2, 4, .. 32 bytes.
+/// The token, and masks of the second of each pair of units of 1, 2, 4, .. 32 bytes.
 ///
-/// The masks are hidden from the compiler, which would turn shuffles with known masks into slower
+/// The masks are hidden from the compiler: it would turn shuffles with known masks into slower
 /// instructions.
 #[derive(Clone, Copy)]
 struct Avx512Masks {
@@ -83,7 +84,7 @@ intrinsics! {
             if let Some(whole) = bytes.first_chunk_mut() {
                 store_64(whole, vector)
             } else {
-                // a masked store would hold up the loads of the bytes after it until it is done
+                // a masked store would stall later loads of the bytes after it
                 let mut padded = [0; 64];
                 store_64(&mut padded, vector);
                 copy_short(&padded, bytes);
@@ -119,7 +120,7 @@ intrinsics! {
                 4 => (_mm512_srai_epi32::<31>(x), _mm512_set1_epi32(i32::MAX)),
                 _ => (_mm512_srai_epi64::<63>(x), _mm512_set1_epi64(i64::MAX)),
             };
-            // `x ^ (sign & others)`: the compiler would make two instructions of it
+            // `x ^ (sign & others)`: the compiler would emit two instructions
             _mm512_ternarylogic_epi64::<0x78>(x, sign, others)
         }
 
@@ -150,7 +151,7 @@ intrinsics! {
 
         fn eighths<W: Word>(v: Avx512Masks, x: __m512i, weight: u8) -> __m512i {
             match W::BYTES {
-                // a product is divided by 2^15: an element is the upper byte of its factor
+                // `mulhrs` divides the product by 2^15: an element is the upper byte of a factor
                 1 => {
                     let weight = _mm512_set1_epi16(i16::from(weight) << 4);
                     let low = _mm512_mulhrs_epi16(_mm512_slli_epi16::<8>(x), weight);
@@ -217,15 +218,15 @@ const ODD: u32 = 0xAAAA_AAAA;
 
 intrinsics! {
     [Avx512]
-    /// Returns the bytes of `vector` in `order`, and 0 for each bit that `mask` does not have.
+    /// Returns the bytes of `vector` in `order`, and 0 where `mask` has no bit.
     fn shuffle(_: Avx512, vector: __m512i, order: &[u8; 64], mask: u64) -> __m512i {
         _mm512_maskz_permutexvar_epi8(mask, load_64(order), vector)
     }
 }
 
-/// Returns the order that brings, for each two units of `UNIT` bytes, the last element of the first
-/// unit to all elements of the second. For units of 64 bytes, brings the last element of the vector
-/// to all elements.
+/// Returns the order that brings, for each pair of units of `UNIT` bytes, the last element of the
+/// first unit to all elements of the second. With 64 bytes, it brings the last element of the
+/// vector to all elements.
 const fn spread<const UNIT: usize>(width: usize) -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;

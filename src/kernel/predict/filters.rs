@@ -1,43 +1,48 @@
-//! Linear prediction by filters (chapter 5.15 of the specification), one group of rows after the
-//! other.
+//! Linear prediction by filters (chapter 5.15 of the specification).
 //!
-//! A *row* has the numbers from one restart of the prediction to the next. A number depends on
-//! those before it in its row, but on no other row. A tile has as many rows as a vector has
-//! elements, as that of *separable* has. It is transposed, so that a vector has one number of each
-//! row.
+//! A *row* here is the numbers between two restarts of the prediction. A number depends on up to 16
+//! numbers before it in its row, and on no other row. Undoing therefore works on a group of rows
+//! side by side, as *separable* does: a tile has as many rows as a vector has elements, and is
+//! transposed so that a vector has one number of each row.
+//!
+//! Each number takes up to 16 products. An instruction multiplies two numbers of 2 bytes by two
+//! coefficients and adds both products in 32 bits, so the last two numbers of each row are kept as
+//! *pairs*. A pair is multiplied again by other coefficients as it gets older: a ring of pairs
+//! replaces a shift of all numbers. Only the newest pair waits for the number before, so its
+//! products are added last.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
 
-/// Numbers of a segment, which has one filter.
+/// Numbers per segment. A segment has one filter.
 pub const SEGMENT: usize = 128;
-/// The most coefficients of a filter.
+/// The maximum number of coefficients of a filter.
 pub const MAX_TAPS: usize = 16;
-/// The most filters of a bank.
+/// The maximum number of filters of a bank.
 pub const MAX_FILTERS: usize = 16;
 
-/// Filters, and how prediction uses them.
+/// Filters, and how they are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterBank {
-    /// The coefficients of each filter in 4096ths. The first is for the last number. Those from
-    /// `taps` on are 0.
+    /// The coefficients of each filter, in 4096ths. The first applies to the last number.
+    /// Coefficients from `taps` on are 0.
     pub coefficients: [[i16; MAX_TAPS]; MAX_FILTERS],
-    /// The number of coefficients: at most [`MAX_TAPS`].
+    /// The number of coefficients per filter, at most [`MAX_TAPS`].
     pub taps: usize,
     /// Segments after which prediction restarts. 0 counts as 1.
     pub restart: u16,
-    /// The number that others are counted from.
+    /// The number that counts as 0.
     pub zero: u16,
 }
 
 impl FilterBank {
-    /// Returns the numbers after which prediction restarts.
+    /// Returns the count of numbers after which prediction restarts.
     pub fn restart_numbers(&self) -> usize {
         usize::from(self.restart.max(1)) * SEGMENT
     }
 
-    /// Returns the filter of a segment, whose codes are given.
+    /// Returns the filter of a segment, given the codes of all segments.
     pub(super) fn filter(&self, codes: &[u8], segment: usize) -> &[i16; MAX_TAPS] {
         let code = codes.get(segment).copied().unwrap_or(0);
         &self.coefficients[usize::from(code) % MAX_FILTERS] // in bounds
@@ -46,18 +51,18 @@ impl FilterBank {
 
 /// Bytes of a segment.
 const SEGMENT_BYTES: usize = SEGMENT * u16::BYTES;
-/// The most rows of a group.
+/// The maximum rows of a group.
 const MAX_ROWS: usize = 32;
-/// Half of the unit of sums.
+/// Half of the unit of sums, for rounding.
 const HALF: u32 = 1 << 11;
 
 // ---- numbers to residuals
 
-/// See [`Kernel::filter`](super::Kernel::filter). The compiler makes vectors of the loops.
+/// See [`Kernel::filter`](super::Kernel::filter). The compiler vectorizes the loops.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
     let restart = usize::from(bank.restart.max(1));
-    // the numbers of a segment, after the last ones of the segment before
+    // the numbers of a segment, preceded by the last numbers of the segment before
     let mut counted = [0_i32; MAX_TAPS + SEGMENT];
     let segments = numbers.chunks(SEGMENT_BYTES).zip(out.chunks_mut(SEGMENT_BYTES));
     for (segment, (numbers, out)) in segments.enumerate() {
@@ -72,7 +77,7 @@ pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8]
         let mut sums = [HALF.cast_signed(); SEGMENT];
         let filter = bank.filter(codes, segment).iter().take(bank.taps);
         for (tap, &coefficient) in filter.enumerate() {
-            // no overflow: fewer taps than that
+            // no underflow: `tap` is below MAX_TAPS
             let before = counted.iter().skip(MAX_TAPS - 1 - tap);
             for (sum, &number) in sums.iter_mut().zip(before) {
                 *sum = sum.wrapping_add(i32::from(coefficient).wrapping_mul(number));
@@ -114,18 +119,19 @@ fn undo_groups<T: Vectors, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[
     }
 }
 
-/// The coefficients of a segment of each row: the pairs of those of even rows, and of odd rows.
+/// The coefficients for a segment of each row, in pairs: first of the even rows, then of the odd
+/// rows.
 type Factors<V, const TAPS: usize> = [[V; 2]; TAPS];
 
-/// A group of rows, which are undone side by side. `TAPS` is 8 or 16.
+/// A group of rows that are undone side by side. `TAPS` is 8 or 16.
 struct RowGroup<'b, T: Vectors, const TAPS: usize> {
     t: T,
     bank: &'b FilterBank,
     zero: T::Vector,
     half: T::Vector,
-    /// The last number of each row, and the one before it.
+    /// The last number of each row, and the number before it.
     last: [T::Vector; 2],
-    /// The pairs that they made, by the index of the number that followed, modulo `TAPS`.
+    /// Earlier pairs, by the index of the number that followed, modulo `TAPS`.
     pairs: [[T::Vector; 2]; TAPS],
 }
 
@@ -139,7 +145,7 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         Self { t, bank, zero, half, last: [t.zero(); 2], pairs: [[t.zero(); 2]; TAPS] }
     }
 
-    /// Replaces the residuals of a group by numbers. Only its last row may be short.
+    /// Replaces the residuals of a group by the numbers. Only its last row may be short.
     #[inline(always)]
     fn undo(&mut self, group: &mut [u8], stride: usize, codes: &[u8]) {
         let count = group.len().div_ceil(stride);
@@ -155,8 +161,8 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         }
     }
 
-    /// Returns the coefficients of a segment of each row. Those of rows that a tile has beyond the
-    /// last are those of the last.
+    /// Returns the coefficients for a segment of each row. Rows of a tile beyond the last use the
+    /// coefficients of the last.
     #[inline(always)]
     fn factors(&self, codes: &[u8], stride: usize, count: usize) -> Factors<T::Vector, TAPS> {
         let mut factors = [[[0; 64]; 2]; TAPS]; // at least a vector each
@@ -185,8 +191,7 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         }
     }
 
-    /// Replaces the residuals of a tile, whose first number has an index that is `first` modulo
-    /// `TAPS`.
+    /// Replaces the residuals of a tile whose first number has index `first` modulo `TAPS`.
     #[inline(always)]
     fn tile(&mut self, bytes: &mut [u8], rows: &RowOffsets, factors: &Factors<T::Vector, TAPS>, first: usize) {
         let t = self.t;
@@ -198,7 +203,7 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         for (i, number) in tile.iter_mut().enumerate() {
             let newest = t.pairs(self.last[0], self.last[1]);
             let mut sums = [self.half; 2];
-            // the products with the last number are added last: all others are known before
+            // the products with the newest pair are added last: all others are known earlier
             for pair in (1..TAPS / 2).rev() {
                 let pairs = &self.pairs[(first + i + TAPS - 2 * pair) % TAPS]; // in bounds
                 for ((sum, pair), factors) in sums.iter_mut().zip(pairs).zip(&factors[pair]) {

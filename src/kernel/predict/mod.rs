@@ -1,16 +1,47 @@
-//! Residuals of a prediction: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6 of the
-//! specification), and *filters* (chapter 5.15).
+//! Predictions and their residuals: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6
+//! of the specification), and the option *filters* (chapter 5.15).
 //!
-//! Residuals are easy: none depends on another. To undo a prediction, each element needs the one
-//! before it, and a vector must not wait for its own elements. Three ways get around that:
+//! Neighbouring elements are alike, so encodings store what a prediction misses. A sample is read
+//! as rows of `stride` elements. *delta* predicts an element as the one above, and *lorenzo* as
+//! `left + above - above_left`. *separable* extrapolates down the column, then corrects by the
+//! error on the left. *filters* are linear predictions from up to 16 numbers before. The first row
+//! is predicted from the left, the first column from above, and the first element as 0. Arithmetic
+//! wraps around, so undoing is exact.
 //!
-//! * where elements are sums of residuals, [`rows`] adds up a vector in as many steps as the index
-//!   of an element has bits. A vector may have several short rows;
-//! * where products are between them, [`separable`] and [`filters`] do as many rows side by side as
-//!   a vector has elements, because no row depends on another;
-//! * for other widths, some rows are done side by side in words.
+//! Encoding is easy to vectorize: all elements are known, and no residual depends on another.
+//! Decoding is a recurrence: each element needs the one before it, and a vector must not wait for
+//! its own elements. Let `r` be the residuals after their zigzag code is undone, and `d` the
+//! differences to the row above. Then *lorenzo* is undone by
 //!
-//! All are made of the operations of [`vectors`].
+//! ```text
+//! d[i] = d[i-1] + r[i]                                   along the row
+//! x[i] = x[i-stride] + d[i]                              down the column
+//! ```
+//!
+//! and *separable* by the same two passes, with a weight and a rounding in each:
+//!
+//! ```text
+//! e[i] = r[i] + eighths(e[i-1], left)                    along the row
+//! step[i] = e[i] + eighths(step[i-stride], above)        down the column
+//! x[i] = x[i-stride] + step[i]
+//! ```
+//!
+//! [`eighths`](Word::eighths) is a weighted value, rounded. The first row of a sample has no row
+//! above: `x[i] = x[i-1] + r[i]`. The second row has no step above, which counts as 0.
+//!
+//! The pass down a column is easy: a vector holds neighbours of one row, which do not depend on
+//! each other. Along the row there are two cases:
+//!
+//! * **Only sums.** *delta* and *lorenzo* are prefix sums. [`rows`] adds up a vector in as many
+//!   steps as the index of an element has bits; only the carry is passed from vector to vector. A
+//!   vector may hold several short rows, such as the channels of pixels.
+//! * **Products between the sums.** Rounding rules out prefix sums, but no row depends on another
+//!   in this pass. [`separable`] and [`filters`] therefore undo as many rows side by side as a
+//!   vector has elements: they transpose a tile of 8 columns, and each step advances all of its
+//!   rows. Elements that do not have 2 bytes are undone in words, a few rows side by side.
+//!
+//! All loops are made of the operations of [`vectors`], which each instruction set implements.
+//! `impl Kernel for Scalar` below is the definition in code.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -28,40 +59,40 @@ pub use filters::{FilterBank, MAX_FILTERS, MAX_TAPS, SEGMENT};
 use super::dispatch::{Implementation, Scalar, implementations};
 use super::{Width, Word, for_width, whole_elements};
 
-/// How each element is predicted from those before it in its sample.
+/// How each element is predicted from earlier elements of its sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Prediction {
-    /// How it is predicted if there is a row above it.
+    /// The prediction of elements that have a row above.
     pub predictor: Predictor,
-    /// Elements of a sample. 0 counts as 1.
+    /// Elements per sample. 0 counts as 1.
     pub restart: u32,
-    /// Elements of a row. 0 counts as 1.
+    /// Elements per row. 0 counts as 1.
     pub stride: u32,
 }
 
 /// A prediction from the row above and the element on the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predictor {
-    /// The element above alone.
+    /// The element above.
     Delta,
     /// The 2-D Lorenzo predictor (Ibarria et al., 2003): `left + above - above_left`.
     Lorenzo,
-    /// A prediction down each row's column, and one of its errors along the row.
+    /// A prediction down the column, then of its error along the row.
     Separable(Weights),
 }
 
 /// The weights of a separable prediction, in eighths, 0 to 8. An element is first predicted as the
-/// one above, plus `above` of the step from the row before that one. What that prediction misses
-/// is predicted as `left` of what it missed on the left.
+/// one above, plus `above` eighths of the step to that one from the row before. The error of this
+/// prediction is then predicted as `left` eighths of the error on the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
-    /// The part of the error on the left.
+    /// The weight of the error on the left.
     pub left: u8,
-    /// The part of the last step down.
+    /// The weight of the last step down.
     pub above: u8,
 }
 
-/// The kernels of one instruction set. All slices have whole elements and equal lengths.
+/// The kernels of one instruction set. All slices have equal lengths and whole elements.
 pub trait Kernel: Sync {
     /// See [`Predict::residuals`].
     fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]);
@@ -79,17 +110,17 @@ pub type Predict = Implementation<dyn Kernel>;
 impl Predict {
     /// Sets `out` to the zigzag-coded residuals of `elements`.
     ///
-    /// Both buffers have the same number of bytes, which is a multiple of the width. If a caller
-    /// breaks this, only the whole elements that fit in both are coded (debug builds assert).
+    /// Both buffers have the same length, a multiple of the width. Otherwise only the whole
+    /// elements that fit in both are coded (debug builds assert).
     pub fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
         let (elements, out) = whole_elements(width, elements, out);
         self.kernel.residuals(prediction, width, elements, out);
     }
 
-    /// Replaces the zigzag-coded residuals in `data` by their elements: the inverse of
+    /// Replaces the zigzag-coded residuals in `data` by the elements: the inverse of
     /// [`residuals`](Self::residuals).
     ///
-    /// `data` begins at the start of a sample. A part of an element at its end keeps its bytes.
+    /// `data` begins with a sample. An incomplete element at its end keeps its bytes.
     pub fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
         let whole = data.len() - data.len() % width.bytes();
         if let Some(data) = data.get_mut(..whole) {
@@ -97,20 +128,21 @@ impl Predict {
         }
     }
 
-    /// Sets `out` to the zigzag-coded residuals of `numbers` of 2 bytes, which filters predict.
-    /// `codes` has the filter of each segment, modulo [`MAX_FILTERS`]; filter 0 if it ends before.
+    /// Sets `out` to the zigzag-coded residuals of `numbers`, which have 2 bytes and are predicted
+    /// by filters. `codes` has the filter of each segment, modulo [`MAX_FILTERS`]; segments beyond
+    /// its end have filter 0.
     ///
-    /// Both buffers have the same number of bytes, which is even. If a caller breaks this, only the
-    /// whole numbers that fit in both are coded (debug builds assert).
+    /// Both buffers have the same even length. Otherwise only the whole numbers that fit in both
+    /// are coded (debug builds assert).
     pub fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
         let (numbers, out) = whole_elements(Width::W2, numbers, out);
         self.kernel.filter(bank, codes, numbers, out);
     }
 
-    /// Replaces the zigzag-coded residuals in `data` by their numbers: the inverse of
+    /// Replaces the zigzag-coded residuals in `data` by the numbers: the inverse of
     /// [`filter`](Self::filter).
     ///
-    /// `data` begins at a restart of the prediction. A byte after its last number keeps its value.
+    /// `data` begins where the prediction restarts. An odd byte at its end keeps its value.
     pub fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
         let whole = data.len() - data.len() % Width::W2.bytes();
         if let Some(data) = data.get_mut(..whole) {
@@ -159,7 +191,7 @@ impl Kernel for Scalar {
     }
 }
 
-/// Predicts number `i` from those before it, since the last restart.
+/// Predicts number `i` from the numbers between the last restart and it.
 fn predict_by_filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], i: usize) -> u16 {
     let mut sum = 1_i32 << 11;
     let filter = bank.filter(codes, i / SEGMENT).iter().take(bank.taps);
@@ -170,7 +202,7 @@ fn predict_by_filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], i: usize) 
     bank.zero.wrapping_add((sum >> 12) as u16) // modulo 2^16
 }
 
-/// Predicts element `i` from those before it in its sample.
+/// Predicts element `i` from earlier elements of its sample.
 fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: usize) -> W {
     // exact: no target of this crate has a smaller usize
     let (restart, stride) = (prediction.restart.max(1) as usize, prediction.stride.max(1) as usize);

@@ -1,8 +1,8 @@
 //! NEON: vectors of one lane.
 //!
-//! Shifts that insert (`sli`, `sri`) rotate elements and pair those of two vectors. Products are
-//! twice as wide as their factors, and narrowing shifts round them, so that eighths of any width
-//! are a product and a shift.
+//! Shifts that insert (`sli`, `sri`) rotate elements, and pair the elements of two vectors.
+//! Products are twice as wide as their factors, and narrowing shifts round them, so eighths of any
+//! width are a product and a shift.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::dispatch::{Neon, intrinsics};
@@ -141,13 +141,13 @@ intrinsics! {
         }
 
         fn multiply(v: Neon, a: uint8x16_t, b: uint8x16_t) -> uint8x16_t {
-            // doubles the product and takes the upper half of it: the same as 15 bits less
+            // doubles the product and takes its upper half: the same as a shift by 15 bits
             vreinterpretq_u8_s16(vqrdmulhq_s16(vreinterpretq_s16_u8(a), vreinterpretq_s16_u8(b)))
         }
 
         fn pairs(v: Neon, last: uint8x16_t, before: uint8x16_t) -> [uint8x16_t; 2] {
             let (last, before) = (vreinterpretq_u32_u8(last), vreinterpretq_u32_u8(before));
-            // shifts one of them, and inserts it into the other
+            // shifts one vector, and inserts it into the other
             let (even, odd) = (vsliq_n_u32::<16>(last, before), vsriq_n_u32::<16>(before, last));
             [vreinterpretq_u8_u32(even), vreinterpretq_u8_u32(odd)]
         }

@@ -1,10 +1,21 @@
-//! Predictions that are undone row by row: delta and lorenzo, and others whose rows are short.
+//! Predictions undone row by row: *delta*, *lorenzo*, and others whose rows are short.
 //!
-//! In a row of the Lorenzo predictor, the differences to the row above are sums of residuals from
-//! the start of the row on: `m[i] - m[i-stride] = (m[i-1] - m[i-stride-1]) + r[i]`. The first row
-//! of a sample has such sums alone. So has a whole sample whose elements are predicted from the one
-//! before. The sums within a vector take as many steps as the index of an element has bits. Then
-//! the sum of all vectors before it is added.
+//! Let `d[i] = x[i] - x[i-stride]` be the difference to the row above. *delta* stores `d` itself,
+//! and *lorenzo* its differences, so `d` is a sum of residuals from the start of the row:
+//! `d[i] = d[i-1] + r[i]`. The first row of a sample is such a sum, and so is a whole sample whose
+//! elements are each predicted from the one before.
+//!
+//! The sums within a vector take as many steps as the index of an element has bits: for each pair
+//! of adjacent units of `2^k` elements, step `k` adds the last element of the first unit to all
+//! elements of the second. The sum of all vectors before is added afterwards, so only one addition
+//! waits for the vector before.
+//!
+//! There is a loop for each length of rows:
+//!
+//! * *wide*: rows longer than a vector. The row above is loaded.
+//! * *narrow*: a vector holds one row. The row above stays in a register.
+//! * *packed*: a vector holds several rows, see [`PackedRows`]. It sums along the rows and down the
+//!   columns.
 
 use super::separable::{self, FULL_WEIGHT};
 use super::vectors::{Vectors, ZERO};
@@ -25,13 +36,13 @@ implement!([Avx2, Neon] Kernel {
 struct Strides {
     /// Elements of a sample, 1 to `count`.
     restart: usize,
-    /// Elements of a row, 1 to `restart`. Equal to `restart` if each element of a sample but the
-    /// first is predicted from the one before.
+    /// Elements of a row, 1 to `restart`. It is `restart` if each element but the first of a sample
+    /// is predicted from the one before.
     stride: usize,
 }
 
 impl Strides {
-    /// Returns the strides in `count` elements. Returns `None` if there are none.
+    /// Returns the strides in `count` elements, or `None` if there are no elements.
     #[inline(always)]
     fn new(prediction: &Prediction, count: usize) -> Option<Self> {
         // exact: no target of this crate has a smaller usize
@@ -44,9 +55,9 @@ impl Strides {
     }
 }
 
-// ---- elements to residuals: none depends on another, so that blocks may overlap
+// ---- elements to residuals: none depends on another, so blocks may overlap
 
-/// See [`Kernel::residuals`]. The compiler makes vectors of the blocks.
+/// See [`Kernel::residuals`]. The compiler vectorizes the blocks.
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
     for_width!(width, W => match prediction.predictor {
@@ -71,7 +82,7 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
             code_range::<W, false, true>(elements, out, above..end, stride);
         } else if above < end {
             code_range::<W, true, true>(elements, out, above + 1..end, stride);
-            // the first element of each row has none before it, and is coded anew
+            // the first element of a row has no left neighbour: it is coded again
             for first in (above..end).step_by(stride) {
                 code_element::<W, false, true>(elements, out, first, stride);
             }
@@ -79,8 +90,8 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
     }
 }
 
-/// Codes the elements in `range`. All are predicted from the same neighbours: the one before
-/// (`LEFT`), the one above (`ABOVE`), or both and the one above left.
+/// Codes the elements in `range`. All are predicted from the same neighbours: left (`LEFT`), above
+/// (`ABOVE`), or left, above and above left.
 #[inline(always)]
 fn code_range<W: Word, const LEFT: bool, const ABOVE: bool>(
     elements: &[u8],
@@ -107,7 +118,7 @@ fn code_range<W: Word, const LEFT: bool, const ABOVE: bool>(
     }
 }
 
-/// Codes element `i`, likewise.
+/// Codes element `i` in the same way.
 #[inline(always)]
 fn code_element<W: Word, const LEFT: bool, const ABOVE: bool>(
     elements: &[u8],
@@ -121,8 +132,8 @@ fn code_element<W: Word, const LEFT: bool, const ABOVE: bool>(
     residual::<W>([W::get(elements, i), left, above, above_left]).set(out, i);
 }
 
-/// Returns the zigzag-coded residual of an element, given with its neighbours left, above and above
-/// left. A neighbour that the prediction does not use is 0.
+/// Returns the zigzag-coded residual of an element, given with its left, above and above-left
+/// neighbours. A neighbour that the prediction does not use is 0.
 #[inline(always)]
 fn residual<W: Word>([this, left, above, above_left]: [W; 4]) -> W {
     this.minus(left.plus(above).minus(above_left)).zigzag()
@@ -136,11 +147,11 @@ pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data
     for_width!(width, W => Undo(v).any::<W>(prediction, data));
 }
 
-/// The least bytes of samples for which it pays to set up [`PackedRows`].
+/// The minimum bytes of a sample for which setting up [`PackedRows`] pays.
 const MIN_PACKED_BYTES: usize = 256;
 
-/// Undoes the start of slices that go on to the end of the data. A load of a whole vector takes
-/// less time than one of a part, and may reach into bytes that are not yet undone.
+/// Undoes the start of a slice that extends to the end of the data. Loading a whole vector is
+/// faster than loading part of one, so loads may reach into bytes that are not undone yet.
 struct Undo<V>(V);
 
 impl<V: Vectors> Undo<V> {
@@ -159,7 +170,7 @@ impl<V: Vectors> Undo<V> {
         }
     }
 
-    /// Undoes all samples, if a vector holds several rows: returns whether it does. `left` is the
+    /// Undoes all samples if a vector holds several rows. Returns whether it does. `left` is the
     /// weight of the error on the left.
     #[inline(always)]
     fn packed_samples<W: Word>(&self, prediction: &Prediction, left: u8, data: &mut [u8]) -> bool {
@@ -225,7 +236,7 @@ impl<V: Vectors> Undo<V> {
         others.get_mut(len - first..).unwrap_or_default()
     }
 
-    /// Does the same if a vector holds a row, so that the row above need not be loaded.
+    /// Does the same if a vector holds a row: the row above need not be loaded.
     #[inline(always)]
     fn narrow<'d, W: Word, const LORENZO: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
         let v = self.0;
@@ -245,7 +256,7 @@ impl<V: Vectors> Undo<V> {
     }
 
     /// Undoes a row of `len` bytes without a row above. If `SUM` is set, each element but the first
-    /// is predicted from the one before, and otherwise none is.
+    /// is predicted from the one before; otherwise the residuals are the elements.
     #[inline(always)]
     fn first_row<W: Word, const SUM: bool>(&self, data: &mut [u8], len: usize) {
         let v = self.0;
@@ -279,7 +290,7 @@ impl<V: Vectors> Undo<V> {
     }
 
     /// Stores the bytes of `vector`, at most `left`, at the start of `data`. Returns the bytes
-    /// after them, and how many of `left` remain.
+    /// after them and the remainder of `left`.
     #[inline(always)]
     fn store<'d>(&self, vector: V::Vector, data: &'d mut [u8], left: usize) -> (&'d mut [u8], usize) {
         // in bounds: `data` has `left` bytes
@@ -298,15 +309,16 @@ impl<V: Vectors> Undo<V> {
 // ---- residuals to elements, several rows in a vector
 //
 // Rows that are much shorter than a vector, such as the channels of a pixel. An element is the sum
-// of the differences in its column, down to its row. Both are prefix sums: of neighbours, and of
-// elements a row apart. In a row of *separable*, a difference is a residual plus a part of the
-// difference on its left. If the step above has no weight, all else is the same.
+// of the differences in its column, down to its row, and a difference is a sum of residuals along
+// its row. Both are prefix sums: of elements a row apart, and of neighbours. *separable* without a
+// weight for the step above differs only along the row: a difference is a residual plus a weighted
+// difference on its left.
 
-/// The most steps of a prefix sum: a lane has at most 64 elements, and at least two rows or two
+/// The maximum steps of a prefix sum: a lane has at most 64 elements, and at least two rows or two
 /// elements of a row.
 const MAX_STEPS: usize = 5;
 
-/// Undoes rows of `row` bytes.
+/// Undoes rows of `row` bytes, several in each vector.
 struct PackedRows<V: Vectors> {
     v: V,
     /// Bytes of a row.
@@ -315,13 +327,13 @@ struct PackedRows<V: Vectors> {
     lane: usize,
     /// The weight of the difference on the left.
     left: u8,
-    /// The shuffles of the sums along a row. The first few are used.
+    /// The shuffles of the sums along a row. The first `along_count` are used.
     along: [V::Vector; MAX_STEPS],
     along_count: usize,
-    /// The shuffles of the sums down the columns of a lane. The first few are used.
+    /// The shuffles of the sums down the columns of a lane. The first `down_count` are used.
     down: [V::Vector; MAX_STEPS],
     down_count: usize,
-    /// Brings the last row of a lane to all of its rows.
+    /// The shuffle that brings the last row of a lane to all of its rows.
     last: V::Vector,
 }
 
@@ -332,8 +344,8 @@ impl<V: Vectors> PackedRows<V> {
         row > 0 && V::LANE / row * (V::BYTES / V::LANE) > 1
     }
 
-    /// Returns what undoes rows of `row` bytes, which [`fit`](Self::fit). `left` is the weight of
-    /// what was missed on the left.
+    /// Prepares to undo rows of `row` bytes, which [`fit`](Self::fit). `left` is the weight of the
+    /// error on the left.
     #[inline(always)]
     fn new<W: Word>(v: V, row: usize, left: u8) -> Self {
         let row = row.clamp(W::BYTES, V::LANE); // it fits
@@ -367,14 +379,14 @@ impl<V: Vectors> PackedRows<V> {
     fn undo<W: Word>(&self, above: &[u8], data: &mut [u8], len: usize) {
         let v = self.v;
         let vector_bytes = V::BYTES / V::LANE * self.lane;
-        // a store goes on to the end of its last lane
+        // a store extends to the end of its last lane
         let stored_bytes = vector_bytes - self.lane + V::LANE;
         let mut sum = self.copies(above);
         let (mut rest, mut left) = (data, len);
         let mut next = v.load_lanes(rest, self.lane);
         while left > 0 {
             let residuals = next;
-            // before the bytes after this vector are overwritten
+            // loaded before the store overwrites the bytes after this vector
             next = v.load_lanes(rest.get(vector_bytes..).unwrap_or_default(), self.lane);
             let sums = self.sums::<W>(self.differences::<W>(v.unzigzag::<W>(residuals)));
             let elements = v.plus::<W>(sums, sum);
@@ -386,7 +398,7 @@ impl<V: Vectors> PackedRows<V> {
             } else {
                 let mut padded = [0; 64];
                 v.store_lanes(elements, &mut padded, self.lane);
-                // in bounds: both have as many
+                // in bounds: both have at least `done` bytes
                 copy_short(&padded[..done], &mut rest[..done]);
             }
             left -= done;
@@ -394,7 +406,7 @@ impl<V: Vectors> PackedRows<V> {
         }
     }
 
-    /// Returns a vector that has `row` as all of its rows.
+    /// Returns a vector that repeats `row`.
     #[inline(always)]
     fn copies(&self, row: &[u8]) -> V::Vector {
         let mut rows = [0; 64];
@@ -414,7 +426,7 @@ impl<V: Vectors> PackedRows<V> {
                     differences = v.plus::<W>(differences, v.shuffle(differences, order));
                 }
             }
-            // each round gives one more column its final form
+            // each round completes one more column
             weight => {
                 for _ in 1..self.row / W::BYTES {
                     let left = v.shuffle(differences, self.along[0]);
@@ -439,7 +451,7 @@ impl<V: Vectors> PackedRows<V> {
     }
 }
 
-/// Returns the steps of a prefix sum of `count` elements.
+/// Returns the number of steps of a prefix sum of `count` elements.
 fn steps(count: usize) -> usize {
     count.next_power_of_two().trailing_zeros() as usize // exact: at most 64
 }
@@ -456,8 +468,8 @@ fn columns<V: Vectors>(row: usize) -> [u8; 64] {
     columns
 }
 
-/// Returns the order that brings byte `from` of each lane to another, which is given with its
-/// offset in its row.
+/// Returns the order that brings byte `from(k, column)` to byte `k` of each lane. `column` is the
+/// offset of `k` in its row.
 #[inline(always)]
 fn order<V: Vectors>(v: V, columns: &[u8; 64], from: impl Fn(u8, u8) -> u8) -> V::Vector {
     let mut order = [0; 64]; // at least a vector

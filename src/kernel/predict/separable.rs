@@ -1,12 +1,23 @@
-//! The transform *separable*, one pass over rows after the other.
+//! The transform *separable*: a prediction down the columns, then of its error along the rows.
 //!
-//! Along a row, each error depends on the one on its left, but on no other row: undoing does some
-//! rows side by side, so that the processor need not wait for the one before.
+//! It is undone in two passes, both in place: the first turns residuals into errors, the second
+//! errors into elements.
 //!
-//! If elements have 2 bytes, [`TiledUndo`] does so in vectors. A tile has as many rows as a vector has
-//! elements. It is transposed, so that a vector has one of its columns, and one step undoes an
-//! error of each row. Down the columns, each element is the one above plus a step, and `step[i] =
-//! error[i] + eighths(step[i-1])`. This is the same recurrence as along a row.
+//! ```text
+//! e[i] = r[i] + eighths(e[i-1], left)                    along the row
+//! step[i] = e[i] + eighths(step[i-stride], above)        down the column
+//! x[i] = x[i-stride] + step[i]
+//! ```
+//!
+//! Down a column, a vector holds neighbours of one row, and the steps of the row above stay in
+//! registers. Along a row, each error depends on the one on its left, but on no other row. Several
+//! rows are therefore undone side by side, so the processor need not wait for one error before it
+//! computes the next.
+//!
+//! If elements have 2 bytes, [`TiledUndo`] does so in vectors. A tile has 8 columns and as many
+//! rows as a vector has elements. It is transposed, so that a vector holds one column: one step
+//! undoes an error of each row. Then it is transposed back. Other widths, narrow rows and single
+//! rows are undone in words, [`ROWS`] rows side by side.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{Prediction, Weights};
@@ -16,10 +27,10 @@ use std::mem::replace;
 
 /// Rows that are undone side by side.
 const ROWS: usize = 8;
-/// Elements of a row that are coded at once.
+/// Elements of a row that are coded at a time.
 const ROW_SEGMENT: usize = 128;
 
-/// Returns the bytes of a sample, and of a row.
+/// Returns the bytes of a sample and of a row.
 fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
     // exact: no target of this crate has a smaller usize
     let bytes = |elements: u32| (elements.max(1) as usize).saturating_mul(W::BYTES);
@@ -36,13 +47,13 @@ pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elem
         let mut above = None;
         for (row, out) in sample.chunks(stride).zip(out.chunks_mut(stride)) {
             row_residuals::<W>(weights, row, above, out);
-            // of the second row, no step is known
+            // the second row has no step above: both rows are the same
             above = Some([row, above.map_or(row, |[above, _]| above)]);
         }
     }
 }
 
-/// Codes a row. `above` has the row above it, and the one above that.
+/// Codes a row. `above` has the row above it and the row above that.
 #[inline(always)]
 fn row_residuals<W: Word>(weights: Weights, row: &[u8], above: Option<[&[u8]; 2]>, out: &mut [u8]) {
     let bytes = ROW_SEGMENT * W::BYTES;
@@ -50,7 +61,7 @@ fn row_residuals<W: Word>(weights: Weights, row: &[u8], above: Option<[&[u8]; 2]
     let mut errors = [W::default(); ROW_SEGMENT + 1];
     let mut segments_above = above.map(|rows| rows.map(|row| row.chunks(bytes)));
     for (segment, out) in row.chunks(bytes).zip(out.chunks_mut(bytes)) {
-        errors[0] = errors[ROW_SEGMENT]; // the last of the piece before
+        errors[0] = errors[ROW_SEGMENT]; // the last error of the segment before
         let [_, segment_errors @ ..] = &mut errors;
         match &mut segments_above {
             Some([above, before]) => {
@@ -63,7 +74,7 @@ fn row_residuals<W: Word>(weights: Weights, row: &[u8], above: Option<[&[u8]; 2]
     }
 }
 
-/// Sets `errors` to what the prediction down misses.
+/// Sets `errors` to the errors of the prediction down the columns.
 #[inline(always)]
 fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, errors: &mut [W]) {
     let [row, above, before] = rows;
@@ -74,7 +85,7 @@ fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, errors: &mut [W]) {
     }
 }
 
-/// Codes errors, which begin with the one on the left of the first.
+/// Codes errors. The first of `errors` is the left neighbour of the first that is coded.
 #[inline(always)]
 fn code<W: Word>(errors: &[W; ROW_SEGMENT + 1], left: u8, out: &mut [u8]) {
     let [_, these @ ..] = errors;
@@ -96,7 +107,7 @@ pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: 
     let (restart, stride) = extents::<W>(prediction);
     let tiled = TiledUndo::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
-        // a tile of few columns or of one row takes longer than its elements one by one
+        // a tile of few columns or of one row is slower than its elements one by one
         if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {
             tiled.sample(sample);
         } else {
@@ -122,7 +133,7 @@ fn map<W: Word>(data: &mut [u8], f: impl Fn(W) -> W) {
     data.chunks_exact_mut(W::BYTES).for_each(|word| f(W::get(word, 0)).set(word, 0));
 }
 
-/// Replaces the residuals of some rows by errors of the prediction down.
+/// Replaces the residuals of `COUNT` rows by the errors of the prediction down.
 #[inline(always)]
 fn along<W: Word, const COUNT: usize>(rows: &mut [u8], stride: usize, left: u8) {
     let (stride, count) = (stride / W::BYTES, rows.len() / COUNT / W::BYTES);
@@ -141,7 +152,7 @@ fn along<W: Word, const COUNT: usize>(rows: &mut [u8], stride: usize, left: u8) 
 fn down<W: Word>(sample: &mut [u8], stride: usize, weight: u8) {
     for start in (stride..sample.len()).step_by(stride) {
         let (above, row) = sample.split_at_mut(start); // in bounds: a start of a row
-        let (before, above) = above.split_at(start - stride); // in bounds: that of the row above
+        let (before, above) = above.split_at(start - stride); // in bounds: the start of the row above
         let before = before.get(start.saturating_sub(2 * stride)..).filter(|before| !before.is_empty());
         let before = before.unwrap_or(above); // no step
         let rows = words::<W>(above).zip(words::<W>(before));
@@ -156,20 +167,20 @@ fn down<W: Word>(sample: &mut [u8], stride: usize, weight: u8) {
 
 /// Bytes of a row of a tile.
 const WIDTH: usize = COLUMNS * u16::BYTES;
-/// The weight of all of an error: the prediction along the first row of a sample.
+/// The weight of a whole error: used along the first row of a sample.
 pub(super) const FULL_WEIGHT: u8 = 8;
 
-/// A weight for each element of a vector. One of the two is 0.
+/// A weight for each element of a vector. One of the two fields is 0.
 #[derive(Clone, Copy)]
 struct Weight<V> {
-    /// The weight as a part of 2^15.
+    /// The weight as a fraction of 2^15.
     part: V,
-    /// All bits if the weight is 1, which is no such part.
+    /// All ones if the weight is 1, which is not such a fraction.
     whole: V,
 }
 
 impl<V: Copy> Weight<V> {
-    /// Returns the weights of the first element and of all others, in eighths.
+    /// Makes weights from eighths: of the first element, and of all others.
     #[inline(always)]
     fn new<T: Vectors<Vector = V>>(t: T, first: u8, others: u8) -> Self {
         let [mut part, mut whole] = [[0; 64]; 2]; // at least a vector
@@ -185,7 +196,7 @@ impl<V: Copy> Weight<V> {
     /// Returns `sum` plus the weighted `x`. See [`Word::eighths`].
     #[inline(always)]
     fn add<T: Vectors<Vector = V>>(&self, t: T, sum: V, x: V) -> V {
-        // the product takes longest, and is added last
+        // the product takes longest: it is added last
         let sum = t.plus::<u16>(sum, t.and(x, self.whole));
         t.plus::<u16>(sum, t.multiply(x, self.part))
     }
@@ -196,9 +207,9 @@ struct RowUndo<T: Vectors> {
     t: T,
     /// Bytes of a row.
     stride: usize,
-    /// The weights of the errors on the left, for each row of a tile at the start of a sample.
+    /// The weights of the errors on the left in the first tile of a sample, by row.
     first: Weight<T::Vector>,
-    /// The same for other tiles.
+    /// The same in other tiles.
     left: Weight<T::Vector>,
 }
 
@@ -209,10 +220,10 @@ impl<T: Vectors> RowUndo<T> {
         Self { t, stride, first, left }
     }
 
-    /// Replaces the residuals of a group of rows by errors of the prediction down.
+    /// Replaces the residuals of a group of rows by the errors of the prediction down.
     ///
-    /// If a tile has more rows, they are copies of the last. They also have its weights, because
-    /// the first group has at least two rows. Therefore they get its errors.
+    /// If a tile has more rows than the group, they are copies of the last row and get its errors.
+    /// They also have its weights, because the first group has at least two rows.
     #[inline(always)]
     fn group(&self, rows: &mut [u8], is_first: bool) {
         let left = if is_first { &self.first } else { &self.left };
@@ -233,7 +244,8 @@ impl<T: Vectors> RowUndo<T> {
         }
     }
 
-    /// Does the same with a tile. `errors` has those on its left. Returns those in its last column.
+    /// Does the same with a tile. `errors` has the errors on its left. Returns the errors in its
+    /// last column.
     #[inline(always)]
     fn tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, mut errors: T::Vector) -> T::Vector {
         let t = self.t;
@@ -250,8 +262,8 @@ impl<T: Vectors> RowUndo<T> {
         errors
     }
 
-    /// Does the same with the last tile of rows that do not end with a whole one. It begins with
-    /// some bytes of the tile before, which are errors already.
+    /// Does the same with the last tile of rows that do not end with a whole tile. It begins with
+    /// the last `done` bytes of the tile before, which are errors already.
     #[inline(always)]
     fn last_tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, done: usize) {
         let t = self.t;
@@ -272,11 +284,11 @@ impl<T: Vectors> RowUndo<T> {
         t.store_rows(t.transpose(tile), bytes, rows);
     }
 
-    /// Does the same as [`tile`](Self::tile) with a copy, because the sample ends within the last
-    /// row of the tile.
+    /// Does the same as [`tile`](Self::tile), but in a copy: the sample ends within the last row of
+    /// the tile.
     #[inline(always)]
     fn copied_tile(&self, rows: &mut [u8], column: usize, left: &Weight<T::Vector>, errors: T::Vector) -> T::Vector {
-        let mut copy = [[0; WIDTH]; 32]; // at least as many rows as a tile has
+        let mut copy = [[0; WIDTH]; 32]; // a tile has at most 32 rows
         for (row, part) in rows.chunks(self.stride).zip(&mut copy) {
             copy_short(row.get(column..).unwrap_or_default(), part);
         }
@@ -312,7 +324,7 @@ impl<T: Vectors> TiledUndo<T> {
     /// Undoes a sample of at least two rows.
     #[inline(always)]
     fn sample(&self, sample: &mut [u8]) {
-        // bytes of as many rows as a tile has
+        // bytes of a tile's rows
         let [group, narrow_group] = [T::BYTES, T::Narrower::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
         let (mut above, mut rest) = (&mut [][..], sample);
         while !rest.is_empty() {
@@ -328,7 +340,7 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Replaces the errors of a group of rows by elements. `above` is empty at the start of a
+    /// Replaces the errors of a group of rows by the elements. `above` is empty at the start of a
     /// sample, and otherwise ends with at least two rows.
     #[inline(always)]
     fn down_all(&self, above: &[u8], rows: &mut [u8]) {
@@ -342,7 +354,7 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Does the same with `N` vectors of each row, which begin at byte `column` of it.
+    /// Does the same with `N` vectors of each row, from byte `column` of the row on.
     #[inline(always)]
     fn down<const N: usize>(&self, above: &[u8], rows: &mut [u8], column: usize) {
         let t = self.t;
@@ -364,10 +376,10 @@ impl<T: Vectors> TiledUndo<T> {
             if width < N * T::BYTES || rest.len() < N * T::BYTES {
                 self.step(rest, width, &mut elements, &mut steps);
             } else {
-                let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: it has as many
+                let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: it has at least as many
                 self.step(row, N * T::BYTES, &mut elements, &mut steps); // all of constant lengths
             }
-            // the first row is no step down from anything
+            // the first row is not a step down from anything
             if replace(&mut is_first, false) {
                 steps = [t.zero(); N];
             }
@@ -375,9 +387,10 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Replaces the errors in `N` vectors of a row, at most `width` bytes, by elements. `errors`
-    /// may go on beyond the row: a load of a whole vector takes less time than one of a part. Takes
-    /// the elements and the steps of the row above, and replaces them by those of the row.
+    /// Replaces the errors in `N` vectors of a row, at most `width` bytes, by the elements.
+    /// `errors` may extend beyond the row, because loading a whole vector is faster than loading
+    /// part of one. `elements` and `steps` belong to the row above, and become the elements and
+    /// steps of this row.
     #[inline(always)]
     fn step<const N: usize>(
         &self,

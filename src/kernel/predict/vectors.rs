@@ -1,8 +1,8 @@
-//! The operations that the loops of predictions are made of.
+//! The vector operations that the loops of predictions are made of.
 //!
-//! Elements are of any [`Word`] for sums, and of 2 bytes for tiles and products. A vector has one
-//! or two lanes of 16 bytes; AVX-512, whose shuffles go across them, has one lane of 64 bytes, and
-//! its own sums.
+//! Sums work on elements of any [`Word`], tiles and products on elements of 2 bytes. A vector has
+//! one or two lanes of 16 bytes, and shuffles stay in their lane. AVX-512, whose shuffles cross
+//! lanes, has one lane of 64 bytes and its own sums.
 
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
@@ -10,32 +10,32 @@ use crate::kernel::vectors::RowOffsets;
 /// Columns of a tile.
 pub(super) const COLUMNS: usize = 8;
 
-/// The index of [`Vectors::shuffle`] that gives 0.
+/// The index for which [`Vectors::shuffle`] returns 0.
 pub(super) const ZERO: u8 = 0x80;
 
-/// Vectors of elements. All methods have the cost of a few instructions, except that `sums` takes a
-/// shuffle for each bit of an element's index.
+/// Vectors of elements. Each method costs a few instructions; `sums` takes a shuffle for each bit
+/// of an element's index.
 pub(super) trait Vectors: Copy {
     type Vector: Copy;
     /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
     type Narrower: Vectors;
     /// Bytes of a vector.
     const BYTES: usize;
-    /// Bytes of a lane: 16, or all.
+    /// Bytes of a lane: 16, or the whole vector.
     const LANE: usize;
     fn zero(self) -> Self::Vector;
-    /// Loads the first vector of `bytes`. If `bytes` has fewer, any bytes follow them.
+    /// Loads the first vector of `bytes`. If `bytes` is shorter, the rest is unspecified.
     fn load(self, bytes: &[u8]) -> Self::Vector;
-    /// Sets `bytes`, at most as many as a vector has, to the first bytes of `vector`.
+    /// Sets `bytes`, at most a vector, to the first bytes of `vector`.
     fn store(self, vector: Self::Vector, bytes: &mut [u8]);
     /// Adds the elements of two vectors.
     fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// See [`Word::rotate_right`].
     fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// Inverts all other bits of elements whose top bit is set.
+    /// Inverts all bits but the top one of elements whose top bit is set.
     fn invert_negative<W: Word>(self, vector: Self::Vector) -> Self::Vector;
 
-    /// Adds to each element all elements before it in the vector.
+    /// Returns the prefix sums: adds to each element all elements before it in the vector.
     #[inline(always)]
     fn sums<W: Word>(self, mut sums: Self::Vector) -> Self::Vector {
         if W::BYTES <= 1 {
@@ -55,13 +55,13 @@ pub(super) trait Vectors: Copy {
         sums
     }
 
-    /// Adds to each element of a lane the one that `order` brings there.
+    /// Adds to each element of a lane the element that `order` brings there.
     #[inline(always)]
     fn add_spread<W: Word>(self, sums: Self::Vector, order: &[u8; 64]) -> Self::Vector {
         self.plus::<W>(sums, self.shuffle(sums, self.load(order)))
     }
 
-    /// Returns a vector that has the last element everywhere.
+    /// Returns a vector that repeats the last element.
     #[inline(always)]
     fn last<W: Word>(self, vector: Self::Vector) -> Self::Vector {
         self.shuffle(self.last_lane(vector), self.load(const { &spread_last(W::BYTES) }))
@@ -69,23 +69,23 @@ pub(super) trait Vectors: Copy {
 
     /// See [`Word::unzigzag`].
     ///
-    /// A lowest bit that is set means that all others are inverted. It is rotated to the top.
+    /// If the lowest bit is set, all others are inverted. The rotation brings it to the top.
     #[inline(always)]
     fn unzigzag<W: Word>(self, vector: Self::Vector) -> Self::Vector {
         self.invert_negative::<W>(self.rotate_right::<W>(vector))
     }
 
-    // ---- lanes, whose bytes can be brought in any order: the defaults are for a single one
+    // ---- lanes, whose bytes can be shuffled in any order; the defaults are for a single lane
 
     /// Loads lanes that begin `lane` bytes apart, at most [`LANE`](Self::LANE). If `bytes` ends
-    /// before the end of the last, any bytes follow.
+    /// within them, the rest is unspecified.
     #[inline(always)]
     fn load_lanes(self, bytes: &[u8], _lane: usize) -> Self::Vector {
         self.load(bytes)
     }
 
-    /// Stores what [`load_lanes`](Self::load_lanes) loads, one lane after the other. Does nothing
-    /// if `bytes` ends before the end of the last.
+    /// Stores lanes where [`load_lanes`](Self::load_lanes) loads them, one after the other. A lane
+    /// beyond the end of `bytes` is not stored.
     #[inline(always)]
     fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], _lane: usize) {
         if bytes.len() >= Self::BYTES {
@@ -93,16 +93,16 @@ pub(super) trait Vectors: Copy {
         }
     }
 
-    /// Returns the bytes of each lane in an order. Index [`ZERO`] gives 0.
+    /// Returns the bytes of each lane in a given order. Index [`ZERO`] returns 0.
     fn shuffle(self, vector: Self::Vector, order: Self::Vector) -> Self::Vector;
 
-    /// Returns, for each of at most two lanes, the one before it, and zeros for the first.
+    /// Moves each of at most two lanes to the next, and zeros to the first.
     #[inline(always)]
     fn lane_before(self, _vector: Self::Vector) -> Self::Vector {
         self.zero()
     }
 
-    /// Returns a vector that has the last lane everywhere.
+    /// Returns a vector that repeats the last lane.
     #[inline(always)]
     fn last_lane(self, vector: Self::Vector) -> Self::Vector {
         vector
@@ -114,31 +114,31 @@ pub(super) trait Vectors: Copy {
     // ---- tiles of 2-byte elements
     //
     // A tile has 8 columns, and as many rows as a vector has elements. By rows, vector `i` of a
-    // tile has row `i` in its first 16 bytes, row `i + 8` in its next, and so on. By columns, it
-    // has column `i`.
+    // tile has row `i` in its first 16 bytes, row `i + 8` in the next 16, and so on. By columns,
+    // vector `i` has column `i`.
 
-    /// Returns the token of the tiles of fewer rows.
+    /// Returns the token for tiles of fewer rows.
     fn narrower(self) -> Self::Narrower;
-    /// Loads a tile by rows. Returns zeros if `bytes` ends before them.
+    /// Loads a tile by rows. Returns zeros if `bytes` does not contain all of them.
     fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [Self::Vector; COLUMNS];
-    /// Stores a tile by rows. Does nothing if `bytes` ends before them.
+    /// Stores a tile by rows. Does nothing if `bytes` does not contain all of them.
     fn store_rows(self, tile: [Self::Vector; COLUMNS], bytes: &mut [u8], rows: &RowOffsets);
-    /// Interleaves the elements of each 16 bytes of two vectors: those of the first 8 bytes, and of
-    /// the last.
+    /// Interleaves the elements of two vectors in each 16 bytes: first those in the lower 8 bytes,
+    /// then those in the upper.
     fn interleave(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
-    /// Subtracts the elements of `b` from those of `a`.
+    /// Subtracts `b` from `a`, element by element.
     fn minus(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Returns the bits that both vectors have.
+    /// Returns the bits that are set in both vectors.
     fn and(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
-    /// Returns the products of signed integers, divided by 2^15 and rounded to the nearest, up if
-    /// two are as near. No element of `b` is -2^15.
+    /// Returns the products of signed integers, divided by 2^15 and rounded to the nearest, ties
+    /// up. No element of `b` is -2^15.
     fn multiply(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
 
     /// Changes a tile from rows to columns, or back.
     ///
-    /// Each round interleaves vectors 4 apart. The top bit of an element's vector so becomes the
-    /// lowest of its index in 16 bytes, and the top bit of that the lowest of its vector: after
-    /// three rounds, they have changed places.
+    /// Each round interleaves vectors that are 4 apart. The top bit of the number of an element's
+    /// vector becomes the lowest bit of its index in 16 bytes, and the top bit of that index the
+    /// lowest bit of the number. Three rounds swap the two.
     #[inline(always)]
     fn transpose(self, mut tile: [Self::Vector; COLUMNS]) -> [Self::Vector; COLUMNS] {
         for _ in 0..3 {
@@ -150,19 +150,19 @@ pub(super) trait Vectors: Copy {
         tile
     }
 
-    // ---- products of 2-byte elements, summed in 4 bytes: even indices apart from odd ones
+    // ---- products of 2-byte elements, summed in 4 bytes, separately for even and odd indices
 
-    /// Pairs the elements of two vectors: those of even index, and those of odd index. Those of
-    /// `last` are the lower 2 bytes of each pair.
+    /// Pairs the elements of two vectors: first the elements of even index, then the elements of
+    /// odd index. The lower 2 bytes of a pair come from `last`.
     fn pairs(self, last: Self::Vector, before: Self::Vector) -> [Self::Vector; 2];
-    /// Adds the products of pairs to sums: both products of signed integers of each pair.
+    /// Multiplies pairs of signed integers by pairs of factors, and adds both products to the sums.
     fn add_products(self, sums: Self::Vector, pairs: Self::Vector, factors: Self::Vector) -> Self::Vector;
-    /// Returns bits 12 to 27 of the sums of elements of even index, and of odd index.
+    /// Returns bits 12 to 27 of the sums, given for elements of even index and of odd index.
     fn join_sums(self, sums: [Self::Vector; 2]) -> Self::Vector;
 }
 
-/// Returns the order that brings, for each two units of `unit` bytes in lanes of 16 bytes, the last
-/// element of the first unit to all elements of the second.
+/// Returns the order that brings, for each pair of units of `unit` bytes in lanes of 16 bytes, the
+/// last element of the first unit to all elements of the second.
 const fn spread(unit: usize, width: usize) -> [u8; 64] {
     let mut order = [ZERO; 64];
     let mut k = 0;

@@ -1,7 +1,8 @@
 //! Bins: decoding, encoding, and the costs of groups in classes.
 //!
-//! A [`Model`] has random bins and frequencies. What an encoder writes of it is decoded by each
-//! kernel; any other bytes give the same result in each kernel, and never a read or write outside.
+//! A [`Model`] has random bins and frequencies. Each kernel decodes what an encoder writes with it.
+//! For any other bytes, all kernels return the same, and none reads or writes outside of its
+//! buffers.
 
 use super::{Guarded, Misaligned, Random, counts, offsets};
 use crate::kernel::bins::{
@@ -10,13 +11,13 @@ use crate::kernel::bins::{
     encode::{self, BinEncoder, BinEncoding, Coder, EncoderModel, MAX_BYTES_PER_ELEMENT, SLACK},
 };
 
-/// Bins and frequencies, and what encoding needs besides.
+/// Bins and frequencies, and what else encoding needs.
 pub(super) struct Model {
     pub tables: BinModel,
     /// `K` of each bin.
     pub bits: Vec<u8>,
     class_count: usize,
-    /// The bins that have a frequency in each class.
+    /// The bins with a frequency in each class.
     present: Vec<Vec<usize>>,
 }
 
@@ -84,7 +85,7 @@ impl Model {
     }
 }
 
-/// What [`Model::decode`] takes of a block.
+/// The arguments of [`Model::decode`] for a block.
 #[derive(Clone, Copy)]
 struct Stored<'a> {
     classes: &'a [u8],
@@ -94,7 +95,7 @@ struct Stored<'a> {
 }
 
 impl Model {
-    /// Decodes two blocks together. Checks that the results are those of each alone.
+    /// Decodes two blocks together, and checks each result against decoding the block on its own.
     fn check_two(&self, bins: &Bins, blocks: [Stored<'_>; 2], context: impl Fn() -> String) {
         let expected = blocks
             .map(|Stored { classes, count, stored, requested }| self.decode(bins, classes, count, stored, requested));
@@ -162,7 +163,8 @@ fn the_first_windows_are_decoded_without_the_rest() {
     }
 }
 
-/// Two blocks that have as many groups, or not; of which all windows are wanted, or some or none.
+/// Pairs of blocks with equal and different numbers of groups; all, some or none of the windows are
+/// requested.
 #[test]
 fn two_blocks_decode_as_they_do_individually() {
     let all = [[1, 1], [64, 65], [128, 127], [129, 500], [500, 64], [640, 640], [700, 650]];
@@ -188,8 +190,7 @@ fn two_blocks_decode_as_they_do_individually() {
     }
 }
 
-/// What is refused does not depend on the kernel, and neither does what is read of bytes that no
-/// encoder wrote.
+/// All kernels refuse the same blocks, and decode the same from bytes that no encoder wrote.
 #[test]
 fn all_kernels_agree_about_any_bytes() {
     for (seed, model) in models() {
@@ -227,7 +228,7 @@ fn all_kernels_agree_about_any_bytes() {
     }
 }
 
-/// A model that no file can have is safe.
+/// A model that no file can have is safe to decode with.
 #[test]
 fn any_model_is_safe() {
     let mut random = Random::new(7);
@@ -252,7 +253,8 @@ fn any_model_is_safe() {
 
 // ---- encoding
 
-/// Returns the bytes that an encoder appends, or `None` if it refuses. Its memory was used before.
+/// Returns the bytes that an encoder appends, or `None` if it refuses. The memory of the encoder
+/// was used before.
 fn encoded(
     kernel: &BinEncoding,
     model: &BinModel,
@@ -292,7 +294,7 @@ fn every_kernel_encodes_the_same_bytes() {
     }
 }
 
-/// Each element has nearly all of the bytes that it can have in the stream.
+/// Each element takes nearly the maximum number of bytes in the stream.
 #[test]
 fn the_longest_stream_fits() {
     let mut tables = BinModel::default();
@@ -310,7 +312,7 @@ fn the_longest_stream_fits() {
     }
 }
 
-/// One window, bin or class after the other is made wrong.
+/// One window, bin or class at a time is invalid.
 #[test]
 fn every_kernel_refuses_what_cannot_be_encoded() {
     for (seed, model) in models() {
@@ -365,7 +367,8 @@ fn what_cannot_be_encoded_is_refused() {
     }
 }
 
-/// A model that no file can have is safe, and what cannot be decoded with it is refused.
+/// Encoding with a model that no file can have is safe; blocks that cannot be decoded with it are
+/// refused.
 #[test]
 fn any_model_is_safe_to_encode_with() {
     let mut random = Random::new(7);
@@ -419,8 +422,8 @@ fn every_division_is_exact() {
     }
 }
 
-/// Divides states by a frequency. Returns their lower and upper bytes, and the stream, after a
-/// group whose elements are all in a bin of one value that has the first slots.
+/// Divides states by a frequency. Returns their lower and upper bytes and the stream, after a group
+/// whose elements are all in a bin of one value with the first slots.
 fn divided(states: &[u16; GROUP], frequency: u8) -> Vec<u8> {
     let frequency = u32::from(frequency);
     let (mut lower, mut upper, mut stream) = (Vec::new(), Vec::new(), Vec::new());
@@ -436,7 +439,7 @@ fn divided(states: &[u16; GROUP], frequency: u8) -> Vec<u8> {
     [lower, upper, stream].concat()
 }
 
-/// Kernels write to nothing but the stream, and refuse one that is too short.
+/// Kernels write only to the stream, and refuse a stream that is too short.
 #[test]
 fn every_kernel_stays_inside_the_stream() {
     for (seed, model) in models() {

@@ -1,4 +1,4 @@
-//! The last steps of mappings: palettes and quotients.
+//! The last steps of mappings: dictionaries and float multiples.
 
 use super::{Guarded, Misaligned, Random, WIDTHS, contents, offsets};
 use crate::kernel::{
@@ -7,12 +7,12 @@ use crate::kernel::{
     float_multiples::{self, FloatFormat, FloatMultipleTerms, FloatMultiples, NumberDetails},
 };
 
-// ---- palettes
+// ---- dictionaries
 
 /// Counts to test: more than a few vectors.
 const NUMBER_COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=5 } else { 0..=330 };
 
-/// Random tables of some numbers of values.
+/// Random tables with given numbers of values.
 struct RandomTables {
     width: Width,
     is_wide: bool,
@@ -37,7 +37,7 @@ impl RandomTables {
         DictionaryTables { width: self.width, is_wide: self.is_wide, values: &self.values, ends: &self.ends }
     }
 
-    /// Returns random numbers that their tables have, from table `first` on.
+    /// Returns random numbers within their tables, from table `first` on.
     fn numbers(&self, first: usize, count: usize) -> Vec<u8> {
         let mut random = Random::new(count);
         let counts = self.ends.iter().enumerate().map(|(i, end)| end - if i > 0 { self.ends[i - 1] } else { 0 });
@@ -90,7 +90,7 @@ fn every_count_of_numbers_and_tables() {
     }
 }
 
-/// A number beyond the end of its table is found wherever it is.
+/// A number beyond the end of its table is found at any position.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn numbers_beyond_their_table() {
@@ -124,7 +124,7 @@ fn wide_numbers_beyond_their_table() {
     }
 }
 
-/// Only elements of which both buffers have a part are set.
+/// Only elements that both buffers have are set.
 #[test]
 fn dictionary_buffers_of_different_lengths() {
     let tables = DictionaryTables { width: Width::W2, is_wide: false, values: &[1, 2, 3, 4], ends: &[2] };
@@ -137,15 +137,15 @@ fn dictionary_buffers_of_different_lengths() {
     }
 }
 
-// ---- quotients
+// ---- float multiples
 
 const FORMATS: [FloatFormat; 4] = [FloatFormat::Bf16, FloatFormat::F16, FloatFormat::F32, FloatFormat::F64];
 
 /// Counts to test: more than a few vectors.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=5 } else { 0..=200 };
 
-/// Returns terms of a format: usual ones, extremes, and some whose elements are subnormal, zero or
-/// infinite.
+/// Returns terms of a format: usual ones, extremes, and some with subnormal, zero or infinite
+/// elements.
 fn terms(format: FloatFormat, detail_bits: u8) -> impl Iterator<Item = FloatMultipleTerms> {
     let max_exponent = if format == FloatFormat::F64 { 1022 } else { 126 };
     let usual = [(1, 0), (1, 11), (255, 0), (25, 2), (1 << 24, -3), (1, 24), (1, -10)];
@@ -196,7 +196,7 @@ fn joined(
     out.into_bytes(|| kernel.name().to_owned())
 }
 
-/// Checks that all kernels return the same as the definition.
+/// Checks all kernels against the definition.
 fn check(terms: &FloatMultipleTerms, width: Width, numbers: &[u8], seed: usize) {
     let scalar = &float_multiples::available()[0];
     let expected_lengths = lengths(scalar, terms, width, numbers);
@@ -257,7 +257,7 @@ fn all_numbers_of_two_bytes() {
     }
 }
 
-/// Each number is rounded as IEEE 754 defines it: halfway between two, and near that.
+/// Numbers halfway between two floats, and near that, are rounded as IEEE 754 defines it.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn rounding() {
@@ -289,7 +289,7 @@ fn worked_example_of_a_float_multiple() {
     }
 }
 
-/// Only elements of which all buffers have a part are set.
+/// Only elements that all buffers have are set.
 #[test]
 fn float_multiple_buffers_of_different_lengths() {
     let terms = FloatMultipleTerms { format: FloatFormat::F32, detail_bits: 2, divisor: 1, exponent: 0, base: 0 };

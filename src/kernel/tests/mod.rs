@@ -1,7 +1,7 @@
-//! Every implementation against the scalar one, and the scalar one against the specification.
+//! Every implementation is compared with the scalar one, and the scalar one with the specification.
 //!
 //! Tests share random contents, and buffers that show what a kernel wrote: [`Misaligned`] bytes
-//! begin at any offset, and [`Guarded`] ones have guards on both sides.
+//! begin at any offset, and [`Guarded`] bytes have guards on both sides.
 
 use super::dispatch::Implementation;
 use crate::kernel::Width;
@@ -11,7 +11,7 @@ mod mappings;
 mod planes;
 mod predict;
 
-/// Checks that CI's machine has the implementations that CI names, so that no test passes only
+/// Checks that the machine has the implementations that CI names, so that no test passes only
 /// because the CPU lacks an instruction set.
 #[test]
 fn required_kernels_are_available() {
@@ -24,7 +24,7 @@ fn required_kernels_are_available() {
     check("bins::costs", super::bins::costs::available(), super::bins::costs::best());
     check("extra_bits", super::extra_bits::available(), super::extra_bits::best());
     check("dictionaries", super::dictionaries::available(), super::dictionaries::best());
-    check("quotients", super::float_multiples::available(), super::float_multiples::best());
+    check("float_multiples", super::float_multiples::available(), super::float_multiples::best());
 }
 
 fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implementation<K>) {
@@ -61,7 +61,7 @@ fn widths_are_1_2_4_8() {
 
 pub const WIDTHS: [Width; 4] = [Width::W1, Width::W2, Width::W4, Width::W8];
 
-/// Byte around a destination that no kernel may change.
+/// A byte around a destination, which no kernel may change.
 pub const GUARD: u8 = 0xA5;
 
 /// Pseudo-random numbers (Marsaglia's xorshift64).
@@ -88,7 +88,7 @@ impl Random {
     }
 }
 
-/// Returns offsets of source and destination from alignment, which differ from count to count.
+/// Returns offsets of source and destination from alignment, which differ between counts.
 pub fn offsets(count: usize) -> (usize, usize) {
     [(0, 0), (1, 0), (0, 1), (3, 7), (15, 17), (33, 31), (63, 63)][count % 7]
 }
@@ -109,7 +109,7 @@ impl Misaligned {
     }
 }
 
-/// A buffer off alignment, between bytes that must keep their value.
+/// A misaligned buffer between bytes that must keep their values.
 pub struct Guarded {
     bytes: Vec<u8>,
     start: usize,
@@ -151,7 +151,7 @@ impl Guarded {
     }
 }
 
-/// Returns random contents, extremes, or contents that carry through all bits, as `seed` chooses.
+/// Returns random contents, extremes, or contents that carry through all bits, depending on `seed`.
 pub fn contents(seed: usize, len: usize) -> Vec<u8> {
     match seed % 6 {
         0 => vec![0xFF; len],

@@ -1,7 +1,7 @@
-//! What is stored in planes: the bit-shuffle, byte planes and rotation, extra bits, and tiers.
+//! Data stored in planes: the bit-shuffle, byte planes and rotation, extra bits, and tiers.
 //!
-//! Each kernel is compared to the scalar one, for lengths that end anywhere in a vector, and in
-//! buffers without alignment whose guards show a write outside.
+//! Each kernel is compared with the scalar one, for lengths that end anywhere in a vector, and in
+//! misaligned buffers whose guards show a write outside of them.
 
 use super::{Guarded, Misaligned, Random, WIDTHS, contents, counts, offsets};
 use crate::kernel::{
@@ -115,7 +115,7 @@ fn bits_of_chunks_of_usual_size() {
     }
 }
 
-/// In release builds, unequal buffers are shuffled as far as both go.
+/// In release builds, buffers of different lengths are shuffled as far as both reach.
 #[test]
 #[cfg(not(debug_assertions))]
 fn unequal_buffers_are_cut_to_whole_elements() {
@@ -229,7 +229,7 @@ fn buffers_of_other_lengths() {
 
 // ---- extra bits
 
-/// Word around a destination that no kernel may change.
+/// A word around a destination, which no kernel may change.
 const GUARD_WORD: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
 fn random_lengths(random: &mut Random, width: Width, count: usize, usual: u64) -> Vec<u8> {
@@ -285,8 +285,8 @@ fn check_extract(width: Width, lengths: &[u8], elements: &[u8], words: &[u64], a
     expected
 }
 
-/// Returns words for `bits` bits from bit `at` on, and a word more: ones before that bit, and then
-/// zeros.
+/// Returns words for `bits` bits from bit `at` on, and one more word: ones before that bit, zeros
+/// after it.
 fn words_from(at: usize, bits: usize) -> Vec<u64> {
     let mut words = vec![0; (at + bits) / 64 + 2];
     words[..at / 64].fill(u64::MAX);
@@ -412,7 +412,7 @@ fn lengths_of_every_bit_and_of_anything() {
     }
 }
 
-/// Lengths greater than the width give unspecified results, but nothing outside of the buffers.
+/// Lengths above the width give unspecified results, but no access outside of the buffers.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn lengths_beyond_the_width_do_no_harm() {
@@ -457,7 +457,7 @@ fn merged(tiers: &Tiers, width: usize, codes: &[u8], escaped: &[u8], count: usiz
     (escapes, out.into_bytes(|| tiers.name().to_owned()))
 }
 
-/// Splits the groups of `count` codes: those that are full, and the last.
+/// Splits the groups of `count` codes into the full groups and the last one.
 fn split_last(width: usize, codes: &[u8], count: usize) -> (&[u8], [u8; GROUP_BYTES]) {
     let (groups, rest) = codes.split_at(count / GROUP * 8 * width);
     (groups, std::array::from_fn(|i| rest.get(i).copied().unwrap_or(0)))
@@ -518,7 +518,7 @@ fn merge_of_only_escapes_none_and_too_few() {
     }
 }
 
-/// Returns the number of escapes, the codes and the symbols that escaped.
+/// Returns the number of escapes, the codes, and the symbols that escaped.
 fn split(tiers: &Tiers, width: usize, code_of: &[u8; 256], symbols: &[u8]) -> (usize, Vec<u8>, Vec<u8>) {
     let (source, destination) = offsets(symbols.len());
     let mut codes = Guarded::zeros(code_bytes(width, symbols.len()), source);
@@ -536,7 +536,7 @@ fn check_split(width: usize, code_of: &[u8; 256], symbols: &[u8]) {
     for tiers in tiers::available() {
         let found = split(tiers, width, code_of, symbols);
         assert!(found == expected, "split: {} width {width} count {count}", tiers.name());
-        // and back; 0x51 and so on is the table of `merged`
+        // and back; `merged` uses the table 0x51 and so on
         let escape = (1 << width) - 1;
         let (escapes, codes, escaped) = found;
         let back = merged(tiers, width, &codes, &escaped, count);
@@ -558,7 +558,7 @@ fn every_split_gives_the_codes_of_scalar_and_merges_again() {
         for count in counts() {
             let mut random = Random::new(count);
             let symbols = random.bytes(count);
-            // any table; one with few symbols that do not escape, as files have them
+            // any table, then one in which few symbols do not escape, as in files
             let codes = random.bytes(256);
             let any = std::array::from_fn(|i| codes[i]);
             let few = std::array::from_fn(|i| if (0x7A..0x81).contains(&i) { codes[i] } else { 0xFF });

@@ -113,7 +113,7 @@ fn chunks_of_usual_size() {
     }
 }
 
-/// Rows are undone in groups. Samples end after any row of a group, or within it.
+/// Rows are undone in groups. Samples end after any row of a group, or within a row.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn groups_of_rows() {
@@ -133,7 +133,7 @@ fn groups_of_rows() {
     }
 }
 
-/// A vector has several rows. Samples end after any row of a vector, or within it.
+/// A vector has several rows. Samples end after any row of a vector, or within a row.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn short_rows() {
@@ -154,7 +154,7 @@ fn short_rows() {
     }
 }
 
-/// Each error of one byte, and many of more, weighted by each weight.
+/// Each error of one byte, and many wider errors, weighted by each weight.
 #[test]
 fn weights_in_short_rows() {
     for kernel in available() {
@@ -222,7 +222,7 @@ fn buffers_of_other_lengths() {
 
 // ---- filters
 
-/// Returns a bank of filters that look random, with the extremes among them.
+/// Returns a bank of pseudo-random filters, with the extremes among them.
 fn bank(taps: usize, restart: u16, zero: u16) -> FilterBank {
     let bytes = contents(taps, MAX_FILTERS * MAX_TAPS * 2);
     let mut values = bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes));
@@ -288,7 +288,7 @@ fn filters_of_every_length() {
 fn filters_of_every_count() {
     for kernel in available() {
         for (taps, restart) in [(8, 1), (16, 2), (5, 8)] {
-            // more than a group of the widest implementation
+            // more than one group of the widest implementation
             for count in (0..=2500).chain((2500..33 * 8 * SEGMENT).step_by(977)) {
                 check(kernel, &bank(taps, restart, 0x8000), count, count % 64);
             }

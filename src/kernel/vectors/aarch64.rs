@@ -1,8 +1,9 @@
 //! Loads and stores of NEON.
 //!
-//! Each takes a reference to an array as long as the vector, and needs no alignment. What takes a
-//! slice checks its length. NEON has no instruction that makes a mask of a comparison: [`mask_of`]
-//! keeps a bit of each byte and adds neighbours until each sum has the bits of eight bytes.
+//! Each takes a reference to an array as long as the vector, without alignment. A function that
+//! takes a slice checks its length. NEON has no instruction that makes a bit mask of a comparison:
+//! [`mask_of`] keeps one bit of each byte, and adds neighbours until each sum has the bits of eight
+//! bytes.
 
 use super::RowOffsets;
 use std::arch::aarch64::*;
@@ -23,29 +24,31 @@ pub fn store_16(bytes: &mut [u8; 16], vector: uint8x16_t) {
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
 }
 
-/// Loads 16 bytes of each of the first 8 rows. Returns zeros if `bytes` ends before them.
+/// Loads 16 bytes of each of the first 8 rows. Returns zeros if `bytes` does not contain all of
+/// them.
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [uint8x16_t; 8] {
     let mut vectors = [vdupq_n_u8(0); 8];
     if rows.end <= bytes.len() {
         for (vector, offset) in vectors.iter_mut().zip(rows.offsets) {
-            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
-            // the slice has as many. The load needs no alignment.
+            // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the
+            // slice is at least as long. The load needs no alignment.
             *vector = unsafe { vld1q_u8(bytes.as_ptr().add(offset)) };
         }
     }
     vectors
 }
 
-/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before it.
+/// Stores rows where [`load_rows`] loads them. Does nothing if `bytes` does not contain all of
+/// them.
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [uint8x16_t; 8]) {
     if rows.end <= bytes.len() {
         for (vector, offset) in vectors.into_iter().zip(rows.offsets) {
-            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
-            // the slice has as many. The store needs no alignment.
+            // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the
+            // slice is at least as long. The store needs no alignment.
             unsafe { vst1q_u8(bytes.as_mut_ptr().add(offset), vector) }
         }
     }
@@ -97,7 +100,7 @@ pub fn store_64(bytes: &mut [u8; 64], vectors: [uint8x16_t; 4]) {
     }
 }
 
-/// Returns a bit for each of 64 bytes, which are all ones or zero.
+/// Returns a bit for each of 64 bytes. A byte is all ones or zero.
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn mask_of([a, b, c, d]: [uint8x16_t; 4]) -> u64 {

@@ -1,10 +1,10 @@
 //! Operations on a group of 64 bytes: two vectors of AVX2, one of AVX-512, four of NEON.
 //!
-//! A byte of a group belongs to an element of its own, and streams have bytes for some elements
-//! only: [`Group::expand`] and [`Group::compress`] bring the next bytes to the elements of a mask,
-//! and back. AVX-512 has instructions for it. For AVX2 and NEON, a byte shuffle does so for eight
-//! elements, whose indices come from a table. The ranks of the eights are prefix sums of bit
-//! counts.
+//! Each byte of a group belongs to one element, and streams have bytes for some elements only.
+//! [`Group::expand`] brings the next bytes of a stream to the elements of a mask, and
+//! [`Group::compress`] brings them back. AVX-512 has instructions for both. AVX2 and NEON handle
+//! eight elements at a time, by a byte shuffle: the eight bits of the mask select its indices from
+//! a table, and prefix sums of bit counts tell where in the stream each eight begins.
 
 use crate::kernel::dispatch::intrinsics;
 use crate::kernel::pad;
@@ -24,11 +24,11 @@ use {
 /// Bytes of a group.
 pub const GROUP: usize = 64;
 
-/// Bytes of a stream that [`Group::expand`] and [`Group::compress`] may touch: eight from any of
+/// Bytes of a stream that [`Group::expand`] and [`Group::compress`] may access: eight from any of
 /// [`ranks_of_bytes`] on.
 pub const WINDOW: usize = 63 + 8;
 
-/// A group of bytes, and a mask of it.
+/// A group of bytes, and masks of its bytes.
 pub trait Group: Copy {
     /// 64 bytes.
     type Bytes: Copy;
@@ -36,7 +36,7 @@ pub trait Group: Copy {
     type Mask: Copy;
 
     fn load(self, bytes: &[u8; GROUP]) -> Self::Bytes;
-    /// Loads the first bytes of a slice. If it has fewer, zeros follow them.
+    /// Loads the first bytes of a slice, padded with zeros if it is shorter.
     #[inline(always)]
     fn load_padded(self, bytes: &[u8]) -> Self::Bytes {
         match bytes.first_chunk() {
@@ -52,7 +52,7 @@ pub trait Group: Copy {
     fn decrease(self, bytes: Self::Bytes) -> Self::Bytes;
     /// Selects the bytes that are zero.
     fn zeros(self, bytes: Self::Bytes) -> Self::Mask;
-    /// Returns a bit for each byte.
+    /// Returns the mask as a bit for each byte.
     fn bits(self, mask: Self::Mask) -> u64;
     /// Returns a bit for each byte, set if the byte is not zero.
     #[inline(always)]
@@ -61,10 +61,10 @@ pub trait Group: Copy {
     }
     /// Returns `yes` where the mask selects a byte, and `no` elsewhere.
     fn select(self, mask: Self::Mask, yes: Self::Bytes, no: Self::Bytes) -> Self::Bytes;
-    /// Returns, for each bit that is set, the next byte of `next`, and zero for any other.
+    /// Returns the next byte of `next` for each bit that is set, and zero for the others.
     fn expand(self, bits: u64, next: &[u8; WINDOW]) -> Self::Bytes;
 
-    /// Does the same, and returns `no` instead of zeros. `bits` is the mask.
+    /// Does the same, but returns `no` instead of zeros. `mask` and `bits` are the same mask.
     #[inline(always)]
     fn expand_or(self, mask: Self::Mask, bits: u64, next: &[u8; WINDOW], no: Self::Bytes) -> Self::Bytes {
         self.select(mask, self.expand(bits, next), no)
@@ -291,15 +291,15 @@ intrinsics! {
 trait Eights: Copy {
     type Eight: Copy;
     fn zero(self) -> Self::Eight;
-    /// Returns the bytes at the indices `order`. Index [`ZERO`] gives 0.
+    /// Returns the bytes at the indices `order`. Index [`ZERO`] returns 0.
     fn shuffle(self, bytes: &[u8; 8], order: &[u8; 8]) -> Self::Eight;
     fn store_eight(self, eight: Self::Eight, to: &mut [u8; 8]);
 }
 
-/// An index for which `pshufb` and `tbl` give 0.
+/// An index for which `pshufb` and `tbl` return 0.
 const ZERO: u8 = 0x80;
 
-/// [`Group::expand`], eight bytes after the other.
+/// [`Group::expand`], eight bytes at a time.
 #[inline(always)]
 fn expand<V: Eights>(v: V, bits: u64, next: &[u8; WINDOW]) -> [V::Eight; 8] {
     let mut eights = [v.zero(); 8];
@@ -310,7 +310,7 @@ fn expand<V: Eights>(v: V, bits: u64, next: &[u8; WINDOW]) -> [V::Eight; 8] {
     eights
 }
 
-/// [`Group::compress`], eight bytes after the other.
+/// [`Group::compress`], eight bytes at a time.
 #[inline(always)]
 fn compress<V: Group + Eights>(v: V, bits: u64, bytes: V::Bytes, to: &mut [u8; WINDOW]) {
     let mut group = [0; GROUP];
@@ -321,11 +321,11 @@ fn compress<V: Group + Eights>(v: V, bits: u64, bytes: V::Bytes, to: &mut [u8; W
     }
 }
 
-/// For each set of eight positions, the indices of two shuffles, which undo each other.
+/// For each set of eight positions, the indices of two shuffles that undo each other.
 struct Orders {
-    /// A position of the set receives the byte of its rank in the set, and any other zero.
+    /// Each position of the set receives the byte at its rank in the set; the others receive zero.
     expand: [[u8; 8]; 256],
-    /// Those of the set come to the start, in order.
+    /// The bytes at positions of the set move to the start, in order.
     compress: [[u8; 8]; 256],
 }
 
@@ -347,7 +347,8 @@ static ORDERS: Orders = {
     orders
 };
 
-/// Returns, for each byte of `mask`, how many bits are set in the bytes below it: at most 56.
+/// Returns, for each byte of `mask`, the number of bits that are set in the bytes below it, at most
+/// 56.
 #[inline(always)]
 fn ranks_of_bytes(mask: u64) -> [usize; 8] {
     // counts of pairs, nibbles and bytes (Warren, Hacker's Delight, 5-1), then sums of bytes

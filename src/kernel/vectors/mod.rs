@@ -1,12 +1,12 @@
 //! Vectors: the only code of the kernels that uses pointers, and operations on 64 bytes.
 //!
-//! Buffers need no alignment, and loads and stores take arrays or check the length of a slice: a
+//! Buffers need no alignment. Loads and stores take arrays, or check the length of a slice, so a
 //! kernel cannot read or write outside of its arguments. Each function of `x86_64` and `aarch64`
-//! enables the features that it needs, so that only code compiled for the instruction set can call
-//! it without `unsafe`.
+//! enables the features that it needs: only code compiled for the instruction set can call it
+//! without `unsafe`.
 //!
-//! Families that work on groups of 64 elements share [`Group`]. What only one family needs is in a
-//! trait of that family.
+//! Families that work on groups of 64 elements share [`Group`]. Operations that only one family
+//! needs are in a trait of that family.
 
 #[cfg(target_arch = "aarch64")]
 pub(super) mod aarch64;
@@ -17,19 +17,19 @@ pub(super) mod x86_64;
 pub use group::GROUP;
 pub(super) use group::{Group, WINDOW};
 
-/// Offsets of the rows of a tile, of which 16 bytes each are loaded and stored.
+/// The offsets of the rows of a tile. 16 bytes of each row are loaded and stored.
 pub struct RowOffsets {
     offsets: [usize; 32],
-    /// At least 16 more than each offset, or `usize::MAX`, which no slice has bytes for.
+    /// At least 16 more than each offset, or `usize::MAX`, which exceeds the length of any slice.
     end: usize,
 }
 
 impl RowOffsets {
-    /// Returns the offsets of `count` rows, 1 to 32, that begin `stride` bytes apart. All rows
-    /// beyond have that of the last.
+    /// Returns the offsets of `count` rows, 1 to 32, that begin `stride` bytes apart. Further rows
+    /// have the offset of the last.
     #[inline(always)]
     pub fn new(stride: usize, count: usize) -> Self {
-        // if `end` is below the maximum, then no sum and no product is more than it
+        // no sum or product exceeds `end`, unless `end` is the maximum
         let last = count.clamp(1, 32) - 1;
         let mut offsets = [0; 32];
         for (i, offset) in offsets.iter_mut().enumerate() {
@@ -39,8 +39,8 @@ impl RowOffsets {
     }
 }
 
-/// Asks for bytes that will be read soon, so that they are in a cache then. Costs about a cycle for
-/// each 64 bytes. Does nothing where the language has no such instruction.
+/// Prefetches bytes that will be read soon into the cache. Cost: about a cycle per 64 bytes. Does
+/// nothing outside x86-64, where Rust has no stable prefetch.
 #[inline]
 pub fn prefetch_cache_lines(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

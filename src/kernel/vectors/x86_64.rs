@@ -1,8 +1,8 @@
 //! Loads and stores of AVX2 and AVX-512.
 //!
-//! Each takes a reference to an array as long as the vector, and needs no alignment. What takes a
-//! slice checks its length, or masks the bytes beyond it: a masked load or store touches no byte
-//! whose bit is not set. This is the argument of each `unsafe` block below.
+//! Each takes a reference to an array as long as the vector, without alignment. A function that
+//! takes a slice checks its length, or masks the bytes beyond it: a masked load or store accesses
+//! no byte whose bit is not set. Each `unsafe` block below relies on one of these.
 
 use super::RowOffsets;
 use std::arch::x86_64::*;
@@ -55,16 +55,16 @@ pub fn store_lanes(lower: &mut [u8; 16], upper: &mut [u8; 16], vector: __m256i) 
     unsafe { _mm256_storeu2_m128i(upper.as_mut_ptr().cast(), lower.as_mut_ptr().cast(), vector) }
 }
 
-/// Loads 16 bytes of each row: of row `i` to the lower lane of vector `i`, and of row `i + 8` to
-/// the upper. Returns zeros if `bytes` ends before them.
+/// Loads 16 bytes of each row: row `i` to the lower lane of vector `i`, row `i + 8` to the upper.
+/// Returns zeros if `bytes` does not contain all of them.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
     let mut vectors = [_mm256_setzero_si256(); 8];
     if rows.end <= bytes.len() {
         for (i, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
-            // the slice has as many. The loads need no alignment.
+            // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the
+            // slice is at least as long. The loads need no alignment.
             *vector = unsafe {
                 let lower = bytes.as_ptr().add(rows.offsets[i]);
                 let upper = bytes.as_ptr().add(rows.offsets[i + 8]);
@@ -75,14 +75,15 @@ pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
     vectors
 }
 
-/// Stores what [`load_rows`] loads. Does nothing if `bytes` ends before it.
+/// Stores rows where [`load_rows`] loads them. Does nothing if `bytes` does not contain all of
+/// them.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
     if rows.end <= bytes.len() {
         for (i, vector) in vectors.into_iter().enumerate() {
-            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and
-            // the slice has as many. The stores need no alignment.
+            // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the
+            // slice is at least as long. The stores need no alignment.
             unsafe {
                 let lower = bytes.as_mut_ptr().add(rows.offsets[i]);
                 let upper = bytes.as_mut_ptr().add(rows.offsets[i + 8]);
@@ -92,15 +93,15 @@ pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
     }
 }
 
-/// Loads 16 bytes of each row: of rows `i`, `i + 8`, `i + 16` and `i + 24` to the lanes of vector
-/// `i`. Returns zeros if `bytes` ends before them.
+/// Loads 16 bytes of each row: rows `i`, `i + 8`, `i + 16` and `i + 24` to the lanes of vector `i`.
+/// Returns zeros if `bytes` does not contain all of them.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
     let mut vectors = [_mm512_setzero_si512(); 8];
     if rows.end <= bytes.len() {
-        // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and the
-        // slice has as many. The loads need no alignment.
+        // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the slice
+        // is at least as long. The loads need no alignment.
         let lane = |row: usize| unsafe { _mm_loadu_si128(bytes.as_ptr().add(rows.offsets[row]).cast()) };
         for (i, vector) in vectors.iter_mut().enumerate() {
             let lower = _mm256_set_m128i(lane(i + 8), lane(i));
@@ -111,14 +112,15 @@ pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
     vectors
 }
 
-/// Stores what [`load_32_rows`] loads. Does nothing if `bytes` ends before it.
+/// Stores rows where [`load_32_rows`] loads them. Does nothing if `bytes` does not contain all of
+/// them.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn store_32_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m512i; 8]) {
     if rows.end <= bytes.len() {
         let start = bytes.as_mut_ptr();
-        // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more and the
-        // slice has as many. The stores need no alignment.
+        // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the slice
+        // is at least as long. The stores need no alignment.
         let store = |row: usize, lane| unsafe { _mm_storeu_si128(start.add(rows.offsets[row]).cast(), lane) };
         for (i, vector) in vectors.into_iter().enumerate() {
             store(i, _mm512_castsi512_si128(vector));
@@ -170,7 +172,7 @@ pub fn load_words(words: &[u16; 16]) -> __m512 {
     _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(words))
 }
 
-/// Loads the first 64 bytes of `bytes`. If it has fewer, zeros follow them.
+/// Loads the first 64 bytes of `bytes`, padded with zeros if it is shorter.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub fn load_up_to_64(bytes: &[u8]) -> __m512i {
@@ -182,7 +184,7 @@ pub fn load_up_to_64(bytes: &[u8]) -> __m512i {
     unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
 }
 
-/// Stores as many bytes of the vector as `bytes` has, at most 64.
+/// Stores the bytes of the vector that fit in `bytes`.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub fn store_up_to_64(bytes: &mut [u8], vector: __m512i) {

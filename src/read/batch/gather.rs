@@ -1,13 +1,15 @@
-//! Many samples by one call: plan, fetch, decode.
+//! Reads many samples by one call: plan, fetch, decode.
 //!
-//! All columns are planned together, and their bytes fetched as one request. Each task is decoded
-//! as soon as its wave is there.
+//! All columns are planned together, and their bytes are fetched as one request. Each task is
+//! decoded as soon as its wave has arrived, to the positions of its samples.
 //!
-//! Two kinds of bytes go around the buffer of a wave, which saves copying them, if the source reads
-//! one range after the other. Long runs of values that are stored raw are read straight to their
-//! destination. A long chunk that its decoder keeps for the next request is read to where it is
-//! kept, after all other tasks, because the decoder may hold the chunk of one of them in the same
-//! memory.
+//! Bytes normally pass through the buffer of a wave. If the source reads one range after the other,
+//! two kinds of bytes bypass it, which saves a copy:
+//!
+//! * Long ranges of raw values are read straight to their destination ([`read_zero_copy`]).
+//! * A long chunk that its decoder caches for the next request is read straight into that cache,
+//!   after all other tasks ([`mark_into_cache`]). It must be last, because the cache may hold the
+//!   chunk of another task until then.
 
 use super::tasks::{Fetch, PlanColumn, Task, TaskBytes, TaskList};
 use super::waves::{FetchScratch, fetch, run_available};
@@ -24,13 +26,13 @@ use crate::read::file::column_inner::ColumnInner;
 use crate::read::file::state::in_chunk;
 use crate::{Error, Result};
 
-/// A column that is gathered, and its decoder.
+/// A column to gather, and its decoder.
 pub(in crate::read) struct Gatherer {
     pub column: ColumnInner,
     pub decoder: TaskDecoder,
 }
 
-/// Memory that requests reuse.
+/// Reusable memory for requests.
 #[derive(Default)]
 pub(crate) struct RequestScratch {
     pub(in crate::read) tasks: TaskList,
@@ -82,11 +84,11 @@ impl Gatherer {
         Self { column, decoder: TaskDecoder::new() }
     }
 
-    /// Reads the chunk of a task to where the decoder keeps it, and decodes the task.
+    /// Reads the chunk of a task into the decoder's cache, and decodes the task.
     fn fetch_into_cache(&mut self, tasks: &TaskList, task: &Task, output: Destination<'_>) -> Result<()> {
         let Self { column, decoder } = self;
         decoder.enter_column(column);
-        decoder.chunk.close(); // its body goes
+        decoder.chunk.close(); // its body is overwritten
         let bytes = fetch_bytes(column, &task.location.entry, decoder.cached.begin_whole())?;
         let checked = check_chunk_bytes(column, &task.location, bytes);
         let (header, body) = checked.map_err(|error| in_chunk(error, &task.location))?;
@@ -96,7 +98,7 @@ impl Gatherer {
     }
 }
 
-/// Reads the samples that `scratch` selects, of all columns, to their destinations. Returns the
+/// Reads the samples that `scratch` selects from all columns to their destinations. Returns the
 /// number of nulls of the last column.
 pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
     columns: &mut [C],
@@ -119,7 +121,7 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
         None => Ok(()),
     };
     let tasks = &*tasks;
-    // tasks after one that has failed are not needed
+    // tasks after a failed one are not needed
     let end = read.as_ref().err().map_or(tasks.tasks.len(), |(number, _)| *number);
     let needed = tasks.tasks.get(..end).unwrap_or(&[]);
     let mut decode = |number: usize, bytes: TaskBytes<'_>| {
@@ -159,24 +161,23 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
 
 #[cold]
 fn not_of_request() -> Error {
-    Error::internal("a task is of no column of its request")
+    Error::internal("a task belongs to no column of its request")
 }
 
-/// The least number of bytes that are read straight to their destination. Fewer are cheaper to read
-/// together with their neighbours, and to copy.
+/// The minimum length of a zero-copy read. Shorter ranges are cheaper to read with their neighbours
+/// and to copy.
 const MIN_ZERO_COPY_BYTES: u64 = 16 << 10;
 
-/// Returns the number of bytes from which on they are read straight to their destination, by calls
-/// of their own, one after the other: several times the bytes that the source reads in the time of
-/// one request. Returns `None` if the source reads many ranges at the same time instead.
+/// Returns the minimum length of a zero-copy read, which is a call of its own: several times the
+/// bytes that the source reads in the time of one request. `None` if the source reads many ranges
+/// at the same time instead.
 fn min_zero_copy_bytes(source: &dyn Source) -> Option<u64> {
     let config = source.coalesce();
     (config.max_in_flight <= 1).then(|| MIN_ZERO_COPY_BYTES.max(config.gap_bytes.saturating_mul(4)))
 }
 
-/// Marks long chunks that decoders keep for the request that follows: they are read straight to
-/// where they are kept, which saves copying them. Their tasks then need no bytes. Returns whether
-/// there are any.
+/// Marks the long chunks that decoders cache for the next request, to be read straight into the
+/// cache. Their tasks then need no fetched bytes. Returns whether there are any.
 fn mark_into_cache(source: &dyn Source, tasks: &mut [Task]) -> bool {
     let Some(min_bytes) = min_zero_copy_bytes(source) else { return false };
     let mut any_into_cache = false;
@@ -190,9 +191,9 @@ fn mark_into_cache(source: &dyn Source, tasks: &mut [Task]) -> bool {
     any_into_cache
 }
 
-/// Calls `run` with the number of each task whose chunk is read to where it is kept, unless a task
-/// before it has failed. All others were run before, because the decoder may hold the chunk of one
-/// in the same memory: `fetched` is the first error of these. Returns the first error of all.
+/// Calls `run` with the number of each task whose chunk is read into the cache, up to the first
+/// failed task. All other tasks must have run, because the cache may hold their chunk; `fetched` is
+/// their first error. Returns the first error of all tasks.
 fn run_into_cache(
     tasks: &[Task],
     fetched: std::result::Result<(), (usize, Error)>,
@@ -203,15 +204,15 @@ fn run_into_cache(
     cached.try_for_each(|(number, _)| run(number, TaskBytes::Available).map_err(|error| (number, error))).and(fetched)
 }
 
-/// Returns whether one task alone needs bytes.
+/// Returns whether exactly one task needs fetched bytes.
 fn is_one_fetched(tasks: &[Task]) -> bool {
     let mut fetched = tasks.iter().filter(|task| !task.bytes.is_empty());
     fetched.next().is_some() && fetched.next().is_none()
 }
 
-/// Reads long runs of values that are stored as they are straight to their destinations, which
-/// saves copying them. A run is read in this way even if it is short, if nothing else is fetched.
-/// The tasks then need no bytes. Returns the first error, and the number of its task.
+/// Reads long ranges of raw values straight to their destinations, which saves a copy. If nothing
+/// else is fetched, a short range is read in this way, too. The tasks then need no fetched bytes.
+/// Returns the first error, and the number of its task.
 fn read_zero_copy<C: AsRef<Gatherer>>(
     source: &dyn Source,
     columns: &[C],

@@ -1,11 +1,19 @@
-//! Many samples at once: plan, fetch, decode.
+//! Reads many samples at once: plan, fetch, decode.
 //!
-//! A [`plan`] sorts the samples, finds the chunk of each, and decides what is read of it: the
-//! whole chunk, some blocks, or the samples' own bytes. Its ranges are coalesced into requests
-//! ([`coalesce`](crate::open::coalesce)), which a source reads at the same time, and then each task
-//! is decoded to where its samples belong. [`gather`] does all of that in one call and decodes some
-//! requests before it reads the next ones; [`stages`] give each step to a caller who runs it
-//! elsewhere. The first sample that fails determines the error, whatever was read first.
+//! Reading samples one by one pays a request and a decoding for each. A batch pays once per chunk:
+//!
+//! 1. *Plan* ([`plan`], [`tasks`]). The samples are sorted, so that each chunk is visited once. A
+//!    task is created for each chunk; it states which bytes to read (the whole chunk, some blocks,
+//!    or only the samples' own bytes) and which positions of the batch they fill.
+//! 2. *Fetch* ([`waves`]). The byte ranges of all tasks and columns are coalesced into requests
+//!    ([`coalesce`](crate::open::coalesce)), which a source serves in parallel. Requests follow the
+//!    order of the file, not of the batch.
+//! 3. *Decode*. Each task is decoded straight to the positions of its samples. Tasks are
+//!    independent, so any thread can decode any of them.
+//!
+//! [`gather`] does all of this in one call, and decodes some requests before it reads the next
+//! ones. [`stages`] exposes the steps to callers that schedule them themselves. Whatever the order
+//! of the I/O, the error is the one of the first sample that fails.
 
 pub(in crate::read) mod gather;
 #[cfg(feature = "rayon")]

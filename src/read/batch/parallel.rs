@@ -1,9 +1,10 @@
-//! Gathering by many threads: those of the rayon pool in which it is called.
+//! Gathers with the threads of the rayon pool in which it is called.
 //!
-//! The calling thread plans. The plan is then divided into several parts for each thread, so that
-//! all threads end at about the same time, and each thread fetches and decodes the parts that it
-//! takes. Parts are taken in order, and all that were taken are finished. So the error is the one
-//! that a single thread would meet first.
+//! The calling thread makes the plan. The plan is then divided into several segments per thread,
+//! and each thread repeatedly takes a segment, fetches its bytes and decodes it. Several segments
+//! per thread let all threads finish at about the same time. Segments are taken in order, and every
+//! segment that was taken is finished. So the first error in the order of the plan is always found,
+//! and it is the one that a single thread would meet first.
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
@@ -19,14 +20,13 @@ use crate::{Error, Result};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::sync::{Mutex, PoisonError};
 
-/// Gathers samples of one column by many threads, see
-/// [`Column::parallel_cursor`](crate::Column::parallel_cursor). It owns the memory that each of
-/// them needs, and keeps it from one call to the next. A call allocates a few lists as long as the
-/// request.
+/// Gathers samples of one column with many threads, see
+/// [`Column::parallel_cursor`](crate::Column::parallel_cursor). Owns the memory of all threads and
+/// reuses it in the next call. A call allocates a few lists as long as the request.
 ///
-/// Calls run on the rayon pool in which they are made: inside of `pool.install(..)` on that pool,
-/// else on the global one. Results are those of a [`Cursor`](crate::Cursor), whatever the number of
-/// threads. If several chunks are damaged, the error is the same, too.
+/// Calls run on the current rayon pool: inside `pool.install(..)` on that pool, otherwise on the
+/// global one. Results and errors are the same as with a [`Cursor`](crate::Cursor), whatever the
+/// number of threads, even if several chunks are damaged.
 pub struct ParallelCursor {
     column: ColumnInner,
     plan: ReadPlan,
@@ -34,19 +34,19 @@ pub struct ParallelCursor {
     segments: SegmentScratch,
 }
 
-/// The memory of a thread.
+/// The memory of one thread.
 #[derive(Default)]
 struct Worker {
     decoder: TaskDecoder,
     fetch: FetchScratch,
 }
 
-/// The number of parts for each thread: enough that all threads end at about the same time.
+/// Segments per thread: enough for all threads to finish at about the same time.
 const SEGMENTS_PER_THREAD: usize = 8;
 
-// here and not beside the column: a parallel cursor names its column, and files form no cycle
+// here and not next to `Column`, because modules must not depend on each other in a cycle
 impl Column {
-    /// Returns a cursor whose calls are shared among the threads of a rayon pool (cargo feature
+    /// Returns a cursor that divides each call among the threads of a rayon pool (cargo feature
     /// `rayon`).
     pub fn parallel_cursor(&self) -> ParallelCursor {
         ParallelCursor::new(self.inner().clone())
@@ -63,24 +63,26 @@ impl ParallelCursor {
         Column::new(self.column.clone())
     }
 
-    /// As [`Cursor::gather_slice`](crate::Cursor::gather_slice), by all threads of the pool. Each
-    /// takes some chunks, and copies or decodes their samples straight to their destinations.
+    /// Gathers as [`Cursor::gather_slice`](crate::Cursor::gather_slice) does, with all threads of
+    /// the pool. Each takes some chunks, and copies or decodes their samples straight to their
+    /// destinations.
     ///
-    /// Cost: that of `gather_slice` divided by the threads; finding the chunks is not divided.
+    /// Cost: as `gather_slice`, divided by the number of threads, except that one thread finds the
+    /// chunks.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.column.schema().dtype).map_err(|error| self.column.in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
     }
 
-    /// As [`Cursor::gather_bytes`](crate::Cursor::gather_bytes), by all threads of the pool. Cost:
-    /// as [`ParallelCursor::gather_slice`].
+    /// Gathers as [`Cursor::gather_bytes`](crate::Cursor::gather_bytes) does, with all threads of
+    /// the pool. Cost: as [`ParallelCursor::gather_slice`].
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.gather(indices, Destination::Bytes(out))
     }
 
-    /// As [`Cursor::gather_into`](crate::Cursor::gather_into), by all threads of the pool. Cost: as
-    /// [`ParallelCursor::gather_slice`]; values of ragged samples are copied once more, by the
-    /// calling thread.
+    /// Gathers as [`Cursor::gather_into`](crate::Cursor::gather_into) does, with all threads of the
+    /// pool. Cost: as [`ParallelCursor::gather_slice`]; the calling thread copies values of ragged
+    /// samples once more.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         self.gather(indices, Destination::Buffer(out)).map(|_| ()).inspect_err(|_| out.clear())
     }
@@ -94,18 +96,18 @@ impl ParallelCursor {
         plan.step = Step::Complete;
         let threads = rayon::current_num_threads().clamp(1, plan.task_count().max(1));
         workers.resize_with(workers.len().max(threads), Worker::default);
-        let busy = workers.get_mut(..threads).unwrap_or(&mut []); // there are as many
+        let busy = workers.get_mut(..threads).unwrap_or(&mut []); // resized above
         plan.decode_segments_to(threads.saturating_mul(SEGMENTS_PER_THREAD), &mut [out], segments, |segments| {
             run(plan, busy, segments)
         })
     }
 }
 
-/// Runs all parts. Returns the error that a single thread would meet first.
+/// Runs all segments. Returns the error that a single thread would meet first.
 fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) -> Result<()> {
     let queue = Mutex::new(segments.into_iter());
-    // parts are taken in order, and all that were taken are finished: the first error is among
-    // these
+    // segments are taken in order, and all that were taken are finished, so the first error is
+    // among them
     let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
         loop {
             let segment = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };
@@ -119,12 +121,12 @@ fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) 
 }
 
 impl Worker {
-    /// Fetches and decodes a part. Returns the first error, and the number of its task.
+    /// Fetches and decodes a segment. Returns the first error, and the number of its task.
     fn run(&mut self, plan: &ReadPlan, segment: PlanSegment<'_>) -> std::result::Result<(), (usize, Error)> {
         let Self { decoder, fetch: scratch } = self;
         segment.decode_with(decoder, |tasks, run| {
             let (Some(column), Some(of_segment)) = (plan.columns.first(), plan.list.tasks.get(tasks.clone())) else {
-                return Err((tasks.start, Error::internal("a part is not of its plan")));
+                return Err((tasks.start, Error::internal("a segment does not belong to its plan")));
             };
             let source = &*column.file.source;
             let result = fetch(source, of_segment, scratch, &mut |number, bytes| run(tasks.start + number, bytes));

@@ -1,13 +1,24 @@
-//! The first two stages of a read: which chunks and which bytes of the file a request needs, and
-//! these bytes.
+//! The plan of a read, and the bytes that it fetches.
 //!
-//! A plan is made in steps, so that a caller can take the plans of many files through each step
-//! before the next one: a step costs a round trip, whatever the number of files. Its ranges are
-//! coalesced once it is complete.
+//! Planning needs I/O itself: index pages say where chunks are, and block indexes say where blocks
+//! are. Done lazily, that would be a chain of small reads, each a round trip on an object store. So
+//! a plan advances in steps. Each step uses what was prefetched, and prefetches what the next step
+//! needs:
 //!
-//! The bytes of a plan are fetched together, to memory that is reused or to memory of the caller,
-//! such as pinned memory of a device. The latter can be read to without a copy if ranges and places
-//! are aligned. So the bytes can have longer ranges than the plan.
+//! 1. [`ReadPlan::begin`] sorts the samples, and prefetches the index pages that probably list
+//!    their chunks.
+//! 2. The first [`ReadPlan::advance`] looks up the chunks. It prefetches the block indexes of
+//!    chunks whose blocks are read individually, together with a guess at the block of a sample.
+//! 3. The second [`ReadPlan::advance`] decides for each chunk which bytes to fetch, and coalesces
+//!    the ranges of all tasks into requests.
+//!
+//! A step costs one round trip, whatever the number of columns. If a caller takes many plans
+//! through each step together, it does not depend on the number of files either.
+//!
+//! [`FetchedBytes`] holds the bytes of a plan, back to back in the order of its requests. They are
+//! either in memory of its own, which it reuses, or in memory of the caller, such as pinned memory
+//! of a device. The latter can be filled without a copy if offsets in the file and in memory are
+//! aligned. The fetched ranges can then be longer than the planned ones, so both are recorded.
 
 use super::tasks::{TaskBytes, TaskList};
 use super::waves::FirstError;
@@ -24,7 +35,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The step of planning that was taken last.
+/// The last completed step of planning.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::read) enum Step {
     Begun,
@@ -34,22 +45,21 @@ pub(in crate::read) enum Step {
     Failed,
 }
 
-/// The plan of a read: for samples of one or several columns the chunks, the byte ranges of the
+/// The plan of a read of samples from one or several columns: the chunks, the byte ranges of the
 /// file, and the destination of each sample.
 ///
 /// A read has three stages. Cursors and [`Rows`](crate::Rows) run all of them; a loader can run
-/// each of them on its own:
+/// them separately:
 ///
 /// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
 /// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. A program that
-///    fetches bytes by other means fills the memory that
-///    [`FetchedBytes::begin`] returns.
-/// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O; by several threads with
-///    [`ReadPlan::decode_segments`].
+///    fetches them by other means fills the memory that [`FetchedBytes::begin`] returns.
+/// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O.
+///    [`ReadPlan::decode_segments`] divides the work among threads.
 ///
 /// [`Source::read_ranges`]: crate::source::Source::read_ranges
 ///
-/// A plan keeps its memory: refilled for a request of the same size it allocates nothing.
+/// A plan reuses its memory: refilling it for a request of the same size allocates nothing.
 ///
 /// ```
 /// use tensilo::ColumnBuffer;
@@ -82,12 +92,12 @@ pub struct ReadPlan {
 }
 
 impl ReadPlan {
-    /// Returns a plan of nothing.
+    /// Returns an empty plan.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Returns the number of samples of each column.
+    /// Returns the number of samples that are read from each column.
     pub fn sample_count(&self) -> usize {
         self.list.selection.sample_count()
     }
@@ -98,35 +108,35 @@ impl ReadPlan {
     }
 
     /// Returns the number of tasks, which are independent of each other: one for each chunk, or for
-    /// each run of samples that are read alone.
+    /// each sequence of samples or blocks that is read individually.
     pub fn task_count(&self) -> usize {
         self.list.tasks.len()
     }
 
-    /// Returns the byte ranges of the file that are fetched, in ascending order: chunks with their
-    /// heads, or single samples of raw chunks. Ranges are coalesced as
-    /// [`Source::coalesce`] says. Empty if the file is in memory.
+    /// Returns the byte ranges of the file to fetch, in ascending order: chunks with their headers,
+    /// blocks, or single samples of raw chunks, coalesced according to [`Source::coalesce`]. Empty
+    /// if the file is in memory.
     pub fn ranges(&self) -> &[Range<u64>] {
         self.requests.ranges()
     }
 
-    /// Returns the number of bytes that are fetched.
+    /// Returns the number of bytes to fetch.
     pub fn fetched_bytes(&self) -> u64 {
         self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Tells the source that the bytes of the plan will be fetched soon, so that it begins to read
-    /// them while the caller does something else. Of a file in a map, these are the chunks that
-    /// were not read before.
+    /// Tells the source that the bytes of the plan will be fetched soon, so that it starts to read
+    /// them in the background. For a mapped file, these are the chunks that have not been read
+    /// before.
     ///
-    /// Cost: files take a system call for each range or chunk, and may wait until the device has
-    /// taken the requests. Fails only if memory for the list of chunks runs out.
+    /// Cost: for files, a system call for each range or chunk, which may wait until the device has
+    /// accepted the request. Fails only if memory for the list of chunks runs out.
     pub fn prefetch(&self) -> Result<()> {
         Self::prefetch_all(std::slice::from_ref(self))
     }
 
-    /// Prefetches several plans as [`ReadPlan::prefetch`] does one. Each file is told once: what
-    /// adjoins in it is one request, whichever plans need it.
+    /// Prefetches several plans, as [`ReadPlan::prefetch`] does for one. Each file gets one call
+    /// with the ranges of all plans, so adjacent ranges of different plans can become one request.
     pub fn prefetch_all(plans: &[Self]) -> Result<()> {
         let mut files: Vec<(&Arc<ReaderInner>, Vec<Range<u64>>)> = Vec::new();
         let mut number_of = HashMap::new();
@@ -152,48 +162,51 @@ impl ReadPlan {
         Ok(())
     }
 
-    /// Adds the ranges of the chunks that were not read before.
+    /// Adds the ranges of the chunks that have not been read before.
     pub(in crate::read) fn unread_chunks(&self, unread: &mut Vec<Range<u64>>) -> Result<()> {
         let mut columns = self.columns.iter().enumerate();
         columns.try_for_each(|(number, column)| self.list.unread_chunks(number, column, unread))
     }
 
-    /// Returns a column of the plan, counted from 0.
+    /// Returns column number `number` of the plan, counted from 0.
     pub(in crate::read) fn column(&self, number: usize) -> Result<&ColumnInner> {
         self.columns.get(number).ok_or_else(|| {
-            Error::bad_argument(format!("column {number} of a plan for {}, counted from 0", self.columns.len()))
+            Error::bad_argument(format!(
+                "there is no column number {number}; the plan has {} columns",
+                self.columns.len()
+            ))
         })
     }
 
-    /// Sets the columns, which are of one file.
+    /// Sets the columns, which must be of one reader.
     pub(in crate::read) fn set_columns<'c>(&mut self, columns: impl Iterator<Item = &'c ColumnInner>) -> Result<()> {
         self.step = Step::Failed;
         self.columns.clear();
         self.columns.extend(columns.cloned());
         match self.columns.split_first() {
             Some((first, others)) if others.iter().any(|column| !Arc::ptr_eq(&first.file, &column.file)) => {
-                Err(Error::bad_argument("the columns of a plan are of one reader"))
+                Err(Error::bad_argument("the columns of a plan must come from one reader"))
             }
             _ => Ok(()),
         }
     }
 
-    /// Refuses a plan that is not complete.
+    /// Refuses an incomplete plan.
     pub(in crate::read) fn check_complete(&self) -> Result<()> {
         if matches!(self.step, Step::Complete) { Ok(()) } else { Err(not_complete()) }
     }
 
-    /// Refuses a plan that is not complete, and another number of buffers than columns.
+    /// Refuses an incomplete plan, and a number of buffers that is not the number of columns.
     pub(in crate::read) fn check_outputs(&self, count: usize) -> Result<()> {
         self.check_complete()?;
         if count == self.columns.len() {
             return Ok(());
         }
-        let message = format!("the plan has {} columns, there are {count} buffers", self.columns.len());
+        let message = format!("the plan has {} columns, but there are {count} buffers", self.columns.len());
         Err(Error::bad_argument(message))
     }
 
-    /// Coalesces the ranges of all tasks.
+    /// Coalesces the ranges of all tasks into requests.
     pub(in crate::read) fn coalesce(&mut self) -> Result<()> {
         let config = self.columns.first().map(|column| column.file.source.coalesce()).unwrap_or_default();
         let task_ranges = self.list.tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
@@ -209,29 +222,31 @@ impl ReadPlan {
         }
     }
 
-    /// Plans samples `indices` of columns of one reader, in this order and repeated ones each time.
+    /// Plans a read of samples `indices` from columns of one reader, in this order. Indices may
+    /// repeat.
     ///
-    /// Cost: sorts the samples, and looks up the chunk of each: I/O for pages of the index that are
-    /// not in memory, and for the block indexes of chunks whose blocks are read alone. With
-    /// [`Verification::Never`](crate::Verification::Never) also for the heads of raw chunks. Fails
-    /// if a sample is not in the file, or if the index is damaged.
+    /// Cost: sorts the samples and looks up their chunks. Reads index pages that are not cached and
+    /// the block indexes of chunks whose blocks are read individually; with
+    /// [`Verification::Never`](crate::Verification::Never) also the headers of raw chunks. Fails if
+    /// a sample is not in the file, or if the index is damaged.
     pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
         self.begin(columns, indices)?;
         self.complete()
     }
 
-    /// Plans the samples of a range, of columns of one reader. Chunks that are wanted whole are
-    /// decoded straight to their destination. Cost: as [`ReadPlan::select`], without sorting.
+    /// Plans a read of a range of samples from columns of one reader. Chunks that lie completely in
+    /// the range are decoded straight to their destination. Cost: as [`ReadPlan::select`], without
+    /// sorting.
     pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
         self.begin_range(columns, samples)?;
         self.complete()
     }
 
-    /// Begins a plan as [`ReadPlan::select`] makes it: prefetches what the first step reads. Call
-    /// [`ReadPlan::advance`] until it returns `true`.
+    /// Begins a plan like [`ReadPlan::select`], but does not wait: prefetches what the first step
+    /// reads. Call [`ReadPlan::advance`] until it returns `true`.
     ///
-    /// With many files, take the plans of all of them through each step before the next. The steps
-    /// then take one round trip each, and not one for each file.
+    /// With many files, take all plans through each step before the next one. Then each step takes
+    /// one round trip in total, not one for each file.
     ///
     /// ```
     /// # use tensilo::{Column, Error};
@@ -256,7 +271,7 @@ impl ReadPlan {
         self.begin_selected(columns)
     }
 
-    /// Begins a plan as [`ReadPlan::select_range`] makes it, see [`ReadPlan::begin`].
+    /// Begins a plan like [`ReadPlan::select_range`], see [`ReadPlan::begin`].
     pub fn begin_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
         self.list.selection.set_range(samples)?;
         self.begin_selected(columns)
@@ -269,12 +284,13 @@ impl ReadPlan {
         Ok(())
     }
 
-    /// Takes the next step of a plan that was begun, and prefetches what the step after it reads.
-    /// Returns whether the plan is complete.
+    /// Takes the next step of a plan, and prefetches what the following step reads. Returns whether
+    /// the plan is complete.
     ///
-    /// Cost: a step waits for one round trip, whose answer is at hand if enough time has passed.
-    /// There are two: the first finds the chunks by the index, the second reads the block indexes
-    /// of those whose blocks are read alone. Fails as [`ReadPlan::select`]; begin again then.
+    /// Cost: a step waits for one round trip, or not at all if the prefetch has finished. The first
+    /// step finds the chunks through the index. The second reads the block indexes of chunks whose
+    /// blocks are read individually. Fails as [`ReadPlan::select`] does; the plan must then be
+    /// begun again.
     pub fn advance(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.step, Step::Failed) {
             Step::Begun => {
@@ -298,15 +314,15 @@ impl ReadPlan {
         Ok(())
     }
 
-    /// Fetches the bytes of the plan from the source, which reads all of its ranges at the same
-    /// time if it can.
+    /// Fetches the bytes of the plan from the source, which reads all ranges at the same time if it
+    /// can.
     ///
-    /// Cost: the I/O, and memory for all of the plan's bytes. Cursors avoid that: they decode some
+    /// Cost: the I/O, and memory for all bytes of the plan. Cursors avoid that by decoding some
     /// ranges before they read the next ones.
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
         self.check_complete()?;
         bytes.begin_ranges(self)?;
-        // until they are read, they are of no plan
+        // until the read succeeds, the bytes belong to no plan
         let Some(file) = bytes.file.take() else { return Ok(()) };
         bytes.unread.clear();
         self.unread_chunks(&mut bytes.unread)?;
@@ -333,21 +349,21 @@ fn not_complete() -> Error {
     Error::bad_argument("the plan is not complete: it has failed, or `advance` has not returned true")
 }
 
-/// The bytes of a [`ReadPlan`], in memory that is reused. Bytes of a file that is in memory are not
-/// copied: there are none.
+/// The bytes of a [`ReadPlan`], in memory that is reused. Empty for a file in memory, whose bytes
+/// are not copied.
 #[derive(Default)]
 pub struct FetchedBytes {
     bytes: Vec<u8>,
-    /// The ranges of the plan, and the offset of each in `bytes`.
+    /// The fetched ranges, and the offset of each in the buffer.
     ranges: Vec<Range<u64>>,
     starts: Vec<usize>,
     file: Option<Arc<ReaderInner>>,
-    /// Chunks that were not read before.
+    /// Scratch: chunks that have not been read before.
     unread: Vec<Range<u64>>,
-    /// Memory of the caller, and whether it has the bytes.
+    /// Memory of the caller, and whether the fetched bytes are in it.
     memory: Option<Box<dyn ReadMemory>>,
     is_in_memory: bool,
-    /// The ranges of the plan, if those in `ranges` are longer.
+    /// The ranges of the plan, if `ranges` were aligned and may be longer.
     planned: Vec<Range<u64>>,
     fetches: u64,
 }
@@ -358,10 +374,9 @@ impl FetchedBytes {
         Self::default()
     }
 
-    /// Prepares for the bytes of a plan that the caller fetches by other means than
-    /// [`ReadPlan::fetch`]. Returns the memory for them: the bytes of each of
-    /// [`ReadPlan::ranges`], one after the other, without gaps. What the caller leaves unfilled
-    /// does not match its checksums, and is not checked with
+    /// Prepares for a plan whose bytes the caller fetches by other means than [`ReadPlan::fetch`].
+    /// Returns the memory to fill: the bytes of [`ReadPlan::ranges`], one range after the other,
+    /// without gaps. Bytes that are left unfilled fail their checksums, or go unnoticed with
     /// [`Verification::Never`](crate::Verification::Never).
     pub fn begin(&mut self, plan: &ReadPlan) -> Result<&mut [u8]> {
         self.begin_ranges(plan)?;
@@ -389,7 +404,7 @@ impl FetchedBytes {
         Ok(())
     }
 
-    /// Makes memory for the bytes of all ranges.
+    /// Allocates memory for the bytes of all ranges.
     fn make_room(&mut self) -> Result<()> {
         let length = self.length();
         match self.bytes.len() < length {
@@ -403,16 +418,16 @@ impl FetchedBytes {
         self.bytes.get_mut(..length).unwrap_or(&mut []) // `make_room` made it
     }
 
-    /// Returns the bytes of all ranges.
+    /// Returns the number of bytes in all ranges.
     fn length(&self) -> usize {
         self.starts.last().map_or(0, |end| *end)
     }
 
-    /// Sets memory of the caller that [`ReadPlan::fetch`] reads to, if the source can read to it
-    /// without a copy. Ranges then are longer: they begin and end at multiples of
-    /// [`Source::alignment`], as do their places in the memory.
+    /// Sets memory of the caller for [`ReadPlan::fetch`] to read into, if the source can do that
+    /// without a copy. The fetched ranges are then extended to multiples of [`Source::alignment`],
+    /// and so are their offsets in the memory.
     ///
-    /// Returns the memory that was set before. Bytes in it are of no plan from now on.
+    /// Returns the memory that was set before. The bytes in it no longer belong to a plan.
     pub fn set_memory(&mut self, memory: Option<Box<dyn ReadMemory>>) -> Option<Box<dyn ReadMemory>> {
         if self.is_in_memory {
             (self.file, self.is_in_memory) = (None, false);
@@ -420,19 +435,19 @@ impl FetchedBytes {
         std::mem::replace(&mut self.memory, memory)
     }
 
-    /// Returns how many plans it had bytes of: the number changes whenever the bytes do.
+    /// Returns the number of fetches so far. It changes whenever the bytes do.
     pub fn fetches(&self) -> u64 {
         self.fetches
     }
 
-    /// Returns the bytes of the plan, if memory of the caller has them.
+    /// Returns the bytes of the plan if they are in memory of the caller.
     pub fn memory(&self) -> Option<&[u8]> {
         let memory = self.memory.as_ref().filter(|_| self.is_in_memory)?;
         memory.bytes().get(..self.length())
     }
 
-    /// Makes the ranges as long as a source reads them to memory of the caller. Returns that
-    /// memory; `None` if there is none, if it is too short, or if the source copies anyway.
+    /// Extends the ranges to the alignment of the source, and returns the memory of the caller;
+    /// `None` if there is none, if it cannot grow, or if the source copies anyway.
     fn begin_in_memory(&mut self, source: &dyn Source) -> Result<Option<Box<dyn ReadMemory>>> {
         let Some(alignment) = source.alignment() else { return Ok(None) };
         let Some(mut memory) = self.memory.take() else { return Ok(None) };
@@ -441,7 +456,7 @@ impl FetchedBytes {
             let start = range.start / alignment.max(1) * alignment;
             start..range.end.checked_next_multiple_of(alignment).map_or(limit, |end| end.min(limit))
         };
-        // direct reads go on beyond the end of the file, to the next multiple
+        // direct reads continue beyond the end of the file, to the next multiple
         let slack = usize::try_from(alignment).unwrap_or(0);
         let length = self.ranges.iter().map(|range| range_length(&aligned(range))).fold(slack, usize::saturating_add);
         if memory.reserve(0, length).is_err() {
@@ -455,13 +470,13 @@ impl FetchedBytes {
         for range in self.planned.iter().map(aligned) {
             self.starts.push(end);
             end = end.saturating_add(range_length(&range));
-            self.ranges.push(range); // both have room for all
+            self.ranges.push(range); // room was reserved for all
         }
         self.starts.push(end);
         Ok(Some(memory))
     }
 
-    /// Reads the ranges to memory of the caller, which has room for them.
+    /// Reads the ranges into memory of the caller, which has room for them.
     fn read_to_memory(
         &mut self,
         source: &dyn Source,
@@ -477,7 +492,7 @@ impl FetchedBytes {
         }
     }
 
-    /// Refuses bytes that were not fetched for the plan.
+    /// Refuses bytes that were not fetched for this plan.
     pub(in crate::read) fn check(&self, plan: &ReadPlan) -> Result<()> {
         let is_same_file = match (&self.file, plan.columns.first()) {
             (Some(file), Some(column)) => Arc::ptr_eq(file, &column.file),
@@ -486,13 +501,13 @@ impl FetchedBytes {
         };
         let ranges = if self.is_in_memory { &self.planned } else { &self.ranges };
         if !is_same_file || ranges != plan.ranges() {
-            return Err(Error::bad_argument("the bytes were not fetched, or for another plan"));
+            return Err(Error::bad_argument("the bytes were not fetched, or belong to another plan"));
         }
         Ok(())
     }
 
-    /// Calls `run` with the numbers of some tasks of the plan, in order, and their bytes. Returns
-    /// the first error, and the number of its task.
+    /// Calls `run` with the numbers of some tasks of the plan and their bytes. Returns the error
+    /// with the lowest task number, and that number.
     pub(in crate::read) fn for_each(
         &self,
         plan: &ReadPlan,
@@ -509,7 +524,7 @@ impl FetchedBytes {
         }
         for number in tasks {
             let Some(needed) = plan.list.tasks.get(number).map(|task| &task.bytes) else { continue };
-            // ranges ascend, and one has all bytes of the task
+            // ranges ascend, and one of them contains all bytes of the task
             let range = self.ranges.partition_point(|range| range.start <= needed.start).saturating_sub(1);
             let (Some(range), Some(&start)) = (self.ranges.get(range), self.starts.get(range)) else { continue };
             if !needed.is_empty() && !first.is_before(number) {

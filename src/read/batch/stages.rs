@@ -1,12 +1,12 @@
-//! The stages of a read, for callers who run each of them themselves: a loader that reads ahead, a
-//! source that is asynchronous, threads that only decode.
+//! The stages of a read, for callers that schedule them themselves: a loader that prefetches, an
+//! asynchronous source, threads that only decode.
 //!
-//! 1. *Plan*: a [`ReadPlan`] says which chunks, which byte ranges, and where each sample goes.
-//! 2. *Fetch*: [`FetchedBytes`] are the bytes of a plan. A [`Source`](crate::source::Source) reads
+//! 1. *Plan*: a [`ReadPlan`] states the chunks, the byte ranges and the destination of each sample.
+//! 2. *Fetch*: [`FetchedBytes`] hold the bytes of a plan. A [`Source`](crate::source::Source) reads
 //!    many ranges at once.
-//! 3. *Decode*: a [`Decoder`] fills the destinations; of a divided plan, each thread a
-//!    [`PlanSegment`]. Or it hands out the blocks as they are stored, for a device that decodes them:
-//!    [`Decoder::visit_blocks`].
+//! 3. *Decode*: a [`Decoder`] fills the destinations. For several threads, a plan is divided into
+//!    [`PlanSegment`]s. For a device that decodes, [`Decoder::visit_blocks`] hands out the stored
+//!    blocks instead.
 
 pub use super::plan::{FetchedBytes, ReadPlan};
 pub use crate::codec::{BlockScratch, StoredBlock};
@@ -26,26 +26,26 @@ use crate::read::decode::output::{
 use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result};
 
-/// Decodes chunks, and keeps the memory for it. Each thread has one.
+/// Decodes chunks in memory that it reuses. Each thread needs its own.
 #[derive(Default)]
 pub struct Decoder {
     pub(in crate::read) tasks: TaskDecoder,
 }
 
 impl Decoder {
-    /// Returns a decoder that holds no memory yet.
+    /// Returns a decoder without memory.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Decodes a plan. Fills one buffer for each column, in the order of the request. If that
-    /// fails, all of them are empty.
+    /// Decodes a plan. Fills one buffer for each column, in the order of the request. On failure,
+    /// all of them are empty.
     ///
-    /// `bytes` are those of the plan, fetched; nothing is read here but memory. The error is that
-    /// of the first sample that fails, by column and number.
+    /// `bytes` must be the fetched bytes of the plan. Does no I/O. On failure, returns the error of
+    /// the first sample that fails, by column and index.
     ///
-    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
-    /// do that, only these. Allocates nothing once warmed up.
+    /// Cost: decodes each chunk once, or only the requested samples if they are few and the
+    /// encoding allows it. Allocates nothing once warmed up.
     pub fn decode(&mut self, plan: &ReadPlan, bytes: &FetchedBytes, out: &mut [ColumnBuffer]) -> Result<()> {
         let mut numbered = out.iter_mut().enumerate();
         let decoded = plan
@@ -54,7 +54,7 @@ impl Decoder {
         decoded.inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
-    /// Decodes one column of a plan, counted from 0. Otherwise as [`Decoder::decode`].
+    /// Decodes column `number` of a plan, counted from 0, as [`Decoder::decode`] does.
     pub fn decode_column(
         &mut self,
         plan: &ReadPlan,
@@ -97,14 +97,14 @@ impl Decoder {
         let tasks = &plan.list.tasks;
         let result = bytes.for_each(plan, plan.list.of_column(number), &mut |task, bytes| match tasks.get(task) {
             Some(task) => decode(&mut self.tasks, task, bytes),
-            None => Err(Error::internal("a chunk was fetched for no task of its plan")),
+            None => Err(Error::internal("a fetched chunk belongs to no task of its plan")),
         });
         result.map_err(|(_, error)| error)
     }
 
     /// Decodes one column of a plan, counted from 0, into a batch that several plans fill: sample
-    /// `i` of the plan becomes sample `positions[i]` of `out`, which has the bytes of all samples
-    /// of the batch. Adds the positions of null samples to `nulls`; these have zero bytes.
+    /// `i` of the plan becomes sample `positions[i]` of `out`, which holds the bytes of all samples
+    /// of the batch. Adds the positions of null samples to `nulls`; their bytes are zero.
     ///
     /// Fails if the column is ragged or nested, or if a position is outside the batch. Cost: as
     /// [`Decoder::decode`].
@@ -193,16 +193,17 @@ impl Decoder {
         self.tasks.copy_from_file(column.file.bytes().memory().unwrap_or(&[]), out)
     }
 
-    /// Calls `visit` with the stored blocks that have the samples of a column of a plan, counted
-    /// from 0, in place of decoding them: for a device that decodes them. A block comes once for
-    /// each run of samples. Afterwards, `out` has the shapes and nulls of the samples, and no
-    /// values; [`ColumnBuffer::value_start`] says where those of each sample belong.
+    /// Calls `visit` with the stored blocks that contain the samples of a column of a plan, counted
+    /// from 0, for a device that decodes them. A block is visited once for each sequence of
+    /// consecutive samples. Afterwards, `out` has the shapes and nulls of the samples, but no
+    /// values; [`ColumnBuffer::value_start`] returns the offset at which the values of each sample
+    /// belong.
     ///
-    /// Elements of encodings that devices do not decode are decoded, and come as raw blocks.
+    /// Encodings that devices do not decode are decoded here and visited as raw blocks.
     ///
-    /// Cost: of finding and checking the blocks. Fails as [`Decoder::decode`] does, or with the
-    /// error of `visit`; `out` is empty then. A big-endian machine is refused: elements have the
-    /// byte order of the file.
+    /// Cost: finding and verifying the blocks. Fails as [`Decoder::decode`] does, with the error of
+    /// `visit`, or on a big-endian machine, because elements have the byte order of the file. On
+    /// failure, `out` is empty.
     pub fn visit_blocks(
         &mut self,
         plan: &ReadPlan,
@@ -228,7 +229,7 @@ impl Decoder {
         visit: &mut BlockVisitor<'_>,
     ) -> Result<()> {
         if !FILE_ORDER_IS_NATIVE {
-            return Err(Error::bad_argument("stored blocks are handed out on little-endian machines only"));
+            return Err(Error::bad_argument("stored blocks are available only on little-endian machines"));
         }
         let (list, layout) = (&plan.list, column.layout());
         begin_visit(&mut self.tasks, column, list, out)?;
@@ -243,18 +244,18 @@ impl Decoder {
     }
 }
 
-/// Returns the first of positions that follow each other; `None` if they do not.
+/// Returns the first of consecutive positions; `None` if they are not consecutive.
 fn first_of_run(positions: &[usize]) -> Option<usize> {
     let first = positions.first().copied().unwrap_or(0);
     let is_run = positions.iter().zip(first..).all(|(&position, expected)| position == expected);
     is_run.then_some(first)
 }
 
-/// The destinations of samples anywhere in a batch.
+/// The destinations of samples at any positions in a batch.
 struct ScatteredOutput<'o> {
     bytes: &'o mut [u8],
     sample_bytes: usize,
-    /// For each position of the plan, that of the batch.
+    /// The position in the batch, for each position in the plan.
     positions: &'o [usize],
 }
 

@@ -1,15 +1,23 @@
-//! The work of a request: which samples are wanted of each chunk, and which bytes of the file they
-//! need.
+//! Tasks: which samples a request needs from each chunk, and which bytes of the file to fetch for
+//! them.
 //!
-//! A [`Selection`] sorts the samples, so that each chunk is met once; a sample keeps its position
-//! in the request, and its number in ascending order is its *rank*. A [`Task`] is samples of one
-//! chunk. Tasks are independent: any thread can do any of them.
+//! A [`Selection`] sorts the requested samples, so that each chunk is visited once. A sample keeps
+//! its *position* in the request; its index in ascending order is its *rank*. A [`Task`] is a range
+//! of ranks that one chunk serves. Tasks are independent: any thread can do any of them.
 //!
-//! What is fetched of a chunk is decided with as little I/O as possible: nothing if the file is in
-//! memory or the chunk is held, the samples' own bytes if they are stored raw, the blocks of the
-//! samples if the front tells them, or else the whole chunk, because most of it is wanted. Index
-//! pages and fronts must be read for that. So planning has steps, and each prefetches what the next
-//! one reads.
+//! What to fetch is a choice between few bytes and few requests. From cheap to expensive:
+//!
+//! 1. Nothing, if the file is in memory or the decoder has the chunk.
+//! 2. The samples' own bytes, if they are stored raw, have a fixed shape and their chunk was
+//!    verified before. One task for each gapless sequence of samples.
+//! 3. The blocks that contain the samples, if the block index is known. One task for each sequence
+//!    of adjoining blocks.
+//! 4. The whole chunk, if it is short, has no blocks, or most of it is requested anyway
+//!    ([`should_decode_whole`]).
+//!
+//! The choice between 3 and 4 needs the block index, and finding the chunk needs an index page.
+//! Both may have to be read first. So a [`TaskList`] is filled in three steps, and each prefetches
+//! what the next one reads.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -24,17 +32,17 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The samples of a request, in ascending order, each with its position in the request. The number
-/// of a sample in this order is its *rank*.
+/// The samples of a request in ascending order, each with its position in the request. The index of
+/// a sample in this order is its *rank*.
 #[derive(Default)]
 pub(in crate::read) struct Selection {
-    /// Sample and position, unless the request is a range.
+    /// Samples and their positions. Empty if the request is a range.
     order: Vec<(u64, usize)>,
     range: Option<Range<u64>>,
 }
 
 impl Selection {
-    /// Takes samples in any order, repeated or not.
+    /// Selects samples in any order. They may repeat.
     pub(in crate::read) fn set_samples(&mut self, indices: &[u64]) -> Result<()> {
         self.range = None;
         self.order.clear();
@@ -44,12 +52,12 @@ impl Selection {
         Ok(())
     }
 
-    /// Takes all samples of a range, in order. Refuses one that ends before it begins.
+    /// Selects a range of samples, in order. Fails if it ends before it starts.
     pub(in crate::read) fn set_range(&mut self, range: Range<u64>) -> Result<()> {
         self.order.clear();
         self.range = None;
         if range.end < range.start {
-            let message = format!("the range {}..{} ends before it begins", range.start, range.end);
+            let message = format!("the range {}..{} ends before it starts", range.start, range.end);
             return Err(Error::bad_argument(message));
         }
         self.range = Some(range);
@@ -60,7 +68,7 @@ impl Selection {
         self.range.is_some()
     }
 
-    /// Returns the samples, if the request is a range.
+    /// Returns the range, if the request is one.
     pub(in crate::read) fn range(&self) -> Option<&Range<u64>> {
         self.range.as_ref()
     }
@@ -85,7 +93,8 @@ impl Selection {
     pub(in crate::read) fn get(&self, rank: usize) -> (u64, usize) {
         match &self.range {
             Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
-            // never: ranks are below the count (no chunk has this sample, so it would be an error)
+            // unreachable, because ranks are below the count; no chunk contains this sample, so it
+            // would be an error
             None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
         }
     }
@@ -95,7 +104,7 @@ impl Selection {
         (0..self.sample_count()).map(|rank| self.get(rank)).find(|(_, at)| *at == position).map(|(sample, _)| sample)
     }
 
-    /// Returns the end of the ranks from `rank` on whose samples are below `end`.
+    /// Returns the first rank at or after `rank` whose sample is not below `end`.
     fn rank_of_end(&self, rank: usize, end: u64) -> usize {
         match &self.range {
             Some(range) => {
@@ -109,8 +118,8 @@ impl Selection {
         }
     }
 
-    /// Returns the number of ranks from `rank` on, before `end`, whose samples follow each other
-    /// and whose positions do, too.
+    /// Returns the number of ranks from `rank` on, before `end`, whose samples and positions are
+    /// both consecutive.
     #[inline]
     pub(in crate::read) fn run(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
@@ -128,91 +137,91 @@ impl Selection {
         count
     }
 
-    /// Returns the number of ranks from `rank` on, before `end`, without a gap between their
-    /// samples.
+    /// Returns the number of ranks from `rank` on, before `end`, whose samples have no gap.
     fn dense(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
             return end.saturating_sub(rank);
         }
         let ranks = self.order.get(rank..end).unwrap_or(&[]);
-        // pairs
+        // a window has two elements
         let gap = ranks.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1));
         gap.map_or(ranks.len(), |at| at + 1)
     }
 }
 
-/// The bytes that are fetched for a task.
+/// The bytes to fetch for a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::read) enum Fetch {
-    /// Nothing: the file is in memory, or the decoder holds the chunk.
+    /// Nothing: the file is in memory, or the decoder has the chunk.
     Nothing,
-    /// The chunk: head and body.
+    /// The whole chunk: header and body.
     Chunk,
-    /// The chunk, but on its own, after all that is fetched: straight to the memory in which the
-    /// decoder keeps it.
+    /// The whole chunk, read last, directly into the decoder's cache.
     IntoCache,
-    /// The values of the samples alone, which are stored as they are.
+    /// Only the values of the samples, which are stored raw.
     Values,
     /// The blocks of the samples.
     Blocks,
 }
 
-/// Samples of one chunk. Tasks are independent: any thread can do any of them.
+/// Samples of one chunk.
 #[derive(Clone, Debug)]
 pub(in crate::read) struct Task {
     pub location: ChunkLocation,
-    /// Ranks of the selection.
+    /// The ranks of its samples in the selection.
     pub ranks: Range<usize>,
-    /// The bytes of the file that are fetched; empty if none are.
+    /// The bytes of the file to fetch. Empty if there are none.
     pub bytes: Range<u64>,
-    /// If blocks are fetched: the front of the chunk, and where in its body they are.
+    /// If blocks are fetched: the block index of the chunk, and the range of the blocks in its
+    /// body.
     pub blocks: Option<(Arc<ChunkBlockIndex>, Range<usize>)>,
     /// The number of the column in the plan.
     pub column: usize,
     pub fetch: Fetch,
-    /// The samples are the whole chunk, in order: it is decoded straight to the destination.
+    /// The samples are the whole chunk, in order, so it is decoded straight to the destination.
     pub is_whole_chunk: bool,
-    /// A range that read the chunk before continues here, so the next request will probably want
-    /// the rest: the chunk is decoded whole.
+    /// The request is a range that continues from the previous chunk. The next request will
+    /// probably need the rest of this chunk, so it is decoded whole.
     pub continues_range: bool,
-    /// The last task of its column: the decoder keeps the chunk.
+    /// This is the last task of its column, so the decoder caches its chunk.
     pub is_last: bool,
 }
 
 impl Task {
-    /// Returns the number of samples that are wanted, for the rule that decides whether to decode
-    /// the whole chunk.
+    /// Returns the number of requested samples, for the decision whether to decode the whole chunk.
     pub(in crate::read) fn requested(&self) -> usize {
         if self.continues_range { self.location.sample_count() } else { self.ranks.len() }
     }
 }
 
-/// The tasks of a request, in the order in which a single thread reads: by column, then by sample.
+/// The tasks of a request, in the order in which a single thread executes them: by column, then by
+/// sample.
 ///
 /// Planning has three steps, each for all columns: [`TaskList::begin`], [`TaskList::locate`],
 /// [`TaskList::complete`]. Each prefetches what the next one reads. So the number of round trips
-/// does not depend on the number of columns, nor, if a caller takes several lists through each step
-/// before the next, on the number of files.
+/// depends neither on the number of columns nor, if a caller takes several lists through each step
+/// together, on the number of files.
 #[derive(Default)]
 pub(in crate::read) struct TaskList {
     pub selection: Selection,
     pub tasks: Vec<Task>,
-    /// For the last chunk whose samples are read alone: its values, and how much of them was taken.
+    /// For the last chunk whose samples are read individually: the length of its values, and how
+    /// many bytes of them were used.
     pub last_unread: (usize, usize),
     /// Finds the blocks of samples.
     planner: Option<OpenChunk>,
-    /// The chunks of all columns, before it is known what is fetched of them.
+    /// The chunks of all columns for which it is not decided what to fetch.
     requested: Vec<RequestedChunk>,
     /// Ranges that will be read soon.
     upcoming: Vec<Range<u64>>,
-    /// The first error, and the number of its column. No later column is planned.
+    /// The first error, and the number of its column. Later columns are not planned.
     failed: Option<(usize, Error)>,
 }
 
-/// A chunk of a file that is not in memory, of which samples are wanted.
+/// A chunk with requested samples, in a file that is not in memory.
 struct RequestedChunk {
     task: Task,
-    /// The front, if it is cached.
+    /// The block index, if it is cached.
     block_index: Option<Arc<ChunkBlockIndex>>,
 }
 
@@ -220,7 +229,7 @@ struct RequestedChunk {
 pub(in crate::read) trait PlanColumn {
     fn column(&self) -> &ColumnInner;
 
-    /// Returns the chunk that the decoder of the column has.
+    /// Returns the chunk that the decoder of the column has open.
     fn cached_chunk(&self) -> Option<&OpenChunk>;
 }
 
@@ -235,15 +244,15 @@ impl PlanColumn for ColumnInner {
 }
 
 impl TaskList {
-    /// Plans the selected samples of columns of one file. Fails with the error of the first column
-    /// that has one.
+    /// Plans the selected samples of columns of one file. On failure, returns the error of the
+    /// first column that has one.
     pub(in crate::read) fn plan<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         self.begin(columns);
         self.locate(columns);
         self.complete(columns)
     }
 
-    /// Begins a request: prefetches the pages of the index that were not read before.
+    /// Begins a request: prefetches the index pages that have not been read before.
     pub(in crate::read) fn begin<P: PlanColumn>(&mut self, columns: &[P]) {
         self.tasks.clear();
         self.requested.clear();
@@ -271,8 +280,8 @@ impl TaskList {
         }
     }
 
-    /// Finds the chunks of the samples, which reads the index. Adds the tasks of a file in memory;
-    /// of another, prefetches the fronts of chunks whose blocks are read alone.
+    /// Finds the chunks of the samples, which reads the index. If the file is in memory, adds the
+    /// tasks. Otherwise prefetches the block indexes of chunks whose blocks are read individually.
     pub(in crate::read) fn locate<P: PlanColumn>(&mut self, columns: &[P]) {
         self.upcoming.clear();
         let count = self.failed.as_ref().map_or(columns.len(), |(number, _)| *number);
@@ -296,8 +305,8 @@ impl TaskList {
         self.prefetch_upcoming(columns);
     }
 
-    /// Decides what is fetched of each chunk, which reads the fronts of those whose blocks are read
-    /// alone; of raw chunks that are never verified their heads.
+    /// Decides what to fetch of each chunk. Reads the block indexes of chunks whose blocks are read
+    /// individually, and the headers of raw chunks that are never verified.
     pub(in crate::read) fn complete<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         let in_column = |number: usize, error: Error| match columns.get(number) {
             Some(planned) => planned.column().in_column(error),
@@ -329,8 +338,8 @@ impl TaskList {
         }
     }
 
-    /// Finds the chunks of the samples. Adds the tasks of a file that is in memory, and of another
-    /// what is wanted of each chunk to `requested`.
+    /// Finds the chunks of the samples. If the file is in memory, adds their tasks to the list,
+    /// otherwise to `requested`.
     fn find_chunks(
         &mut self,
         number: usize,
@@ -386,8 +395,8 @@ impl TaskList {
         Ok(())
     }
 
-    /// Adds the ranges of front and first block of the chunks whose fronts are not cached. Chunks
-    /// that are read whole follow later.
+    /// Adds the ranges of the block index and the first needed block of each chunk whose block
+    /// index is not cached. Skips chunks that are read whole.
     fn add_block_index_ranges(
         &mut self,
         column: &ColumnInner,
@@ -407,11 +416,11 @@ impl TaskList {
         })
     }
 
-    /// Adds a task of a file that is not in memory.
+    /// Decides what to fetch of a chunk that is not in memory, and adds its tasks.
     fn fetch(&mut self, chunk: RequestedChunk, column: &ColumnInner, cached_chunk: Option<&OpenChunk>) -> Result<()> {
         let RequestedChunk { task, block_index } = chunk;
         let location = task.location;
-        // a range is decoded in order: chunks before the one that is held replace it
+        // a range is decoded in order, so chunks before the open one would replace it
         let is_reachable = !self.selection.is_range() || task.ranks.start == 0;
         if is_reachable
             && cached_chunk.is_some_and(|cached_chunk| cached_chunk.is_at(&location) && cached_chunk.has_body())
@@ -443,8 +452,8 @@ impl TaskList {
         self.push(Task { bytes: location.entry.offset..end, fetch: Fetch::Chunk, ..task })
     }
 
-    /// Adds a task for each run of samples whose blocks adjoin each other. Returns `false` if the
-    /// whole chunk is to be read.
+    /// Adds a task for each sequence of samples whose blocks adjoin each other. Returns `false` if
+    /// the whole chunk should be read instead.
     fn fetch_blocks(
         &mut self,
         task: &Task,
@@ -479,7 +488,8 @@ impl TaskList {
             // below the chunk's sample count
             let bytes = planner.values_range(column, body, &(i..i.saturating_add(1)));
             let bytes = bytes.map_err(|error| at_sample(error, sample))?;
-            // a task needs bytes, or it would be done before that of the chunk that is held
+            // without bytes, the task would count as available and run before the task of the open
+            // chunk
             let bytes = if bytes.is_empty() { 0..column.layout().element_bytes } else { bytes };
             let needed = planner.blocks_of(body, &bytes).map_err(|error| in_chunk(error, &task.location))?;
             let needed = needed.ok_or_else(|| Error::internal("a chunk that is read by block is not in blocks"))?;
@@ -499,7 +509,7 @@ impl TaskList {
         Ok(())
     }
 
-    /// Adds a task for each run of samples without a gap.
+    /// Adds a task for each gapless sequence of samples.
     fn fetch_samples(&mut self, task: &Task, column: &ColumnInner) -> Result<()> {
         let sample_bytes = u64_of(column.layout().inner_bytes);
         let start = task.location.values_end().saturating_sub(u64_of(self.last_unread.0));
@@ -527,7 +537,7 @@ impl TaskList {
         Ok(())
     }
 
-    /// Returns the numbers of the tasks of a column, which follow each other. Cost: logarithmic in
+    /// Returns the numbers of the tasks of a column, which are consecutive. Cost: logarithmic in
     /// the number of tasks, so that a request for thousands of columns is not quadratic.
     pub(in crate::read) fn of_column(&self, number: usize) -> Range<usize> {
         let start = self.tasks.partition_point(|task| task.column < number);
@@ -535,7 +545,7 @@ impl TaskList {
         start..start + rest.partition_point(|task| task.column == number) // at most their count
     }
 
-    /// Prefetches the chunks that were not read before.
+    /// Prefetches the chunks that have not been read before.
     pub(in crate::read) fn prefetch_unread<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         let mut unread = std::mem::take(&mut self.upcoming);
         unread.clear();
@@ -546,14 +556,14 @@ impl TaskList {
         found
     }
 
-    /// Adds the ranges of the chunks of a column that were not read before.
+    /// Adds the ranges of the chunks of a column that have not been read before.
     pub(in crate::read) fn unread_chunks(
         &self,
         number: usize,
         column: &ColumnInner,
         unread: &mut Vec<Range<u64>>,
     ) -> Result<()> {
-        // of a map all of a chunk was prefetched when the first of its blocks was used
+        // in a map, the whole chunk was prefetched when its first block was used
         let is_map = column.file.bytes().memory().is_some();
         let is_read = |chunk| if is_map { column.is_open(chunk) } else { column.is_checked(chunk) };
         let is_whole = |task: &&Task| task.blocks.is_none() && task.fetch != Fetch::Values;
@@ -568,20 +578,21 @@ impl TaskList {
     }
 }
 
-/// Returns how much of a chunk the decoder of the column has taken sample by sample.
+/// Returns the number of value bytes that the decoder of the column has already decoded sample by
+/// sample.
 fn touched_bytes(cached_chunk: Option<&OpenChunk>, location: &ChunkLocation) -> usize {
     cached_chunk.filter(|cached_chunk| cached_chunk.is_at(location)).map_or(0, OpenChunk::touched_bytes)
 }
 
-/// Returns whether to read a whole chunk, as far as that is known without its front: of a column of
-/// a fixed shape it is.
+/// Returns whether to read a whole chunk, as far as that is known without its block index. That is
+/// the case only for columns of fixed shape.
 fn reads_whole_chunk(location: &ChunkLocation, column: &ColumnInner, touched_bytes: usize, task: &Task) -> bool {
     let layout = column.layout();
     let bytes = location.sample_count().saturating_mul(layout.inner_bytes);
     !layout.has_shape() && should_decode_whole(location, bytes, touched_bytes, task.requested()).1
 }
 
-/// Refuses a selection with lost samples of a salvaged file.
+/// Refuses a selection that contains lost samples of a salvaged file.
 fn check_selection(column: &ColumnInner, selection: &Selection) -> Result<()> {
     column.schema().check_known()?;
     if column.index().salvaged_chunks.is_none() {
@@ -602,8 +613,8 @@ pub(in crate::read) fn at_sample(error: Error, sample: u64) -> Error {
 /// The bytes of a task.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::read) enum TaskBytes<'a> {
-    /// In the file, which is in memory, or with the decoder.
+    /// No fetched bytes: the file is in memory, or the decoder has the chunk.
     Available,
-    /// Bytes of the file that the task names.
+    /// The bytes of the file that the task lists.
     Fetched(&'a [u8]),
 }

@@ -1,11 +1,16 @@
-//! Fetching in waves: the bytes of some tasks at a time, which are decoded before the next wave.
+//! Fetches the bytes of tasks in waves, and decodes each wave before it fetches the next.
 //!
-//! A gather needs no memory for all of its bytes, and decodes each wave while it is in a cache. A
-//! caller who fetches and decodes at different times has all of them in
-//! [`FetchedBytes`](super::plan::FetchedBytes) instead.
+//! A gather may need more bytes than should be in memory at once, and bytes are cheapest to decode
+//! while they are in the CPU cache. So its coalesced requests are sent in waves, each with at most
+//! the bytes that the source has in flight ([`CoalesceConfig::wave_bytes`]): read one wave, decode
+//! its tasks, reuse the memory. A caller that fetches and decodes at different times holds all
+//! bytes in [`FetchedBytes`](super::plan::FetchedBytes) instead.
 //!
-//! Waves follow the file, not the request. All tasks before one that fails are run, so that the
-//! first sample that fails determines the error, wherever its bytes are.
+//! Waves follow the order of the file, so a late task can fail before an earlier one was read. To
+//! make the error independent of offsets, the loop skips only tasks after the first failure so far,
+//! and goes on until all tasks before it have run.
+//!
+//! [`CoalesceConfig::wave_bytes`]: crate::open::CoalesceConfig::wave_bytes
 
 use super::tasks::{Fetch, Task, TaskBytes};
 use crate::bytes::memory;
@@ -15,17 +20,17 @@ use crate::open::{RangeError, Requests, Source};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Memory for requests grows by multiples of this.
+/// Memory for requests grows in multiples of this.
 const GROWTH_BYTES: usize = 64 << 10;
 
-/// Memory that fetching reuses.
+/// Reusable memory for fetching.
 #[derive(Default)]
 pub(in crate::read) struct FetchScratch {
     requests: Requests,
     bytes: Vec<u8>,
 }
 
-/// The error that a single thread would meet first, and the number of its task.
+/// The error with the lowest task number, which is the one that a single thread would meet first.
 #[derive(Default)]
 pub(in crate::read) struct FirstError(Option<(usize, Error)>);
 
@@ -37,7 +42,7 @@ impl FirstError {
         self.0 = Some((task, error));
     }
 
-    /// Returns whether a task before this one has failed, or this one.
+    /// Returns whether this task or one before it has failed.
     pub(in crate::read) fn is_before(&self, task: usize) -> bool {
         self.0.as_ref().is_some_and(|(first, _)| *first <= task)
     }
@@ -47,11 +52,10 @@ impl FirstError {
     }
 }
 
-/// Fetches the bytes of tasks, and calls `run` with the number of each task and its bytes: first
-/// the tasks whose bytes are at hand, then the others by their offsets in the file. Reads as many
-/// bytes at a time as the source has in flight, so that they are decoded while they are in a cache.
+/// Fetches the bytes of tasks, and calls `run` with the number and the bytes of each task: first
+/// the tasks whose bytes are available, then the others by their offsets in the file.
 ///
-/// All tasks before one that fails are run, so that the error does not depend on the offsets.
+/// Runs all tasks before one that fails, so that the error does not depend on the offsets.
 pub(in crate::read) fn fetch(
     source: &dyn Source,
     tasks: &[Task],
@@ -81,7 +85,7 @@ pub(in crate::read) fn fetch(
         let read = failed.as_ref().map_or(wave.len(), |error| error.range);
         let mut out = &*out;
         for (number, range) in (next..).zip(wave.iter().take(read)) {
-            // as long as all of them
+            // `out` is as long as all requests of the wave
             let bytes = out.split_off(..range_length(range)).unwrap_or(&[]);
             for (needed, task) in requests.needed(number).iter().filter(|(_, task)| *task < tasks.len()) {
                 if !first.is_before(*task) {
@@ -100,7 +104,8 @@ pub(in crate::read) fn fetch(
     first.into_inner().map_or(Ok(()), Err)
 }
 
-/// Returns the first requests that are read together: at least one, and at most `max_bytes` bytes.
+/// Returns the leading requests to read together: at least one, otherwise at most `max_bytes`
+/// bytes.
 fn wave(requests: &[Range<u64>], max_bytes: u64) -> &[Range<u64>] {
     let mut bytes = 0_u64;
     let fits = |range: &&Range<u64>| {
@@ -111,18 +116,18 @@ fn wave(requests: &[Range<u64>], max_bytes: u64) -> &[Range<u64>] {
     requests.get(..count).unwrap_or(requests)
 }
 
-/// Returns memory for the bytes of requests.
+/// Returns memory for the bytes of these requests.
 fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [u8]> {
     let needed = requests.iter().map(range_length).fold(0, usize::saturating_add);
     if bytes.len() < needed {
-        // in steps, so that requests which differ a little do not each grow it
+        // in steps, so that slightly larger requests do not each grow it
         memory::resize(bytes, needed.checked_next_multiple_of(GROWTH_BYTES).unwrap_or(needed), 0)?;
     }
     bytes.get_mut(..needed).ok_or_else(|| Error::internal("memory for requests is too short"))
 }
 
-/// Calls `run` with the number of each task whose bytes are at hand, up to the first that fails.
-/// Chunks that are read after all others are not at hand.
+/// Calls `run` with the number of each task that needs no fetched bytes, up to the first that
+/// fails. Excludes chunks that are read last.
 pub(in crate::read) fn run_available(
     tasks: &[Task],
     mut run: impl FnMut(usize, TaskBytes<'_>) -> Result<()>,
@@ -133,7 +138,7 @@ pub(in crate::read) fn run_available(
 }
 
 /// Fetches one range, and calls `then` with its bytes. Bytes outside the file are refused
-/// before memory is taken for them.
+/// before memory is allocated for them.
 pub(in crate::read) fn fetch_one<T>(
     source: &dyn Source,
     range: &Range<u64>,

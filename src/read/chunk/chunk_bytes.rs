@@ -1,16 +1,20 @@
-//! The stored bytes of a chunk: its head, checked against the index, and its body, checked as the
-//! reader's policy asks.
+//! The stored bytes of a chunk: its header, checked against the index, and its body, verified
+//! according to the reader's policy.
 //!
-//! A chunk is read whole, or, if its values are in blocks and the file is read by position, its
-//! front alone and then single blocks. The front is all of the body up to the first block: nulls,
-//! extents, lists, and the index of the blocks. Its length is known once its first bytes are read,
-//! so a guess of its length is read first, and mostly suffices. The block of a sample is guessed as
-//! well, and read at the same time.
+//! A chunk is read in one of three ways. A chunk that is short or not in blocks is read whole. If
+//! its values are in blocks and the file is read by position, its *block index* is read first, and
+//! then single blocks. (In this module, the term includes everything before the first block: part
+//! table, nulls, extents, lists and the index itself.) A raw chunk of fixed samples that was
+//! verified before needs neither: its samples are read individually.
 //!
-//! Damage of one block costs no sample of another: the front is checked when a chunk is opened, and
-//! each block when its bytes are used. What was checked is noted for the whole file, so that no
-//! byte is checked twice unless the policy asks for that. A raw chunk of fixed samples that was
-//! checked before needs none of this: its samples are read alone.
+//! The length of the block index is only known once its first bytes are read. To save a round trip,
+//! [`first_read_bytes`] are read at once, which usually suffices. The block of a sample is guessed
+//! as well, from the block size of the chunk opened before, and prefetched at the same time.
+//!
+//! Damage to one block must cost no sample of another. So the block index is verified when a chunk
+//! is opened, and each block when its bytes are first used. Verified chunks and blocks are recorded
+//! for the whole file, so that no byte is verified twice, unless the policy is
+//! [`Verification::Always`].
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -29,8 +33,8 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Reads a chunk and checks it as the reader's policy asks. `buffer` is for the bytes of a file
-/// that is not in memory.
+/// Reads a chunk and verifies it according to the reader's policy. If the file is not in memory,
+/// the bytes are read into `buffer`.
 pub(in crate::read) fn load_chunk<'a>(
     column: &'a ColumnInner,
     location: &ChunkLocation,
@@ -40,8 +44,8 @@ pub(in crate::read) fn load_chunk<'a>(
     check_chunk_bytes(column, location, bytes)
 }
 
-/// Checks a chunk of a file that is in memory as the reader's policy asks. A head that was checked
-/// before is not checked again: the bytes are the same.
+/// Verifies a chunk of a file in memory according to the reader's policy. A header that was
+/// verified before is not verified again, because the bytes are the same.
 pub(in crate::read) fn chunk_in_memory<'a>(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -57,9 +61,9 @@ pub(in crate::read) fn chunk_in_memory<'a>(
     Ok((chunk, body))
 }
 
-/// Checks head and body of a chunk as the reader's policy asks. Notes that they were checked. Of a
-/// chunk in blocks, checks the front; [`check_blocks`] checks its blocks when they are used, so
-/// that damage of one costs no sample of another.
+/// Verifies header and body of a chunk according to the reader's policy, and records that. If the
+/// chunk is in blocks, verifies only its block index; [`check_blocks`] verifies its blocks when
+/// they are used.
 pub(in crate::read) fn check_chunk_bytes<'a>(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -89,20 +93,21 @@ pub(in crate::read) fn check_chunk_bytes<'a>(
     Ok((chunk, body))
 }
 
-/// Checks the decoded length that the head of a chunk states: it is that of the part table,
-/// or that of the samples. Decoding compares it again, but values that are used as they are
-/// stored are not decoded. `body` has the part table.
+/// Checks the decoded length in the header of a chunk against the part table or the number
+/// of samples. Decoding repeats this check, but raw values are not decoded. `body` has the
+/// part table.
 fn check_raw_bytes(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
     let values = parts(column.layout(), header, body)?.values;
     let expected = u64::from(header.entry.sample_count).checked_mul(u64_of(column.layout().inner_bytes));
     if header.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
         return Ok(());
     }
-    let message = format!("the head of the chunk states {} decoded bytes, not those of its samples", header.raw_bytes);
+    let message =
+        format!("the header of the chunk states {} decoded bytes, which does not match its samples", header.raw_bytes);
     Err(Error::corrupt("R-4.5", message))
 }
 
-/// Checks the front of values in blocks that are used as they are stored: nothing decodes them.
+/// Checks the block index of values in raw blocks, because no decoder will.
 fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
     let encoding = encoding(header.entry.encoding)?;
     let is_raw = encoding.is_in_blocks() && encoding.is_identity();
@@ -112,9 +117,9 @@ fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> 
     values_in_blocks(column.layout(), header, Body::whole(body))?.check_raw()
 }
 
-/// Checks the blocks that bytes of the values need, as the reader's policy asks. Notes that they
-/// were checked. The error of a damaged block has the samples that are lost with it, which
-/// `content` tells.
+/// Verifies, according to the reader's policy, the blocks that contain these bytes of the values,
+/// and records that. The error of a damaged block names the samples lost with it, which are found
+/// through `content`.
 pub(in crate::read) fn check_blocks(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -130,10 +135,10 @@ pub(in crate::read) fn check_blocks(
     if missing.is_empty() {
         return Ok(());
     }
-    // a block that was not read cannot be checked: units are not completed then
+    // units are completed only if all of their blocks were read
     let expected = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
     if part.check_crcs_of(&expected).is_err() {
-        // damage of another block of a unit costs these bytes nothing
+        // another block of the unit may be damaged, which costs these bytes nothing
         return blocks.into_iter().try_for_each(|block| {
             // below the block count
             part.check_crcs_of(&(block..block + 1))
@@ -146,7 +151,8 @@ pub(in crate::read) fn check_blocks(
     Ok(())
 }
 
-/// Adds the samples with a byte in a damaged block to its error, whatever was asked for.
+/// Adds to the error of a damaged block all samples with a byte in it, even if they were not
+/// requested.
 #[cold]
 fn with_lost_samples(
     column: &ColumnInner,
@@ -158,12 +164,12 @@ fn with_lost_samples(
 ) -> Error {
     let bytes = part.decoded_range(block);
     let lost = bytes.and_then(|bytes| content.samples_with(column.layout(), &bytes, part.raw_bytes()));
-    let Ok(lost) = lost else { return error }; // the chunk is named then
+    let Ok(lost) = lost else { return error }; // then the error names the whole chunk
     let sample = |at: usize| location.entry.first_sample.saturating_add(u64_of(at));
     error.with_samples(sample(lost.start)..sample(lost.end))
 }
 
-/// Reads a chunk and checks its head, but not its body.
+/// Reads a chunk and checks its header, but not its body.
 pub(in crate::read) fn fetch_chunk<'a>(
     column: &'a ColumnInner,
     entry: &ChunkEntry,
@@ -173,7 +179,7 @@ pub(in crate::read) fn fetch_chunk<'a>(
     split_chunk(column, entry, bytes)
 }
 
-/// Reads head and body of a chunk, and checks neither.
+/// Reads header and body of a chunk, and checks neither.
 pub(in crate::read) fn fetch_bytes<'a>(
     column: &'a ColumnInner,
     entry: &ChunkEntry,
@@ -182,7 +188,7 @@ pub(in crate::read) fn fetch_bytes<'a>(
     column.file.bytes().get(entry.offset, chunk_bytes(entry)?, buffer)
 }
 
-/// Checks the head of a chunk, but not its body.
+/// Checks the header of a chunk, but not its body.
 fn split_chunk<'a>(
     column: &ColumnInner,
     entry: &ChunkEntry,
@@ -194,13 +200,13 @@ fn split_chunk<'a>(
     Ok((header, chunk, body))
 }
 
-/// Reads and checks the head of a chunk; its body is not touched.
+/// Reads and checks the header of a chunk, without its body.
 pub(in crate::read) fn chunk_header(column: &ColumnInner, entry: &ChunkEntry) -> Result<ChunkHeader> {
     let header = column.file.bytes().array(entry.offset)?;
     parse_chunk_header(column, entry, &header).map(|(_, chunk)| chunk)
 }
 
-/// Checks the head of a chunk, and that the chunk may be decoded.
+/// Checks the header of a chunk, and that its decoded length is within the limit.
 fn checked_header(column: &ColumnInner, entry: &ChunkEntry, bytes: &[u8; HEADER_BYTES]) -> Result<ChunkHeader> {
     let (_, chunk) = parse_chunk_header(column, entry, bytes)?;
     column.file.check_decoded_bytes(chunk.raw_bytes.into()).map(|()| chunk)
@@ -215,18 +221,18 @@ fn parse_chunk_header(
     header.expect(RegionKind::Chunk, column.file.file_id)?;
     let chunk = ChunkHeader::parse(&header, column.file.columns.len())?;
     if chunk.column != column.index().number || chunk.entry != *entry {
-        return Err(index_mismatch("the chunk's head"));
+        return Err(index_mismatch("the chunk's header"));
     }
     Ok((header, chunk))
 }
 
-/// Returns the length of the values of a chunk whose samples can be read alone: the file is not in
-/// memory, the chunk consists of samples as they are, and it was checked before, or the reader's
-/// policy asks for no more than its head.
+/// Returns the length of the values of a chunk whose samples can be read individually; `None` for
+/// other chunks. The file must not be in memory, the chunk must consist of raw samples only, and it
+/// must have been verified before, or its header if the policy is [`Verification::Never`].
 pub(in crate::read) fn seekable_value_bytes(column: &ColumnInner, location: &ChunkLocation) -> Result<Option<usize>> {
     let entry = &location.entry;
     let layout = column.layout();
-    // the checksum may have been right of a chunk that decoding refused
+    // a chunk can pass its checksum and still fail to decode
     let expected = u64::from(entry.sample_count).checked_mul(u64_of(layout.inner_bytes));
     let encoding = encoding(entry.encoding)?;
     let whole = match encoding.is_in_blocks() {
@@ -241,13 +247,14 @@ pub(in crate::read) fn seekable_value_bytes(column: &ColumnInner, location: &Chu
     Ok(expected.and_then(|expected| usize::try_from(expected).ok()).filter(|_| checked))
 }
 
-/// Checks the head of a chunk, if the reader's policy asks for no more: `true` if it is right.
+/// Checks the header of a chunk if the policy is [`Verification::Never`]. Returns whether the
+/// header is right.
 fn check_header_only(column: &ColumnInner, location: &ChunkLocation) -> Result<bool> {
     if column.file.verification != Verification::Never {
         return Ok(false);
     }
     let header = chunk_header(column, &location.entry)?;
-    // else, which loading names
+    // otherwise is broken, which loading reports
     let expected = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
     let right = u64::from(header.raw_bytes) == expected;
     if right {
@@ -262,18 +269,18 @@ pub(in crate::read) fn is_in_blocks(entry: &ChunkEntry) -> Result<bool> {
     Ok(encoding(entry.encoding)?.is_in_blocks())
 }
 
-/// Returns the body of a chunk up to its first block. `bytes` are those of the chunk, of which
-/// `before` precede the values.
+/// Returns the body of a chunk up to its first block. `before` of the chunk's `bytes` precede the
+/// values.
 fn block_index_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
     let end = bytes.get(before..).and_then(block_index_bytes).and_then(|block_index| before.checked_add(block_index));
     end.and_then(|end| bytes.get(HEADER_BYTES..end)).ok_or_else(beyond_chunk)
 }
 
 fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8])> {
-    bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its head"))
+    bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its header"))
 }
 
-/// Returns the length of head and body.
+/// Returns the length of header and body.
 pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
     let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEADER_BYTES));
     length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))
@@ -281,16 +288,16 @@ pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
 
 #[cold]
 fn beyond_chunk() -> Error {
-    Error::corrupt("R-5.14", "the block index of a chunk in blocks reaches beyond the chunk")
+    Error::corrupt("R-5.14", "the block index reaches beyond its chunk")
 }
 
-/// See [`first_read_bytes`].
+/// The maximum of [`first_read_bytes`].
 const FIRST_READ_BYTES: usize = 1024;
-/// Bytes that are prefetched before and after the place where a block is guessed.
+/// Bytes that are prefetched before and after the guessed range of a block.
 const GUESS_MARGIN_BYTES: u64 = 1 << 10;
 
-/// Returns the front of a chunk whose blocks are to be read alone: the file is not in memory, and
-/// the chunk is long enough.
+/// Returns the block index of a chunk, cached or read; `None` if its blocks are not read
+/// individually, because the file is in memory or the chunk is short.
 pub(in crate::read) fn block_index_of(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -309,13 +316,14 @@ pub(in crate::read) fn block_index_of(
     Ok(Some(block_index))
 }
 
-/// Returns whether the blocks of a chunk are read alone: the file is not in memory, and the chunk
-/// is long enough.
+/// Returns whether the blocks of a chunk are read individually: the file is not in memory, and the
+/// chunk is long enough.
 fn has_block_index(column: &ColumnInner, entry: &ChunkEntry) -> Result<bool> {
     Ok(reads_blocks(column, entry) && is_in_blocks(entry)? && column.file.bytes().memory().is_none())
 }
 
-/// Adds the ranges of front and block of a sample, if blocks of its chunk are read alone.
+/// Adds the ranges of the block index and the block of a sample, if the blocks of its chunk are
+/// read individually.
 pub(in crate::read) fn block_index_ranges(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -332,9 +340,10 @@ pub(in crate::read) fn block_index_ranges(
     Ok(())
 }
 
-/// Returns the range in which the block of a sample probably is, as if blocks had as many samples
-/// as in the chunk before, and all were equally long: it is read at the same time as the front,
-/// which would tell. `None` if blocks of the chunk are not read alone.
+/// Guesses the range of the block of a sample, so that it can be read together with the block index
+/// instead of after it. Assumes that blocks have as many samples as in the chunk opened before, and
+/// are equally long. `None` if the blocks of the chunk are not read individually, or if no chunk
+/// was opened before.
 pub(in crate::read) fn guessed_block(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -355,7 +364,8 @@ pub(in crate::read) fn guessed_block(
     Ok(Some(start..end))
 }
 
-/// Notes how many samples a block has: of ragged ones about. `values` begins with the front.
+/// Records how many samples a block has, for [`guessed_block`]; an estimate for ragged samples.
+/// `values` starts with the block index.
 fn record_block_size(column: &ColumnInner, header: &ChunkHeader, values: &[u8]) -> Result<()> {
     let encoding = encoding(header.entry.encoding)?;
     let first = first_block_elements(values, |block_index| encoding.table_bytes(block_index));
@@ -366,13 +376,14 @@ fn record_block_size(column: &ColumnInner, header: &ChunkHeader, values: &[u8]) 
     Ok(())
 }
 
-/// Returns whether blocks of a chunk are read alone, by position: it is long enough.
+/// Returns whether a chunk is long enough to read its blocks individually, if the file is read by
+/// position.
 pub(in crate::read) fn reads_blocks(column: &ColumnInner, entry: &ChunkEntry) -> bool {
     let min_bytes = u64_of(MIN_BLOCKED_BYTES).max(column.file.source.coalesce().gap_bytes.saturating_mul(2));
     u64::from(entry.stored_bytes) >= min_bytes
 }
 
-/// Reads the front of a chunk in blocks, and checks it as the reader's policy asks.
+/// Reads the block index of a chunk in blocks, and verifies it according to the reader's policy.
 pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLocation) -> Result<ChunkBlockIndex> {
     let entry = &location.entry;
     let max_bytes = chunk_bytes(entry)?;
@@ -382,7 +393,8 @@ pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLo
     let header = checked_header(column, entry, split_header(&bytes)?.0)?;
     let before = bytes_before_values(column, &header, &bytes)?;
     check_raw_bytes(column, &header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
-    // the bytes that state its length: outside the body is refused with the front
+    // the bytes that state the length; if they are outside the body, the block index is refused
+    // below
     read_up_to(column, location, before.saturating_add(BLOCK_INDEX_HEADER_BYTES).min(max_bytes), &mut bytes)?;
     let values = bytes.get(before..).unwrap_or(&[]);
     let stated = block_index_bytes(values).ok_or_else(beyond_chunk)?;
@@ -398,7 +410,7 @@ pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLo
     Ok(ChunkBlockIndex::new(location, header, bytes))
 }
 
-/// Returns the length of head, part table, validity and shape.
+/// Returns the length of header, part table, validity and shape.
 fn bytes_before_values(column: &ColumnInner, header: &ChunkHeader, bytes: &[u8]) -> Result<usize> {
     let parts = parts(column.layout(), header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
     if !header.entry.has_parts() {
@@ -408,7 +420,7 @@ fn bytes_before_values(column: &ColumnInner, header: &ChunkHeader, bytes: &[u8])
     Ok(values.start.saturating_add(HEADER_BYTES))
 }
 
-/// Reads the bytes of a chunk that `bytes`, its start, lacks of a length.
+/// Extends `bytes`, the start of a chunk, to `length`. Reads only the missing bytes.
 fn read_up_to(column: &ColumnInner, location: &ChunkLocation, length: usize, bytes: &mut Vec<u8>) -> Result<()> {
     let have = bytes.len();
     if have >= length {
@@ -419,7 +431,7 @@ fn read_up_to(column: &ColumnInner, location: &ChunkLocation, length: usize, byt
     read(&*column.file.source, at, bytes.get_mut(have..).unwrap_or(&mut []))
 }
 
-/// Returns the bytes of a chunk that are read first: most fronts are shorter.
+/// Returns the number of bytes of a chunk to read first. Most block indexes are shorter.
 pub(in crate::read) fn first_read_bytes(entry: &ChunkEntry) -> usize {
     chunk_bytes(entry).map_or(FIRST_READ_BYTES, |bytes| bytes.min(FIRST_READ_BYTES))
 }

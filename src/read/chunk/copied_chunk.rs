@@ -1,9 +1,11 @@
-//! Whole chunks, to be written to another file: as they are stored, or some samples of them.
+//! Whole chunks, or some of their samples, to be written to another file.
 //!
-//! The checksum of a chunk is checked each time, whatever the reader's policy: the copy gets a
-//! checksum of its own, which would vouch for bytes that have changed since. Of a damaged chunk of
-//! a salvaged file, the samples that are left are decoded without the damaged blocks. Samples are
-//! handed to an encoder in the byte order of the file; nulls can be added between them.
+//! A chunk is copied in its stored form if all of its samples are needed, and decoded otherwise.
+//! Either way its checksum is verified each time, whatever the reader's policy: the copy gets a
+//! checksum of its own, which would vouch for bytes that have changed since they were verified. If
+//! the chunk of a salvaged file is damaged, the remaining samples are decoded without the damaged
+//! blocks. Samples are passed to the encoder in the byte order of the file, and nulls can be
+//! inserted between them.
 
 use crate::batch::ListBuffer;
 use crate::bytes::le::{self, u64_of};
@@ -18,7 +20,7 @@ use crate::read::decode::staging::{chunk_parts, push_sample, stage_null, stage_s
 use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result};
 
-/// Memory for chunks, used again for each.
+/// Reusable memory for chunks.
 pub(crate) struct ChunkScratch {
     decoder: ChunkDecoder,
     buffer: Vec<u8>,
@@ -30,7 +32,7 @@ impl ChunkScratch {
     }
 }
 
-/// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
+/// Reads and verifies chunk number `chunk` in its stored form, and counts its null samples.
 pub(in crate::read) fn stored_chunk(
     column: &ColumnInner,
     chunk: u64,
@@ -38,8 +40,8 @@ pub(in crate::read) fn stored_chunk(
 ) -> Result<(EncodedChunk, u64)> {
     with_chunk(column, chunk, scratch, |region, stored, decoder| {
         let body = stored.body.start();
-        // each time: the copy gets a checksum of its own, which would vouch for bytes that have
-        // changed since
+        // each time, because the copy gets a checksum of its own, which would vouch for changed
+        // bytes
         region.check_body(body)?;
         let side = decoder.side_facts(stored)?;
         let chunk =
@@ -48,8 +50,8 @@ pub(in crate::read) fn stored_chunk(
     })
 }
 
-/// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`: the
-/// first of a new chunk is `first_sample`. None of the samples is lost.
+/// Reads samples of chunk number `chunk`, by their positions in it, into a new chunk that starts at
+/// `first_sample`. `None` becomes a null. None of the samples may be lost.
 pub(in crate::read) fn select_from_chunk(
     column: &ColumnInner,
     chunk: u64,
@@ -96,7 +98,7 @@ fn with_chunk<T>(
     take().map_err(|error| column.in_column(error))
 }
 
-/// Returns the samples `samples` of a chunk of a nested column, as they are handed to an encoder.
+/// Returns samples of a chunk of a nested column, in the form that an encoder takes.
 fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     let (mut buffer, mut words, mut values) = (ColumnBuffer::new(), Vec::new(), Vec::new());
     buffer.begin_lists(layout.levels)?;
@@ -124,7 +126,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
     })
 }
 
-/// Returns the samples `samples` of a chunk, as they are handed to an encoder.
+/// Returns samples of a chunk, in the form that an encoder takes.
 fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     if layout.is_nested() {
         return nested_samples(layout, content, samples);
@@ -158,7 +160,7 @@ fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> 
         }
         if layout.is_ragged() {
             let count = sample.map_or(Ok(0), |i| content.count(i))?;
-            end = end.saturating_add(count); // at most that of the whole chunk
+            end = end.saturating_add(count); // at most the end in the whole chunk
             raw.shape.extend(end.to_le_bytes());
         }
     }
@@ -170,7 +172,7 @@ fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> 
             }
         }
     }
-    // to the order of the file, which is the same operation
+    // to the order of the file, by the same operation
     le::swap_to_native(layout.element_bytes, &mut raw.values);
     Ok(raw)
 }

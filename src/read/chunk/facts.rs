@@ -1,8 +1,9 @@
-//! Facts of one chunk, for callers: its place and encoding, its blocks, the cost of a sample, and
-//! what makes it so large.
+//! Facts about one chunk, for callers: its position and encoding, its blocks, the cost of a sample,
+//! and the reasons for its size.
 //!
-//! The first need an entry of the index, blocks the front of the chunk as well. An explanation
-//! reads and decodes the values, and encodes them with every encoding of this build.
+//! They differ in cost. The position needs an entry of the index; the blocks also need the block
+//! index. An explanation reads and decodes the values, and encodes them again with every encoding
+//! of this build.
 
 use super::chunk_bytes::{
     chunk_bytes, chunk_header, fetch_chunk, first_read_bytes, is_in_blocks, read_block_index, reads_blocks,
@@ -18,13 +19,13 @@ use crate::read::file::state::{ChunkBlockIndex, ChunkLocation, in_chunk};
 use crate::{Profile, Result};
 use std::ops::Range;
 
-/// Facts of a chunk: its samples, its range in the file and its encoding.
+/// The samples of a chunk, its range in the file and its encoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkInfo {
     /// The samples in it.
     pub samples: Range<u64>,
-    /// The range of its body in the file: starts at a multiple of the file's alignment.
+    /// The range of its body in the file. It starts at a multiple of the file's alignment.
     pub file_range: Range<u64>,
     /// The encoding of its values.
     pub encoding: String,
@@ -38,7 +39,7 @@ pub(in crate::read) fn chunk_info(column: &ColumnInner, location: &ChunkLocation
     let raw_bytes = if entry.has_parts() || layout.has_shape() {
         chunk_header(column, entry)?.raw_bytes.into()
     } else {
-        // samples, and nothing else
+        // the body has nothing but samples
         u64::from(entry.sample_count).saturating_mul(u64_of(layout.inner_bytes))
     };
     let start = entry.offset.saturating_add(HEADER_LEN);
@@ -50,22 +51,22 @@ pub(in crate::read) fn chunk_info(column: &ColumnInner, location: &ChunkLocation
     })
 }
 
-/// The blocks of a chunk: its values are decoded and checked block by block.
+/// The blocks of a chunk whose values are decoded and verified block by block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkBlocks {
-    /// The range in the file of what precedes the first block: nulls, extents, lists, and the
-    /// front, which lists the blocks. A reader by position reads it once.
+    /// The range of the file before the first block: nulls, extents, lists, and the block index
+    /// itself. If the file is read by position, it is read once.
     pub block_index: Range<u64>,
-    /// At least one, in the order of the file. They follow each other without a gap.
+    /// At least one block, in file order, without gaps.
     pub blocks: Vec<BlockInfo>,
 }
 
-/// Facts of a block.
+/// The samples and the bytes of a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockInfo {
-    /// The samples that have elements in it. A long sample is in several blocks.
+    /// The samples with elements in the block. A long sample is in several blocks.
     pub samples: Range<u64>,
     /// Its range in the file.
     pub file_range: Range<u64>,
@@ -73,16 +74,15 @@ pub struct BlockInfo {
     pub raw_bytes: u64,
 }
 
-/// The bytes of a chunk that a reader by position fetches for one of its samples, if nothing of the
-/// file is in a cache. Entries of the index are not counted.
+/// The bytes of a chunk that are fetched for one of its samples if the file is read by position and
+/// nothing is cached. Index pages are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColdRead {
-    /// The bytes that are read once for many samples: head, nulls, extents and front. 0 if the
-    /// chunk is read whole.
+    /// The bytes that are read once for many samples: header, nulls, extents and block index. 0 if
+    /// the chunk is read whole.
     pub block_index_bytes: u64,
-    /// The bytes that are read for each sample, on average: its blocks, or head and body of the
-    /// chunk.
+    /// The bytes that are read for each sample, on average: its blocks, or the whole chunk.
     pub sample_bytes: u64,
 }
 
@@ -94,7 +94,7 @@ impl ColdRead {
 }
 
 impl ChunkBlocks {
-    /// Returns the sum over all samples of the stored bytes of the blocks that each needs.
+    /// Returns the stored bytes of the blocks that a sample needs, summed over all samples.
     fn bytes_of_samples(&self) -> u128 {
         let of_block = |block: &BlockInfo| u128::from(length(&block.file_range)) * u128::from(length(&block.samples));
         self.blocks.iter().map(of_block).sum() // below 2^96
@@ -127,7 +127,7 @@ fn blocks_in(column: &ColumnInner, block_index: &ChunkBlockIndex) -> Result<Chun
     let mut blocks = memory::with_capacity(part.block_index.block_count())?;
     for entry in part.block_index.blocks() {
         let entry = entry?;
-        // stored bytes begin with the front
+        // `stored` counts from the start of the block index
         let offset = |stored: usize| first_block.saturating_add(u64_of(stored.saturating_sub(part.block_index.bytes)));
         blocks.push(BlockInfo {
             samples: 0..0,
@@ -150,7 +150,7 @@ fn blocks_in(column: &ColumnInner, block_index: &ChunkBlockIndex) -> Result<Chun
     Ok(ChunkBlocks { block_index: start..first_block, blocks })
 }
 
-/// Returns the cost of a sample of a chunk. `blocks` are those of the chunk.
+/// Returns the cost of a sample of a chunk with these blocks.
 pub(in crate::read) fn cold_read(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -172,8 +172,8 @@ pub(in crate::read) fn cold_read(
 /// The composition of a chunk, and its size in other encodings: see
 /// [`Column::explain`](crate::Column::explain).
 ///
-/// For a nullable, ragged or nested column, this describes the values alone. Only
-/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls, extents and lists.
+/// For a nullable, ragged or nested column, this describes only the values.
+/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls, extents and lists, too.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -181,27 +181,28 @@ pub struct Explanation {
     pub chunk: u64,
     /// The samples of the chunk, its bytes in the file, and its encoding.
     pub info: ChunkInfo,
-    /// Elements of all its samples; of text and bytes, bytes, and of complex numbers, their halves.
+    /// The number of elements of all its samples. For text and bytes, these are bytes; for complex
+    /// numbers, their halves.
     pub element_count: u64,
     /// The blocks of the values; `None` if they are not in blocks.
     pub blocks: Option<ChunkBlocks>,
-    /// The bytes that a random sample of the chunk costs, if nothing is in a cache.
+    /// The bytes that are read for a random sample of the chunk if nothing is cached.
     pub cold_read: ColdRead,
     /// The length of the decoded values in bytes.
     pub raw_bytes: u64,
     /// The length of the stored values in bytes.
     pub stored_bytes: u64,
-    /// The transform of the elements before they are coded, such as `lorenzo of floats, stride 128,
-    /// restart 12928` (chapter 5.6 of the specification). `None` in encodings that have no
-    /// transforms.
+    /// The transform of the elements before they are coded, such as
+    /// `lorenzo of floats, stride 128, restart 12928` (chapter 5.6 of the specification). `None`
+    /// for encodings without transforms.
     pub transform: Option<String>,
-    /// The sections of the stored values, in the order of the file. Their lengths add up to
+    /// The sections of the stored values, in file order. Their lengths add up to
     /// [`Explanation::stored_bytes`].
     pub sections: Vec<Section>,
-    /// The result of each encoding of this build for the values, the smallest first.
+    /// The result of each encoding of this build for the values, smallest first.
     pub trials: Vec<Trial>,
     /// The choice of each profile of this build for the values. If another release wrote the file,
-    /// it may contain none of them.
+    /// the chunk may match none of them.
     pub choices: Vec<Choice>,
 }
 
@@ -211,16 +212,16 @@ impl Explanation {
         self.info.file_range.end.saturating_sub(self.info.file_range.start)
     }
 
-    /// Returns [`Explanation::cold_read`] divided by the bytes that a sample takes in the file, on
-    /// average; `None` if samples take no bytes.
+    /// Returns [`Explanation::cold_read`] divided by the average stored bytes of a sample; `None`
+    /// if samples take no bytes.
     pub fn read_amplification(&self) -> Option<f64> {
         let samples = self.info.samples.end.saturating_sub(self.info.samples.start);
         let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounded anyway
         (sample_bytes > 0.0).then(|| self.cold_read.bytes() as f64 / sample_bytes)
     }
 
-    /// Returns the bits for each element of a section or a trial of `stored_bytes`; `None` if the
-    /// values have no elements.
+    /// Returns the bits per element of a section or a trial of `stored_bytes`; `None` if the values
+    /// have no elements.
     pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
         // rounded anyway
         (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64)

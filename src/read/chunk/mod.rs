@@ -1,10 +1,13 @@
-//! One chunk: read, checked, and opened as far as a read needs it.
+//! One chunk: found, read, verified, and opened as far as a read needs it.
 //!
-//! A chunk is in one of three states ([`open_chunk`]): its position is known; its block index and
-//! tables are parsed and checked; or its values are decoded. A read of one sample takes the second
-//! state and decodes a block; a read of most of a chunk takes the third. What was checked is noted
-//! for the whole file, block by block, so that no byte is checked twice unless the policy of the
-//! reader asks for that. Chunks of files in memory whose values are stored raw are used in place.
+//! An open chunk is in one of three states ([`open_chunk`]): its samples are read individually; its
+//! block index is in memory and blocks are read as samples need them; or the whole body is in
+//! memory. A read of one sample settles for the second state and decodes a block; a read of most of
+//! a chunk takes the third. Verified blocks are recorded for the whole file, so that no byte is
+//! verified twice, unless the policy of the reader is [`Verification::Always`]. If a file is in
+//! memory and the parts of a chunk are stored raw, they are used in place ([`part_ranges`]).
+//!
+//! [`Verification::Always`]: crate::Verification::Always
 
 pub(in crate::read) mod chunk_bytes;
 pub(in crate::read) mod copied_chunk;

@@ -1,13 +1,17 @@
-//! The open chunk of a decoder: how much of it is at hand.
+//! The open chunk of a decoder, and how much of it is in memory.
 //!
 //! A chunk is in one of three states. *Unread*: single samples are read from the file, which raw
 //! chunks of fixed samples allow. *Indexed*: the block index is in memory, and blocks are read as
-//! samples need them. *Loaded*: the body is in memory, and its values are used where they are,
-//! decoded sample by sample, or decoded whole once that pays ([`should_decode_whole`]).
+//! samples need them. *Loaded*: the body is in memory, and its values are used in place, decoded
+//! sample by sample, or decoded whole.
 //!
-//! Blocks are checked where their bytes are first used: by [`OpenChunk::values_range`] if the
-//! values are used where they are, otherwise by [`OpenChunk::decode_range`], which parses the block
-//! index once for the check and the decoder.
+//! When to decode the whole chunk is decided by [`should_decode_whole`]: at once if most of it is
+//! requested, or after an eighth of it was decoded sample by sample. So reading all samples one by
+//! one costs little more than one decoding, and reading a few costs no full decoding.
+//!
+//! Blocks are verified when their bytes are first used: by [`OpenChunk::values_range`] if the
+//! values are used in place, otherwise by [`OpenChunk::decode_range`], which parses the block index
+//! once for both verifying and decoding.
 
 use super::chunk_bytes::{check_blocks, chunk_in_memory, is_in_blocks};
 use super::part_ranges::{PartRanges, body_in, part_ranges, stored_blocks};
@@ -21,28 +25,29 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A chunk is decoded whole if more than this many quarters of it were taken or are wanted.
+/// A chunk is decoded whole if more than this many quarters of it were decoded individually or are
+/// requested.
 const DECODE_WHOLE_QUARTERS: usize = 3;
-/// A chunk is decoded whole once one in this many of its bytes was taken sample by sample, and one
-/// more sample is wanted. Reading all of its samples by one call each then costs little more than
-/// one decoding.
+/// A chunk is decoded whole if more than 1/N of its bytes were decoded sample by sample and another
+/// sample is requested. Reading all samples by one call each then costs little more than one
+/// decoding.
 const DECODE_WHOLE_AFTER: usize = 8;
-/// The least number of bytes that a sample taken alone counts for: finding it costs about as much
+/// The minimum number of bytes that an individual sample counts for. Finding it costs about as much
 /// as decoding that many.
 const MIN_SAMPLE_BYTES: usize = 1024;
 
-/// How much of a chunk is at hand.
+/// How much of a chunk is in memory.
 enum ChunkState {
-    /// Only its header: its samples, which take `value_bytes` together, are read individually.
+    /// Only its header. Samples, which take `value_bytes` together, are read individually.
     Unread { value_bytes: usize },
-    /// The block index, with validity and shape decoded: blocks are read individually.
+    /// The block index; validity and shape are decoded. Blocks are read individually.
     Indexed,
-    /// The whole body. `mapped`: its parts are used where they are stored, in a file in memory.
-    /// Otherwise the decoder has validity and shape, and the values once they are decoded.
+    /// The whole body. If `mapped`, its parts are used in place, in a file in memory. Otherwise the
+    /// decoder has validity and shape, and the values once they are decoded.
     Loaded { mapped: Option<PartRanges> },
 }
 
-/// The chunk, if one is open.
+/// An open chunk.
 struct CurrentChunk {
     location: ChunkLocation,
     state: ChunkState,
@@ -50,8 +55,8 @@ struct CurrentChunk {
     touched_bytes: usize,
 }
 
-/// A chunk, if one is open, and the memory to decode it. It has no stored bytes: calls get the
-/// body.
+/// The open chunk, if there is one, and the memory to decode it. Does not own the stored bytes;
+/// methods take the body.
 pub(in crate::read) struct OpenChunk {
     current: Option<CurrentChunk>,
     decoder: ChunkDecoder,
@@ -77,13 +82,13 @@ impl OpenChunk {
         self.location().is_some_and(|current| current.chunk == location.chunk)
     }
 
-    /// Returns whether the body was read, so that no more of the chunk need be fetched.
+    /// Returns whether the whole body was read, so that nothing else needs to be fetched.
     #[inline]
     pub(in crate::read) fn has_body(&self) -> bool {
         matches!(self.state(), Some(ChunkState::Loaded { .. }))
     }
 
-    /// Returns whether the parts are used where they are stored.
+    /// Returns whether the parts are used in place.
     #[inline]
     pub(in crate::read) fn is_mapped(&self) -> bool {
         self.mapped().is_some()
@@ -124,18 +129,18 @@ impl OpenChunk {
         self.current = Some(CurrentChunk { location: *location, state, touched_bytes });
     }
 
-    /// Holds a chunk whose samples are read individually. `touched_bytes` of its bytes were read before.
+    /// Opens a chunk whose samples are read individually, after `touched_bytes` of it were read.
     pub(in crate::read) fn open_unread(&mut self, location: &ChunkLocation, value_bytes: usize, touched_bytes: usize) {
         self.set_current(location, ChunkState::Unread { value_bytes }, touched_bytes);
     }
 
-    /// Holds a chunk whose parts are used where they are stored.
+    /// Opens a chunk whose parts are used in place.
     #[inline]
     pub(in crate::read) fn open_mapped(&mut self, location: &ChunkLocation, parts: PartRanges) {
         self.set_current(location, ChunkState::Loaded { mapped: Some(parts) }, 0);
     }
 
-    /// Opens a chunk of a file that is in memory, checked as the reader's policy asks.
+    /// Opens a chunk of a file in memory, verified according to the reader's policy.
     pub(in crate::read) fn open_in_memory(
         &mut self,
         column: &ColumnInner,
@@ -152,7 +157,7 @@ impl OpenChunk {
         self.open(column, location, &header, Body::whole(body))
     }
 
-    /// Holds a chunk whose blocks are read individually. `touched_bytes` of its bytes were decoded before.
+    /// Opens a chunk whose blocks are read individually, after `touched_bytes` of it were decoded.
     pub(in crate::read) fn open_indexed(
         &mut self,
         column: &ColumnInner,
@@ -169,7 +174,7 @@ impl OpenChunk {
         Ok(())
     }
 
-    /// Decodes all but the values of a chunk that was checked.
+    /// Opens a verified chunk, and decodes all of it except the values.
     pub(in crate::read) fn open(
         &mut self,
         column: &ColumnInner,
@@ -182,7 +187,7 @@ impl OpenChunk {
         Ok(())
     }
 
-    /// Decodes validity and shape. No chunk is open then.
+    /// Closes the open chunk, and decodes validity and shape of another.
     fn decode_validity_and_shape(
         &mut self,
         column: &ColumnInner,
@@ -195,15 +200,15 @@ impl OpenChunk {
         self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
     }
 
-    /// Returns the range in the body of the blocks that bytes of the values need; `None` if the
-    /// values are not in blocks. `body` has the block index.
+    /// Returns the range in the body of the blocks that contain these bytes of the values; `None`
+    /// if the values are not in blocks. `body` has the block index.
     pub(in crate::read) fn blocks_of(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<Option<Range<usize>>> {
         let part = self.decoder.blocks(body)?.filter(|_| !bytes.is_empty());
         part.map(|part| part.stored_range(bytes)).transpose()
     }
 
-    /// Checks the blocks of values that are used where they are, as the reader's policy asks: of a
-    /// chunk that is not in blocks, all was checked before.
+    /// Verifies, according to the reader's policy, the blocks that contain these bytes of the
+    /// values. A chunk that is not in blocks has been verified as a whole.
     #[inline]
     fn check(&self, column: &ColumnInner, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match self.location() {
@@ -228,7 +233,7 @@ impl OpenChunk {
         part.map_or(Ok(()), |part| check_blocks(column, location, &part, &self.content(body), bytes))
     }
 
-    /// Returns the length of the values, if they are neither decoded nor used where they are.
+    /// Returns the length of the values; `None` if they are decoded or used in place.
     #[inline]
     pub(in crate::read) fn encoded_bytes(&self) -> Option<usize> {
         match self.state()? {
@@ -238,7 +243,8 @@ impl OpenChunk {
         }
     }
 
-    /// Counts `count` more samples as taken. Returns whether the chunk is to be decoded whole.
+    /// Counts `count` more samples as decoded individually. Returns whether to decode the whole
+    /// chunk instead.
     #[inline]
     pub(in crate::read) fn count_touched(&mut self, count: usize) -> bool {
         let (Some(bytes), Some(current)) = (self.encoded_bytes(), &mut self.current) else { return false };
@@ -247,8 +253,8 @@ impl OpenChunk {
         whole
     }
 
-    /// Decodes the values, unless that was done before. If the values are in blocks and one of them
-    /// is damaged, they are left: samples of the others can be decoded alone.
+    /// Decodes all values, unless they already are. If a block is damaged, leaves them encoded,
+    /// because samples in other blocks can still be decoded individually.
     pub(in crate::read) fn decode(&mut self, column: &ColumnInner, body: Body<'_>) -> Result<()> {
         let (Some(CurrentChunk { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
             (&self.current, self.decoder.encoded_bytes())
@@ -264,7 +270,7 @@ impl OpenChunk {
         }
     }
 
-    /// Returns the parts of the chunk; without the values, if they are not decoded.
+    /// Returns the parts of the chunk, without the values if they are not decoded.
     #[inline]
     pub(in crate::read) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
         let nothing = Content { sample_count: 0, validity: None, shape: &[], values: &[] };
@@ -276,8 +282,8 @@ impl OpenChunk {
         }
     }
 
-    /// Returns the range of some samples among the values. If their bytes are used where they are,
-    /// their blocks are then checked as the reader's policy asks.
+    /// Returns the range of some samples in the values. If the values are used in place, verifies
+    /// their blocks according to the reader's policy.
     #[inline]
     pub(in crate::read) fn values_range(
         &self,
@@ -294,15 +300,15 @@ impl OpenChunk {
         Ok(range)
     }
 
-    /// Returns the range in the file of bytes of the values, if these are used where they are.
+    /// Returns the range in the file of these bytes of the values, if they are used in place.
     #[inline]
     pub(in crate::read) fn range_in_memory(&self, values: &Range<usize>) -> Option<Range<usize>> {
         let start = self.location()?.body_start().saturating_add(self.mapped()?.values_start());
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
-    /// Checks what bounds the length of bytes of the values, which are some samples, before memory
-    /// is taken for them.
+    /// Checks the bounds on the length of `bytes`, a range of the values, before memory is
+    /// allocated for them.
     pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.current {
             Some(CurrentChunk {
@@ -312,9 +318,10 @@ impl OpenChunk {
         }
     }
 
-    /// Checks, as the reader's policy asks, and decodes bytes of the values, which are some
-    /// samples, to `out`, which is as long. `false`: the encoding decodes all values or none; then
-    /// all are decoded now.
+    /// Verifies, according to the reader's policy, and decodes a range of the values to `out`,
+    /// which has its length. Returns `false`, without filling `out`, if all values are available:
+    /// they were decoded before, are used in place, or are decoded now because the encoding cannot
+    /// decode a range.
     pub(in crate::read) fn decode_range(
         &mut self,
         column: &ColumnInner,
@@ -335,9 +342,9 @@ impl OpenChunk {
         self.decode(column, body).map(|()| false)
     }
 
-    /// Checks, as the reader's policy asks, and calls `visit` with the blocks that have bytes of
-    /// the values, which are some samples, and with the elements of each. `false`: devices do not
-    /// decode the encoding, or the values have been decoded.
+    /// Verifies, according to the reader's policy, the blocks that contain a range of the values,
+    /// and calls `visit` with each block and the elements in it. Returns `false` if devices do not
+    /// decode the encoding, or if the values are already decoded.
     pub(in crate::read) fn visit_blocks(
         &self,
         column: &ColumnInner,
@@ -354,7 +361,7 @@ impl OpenChunk {
         self.decoder.visit_blocks(body, bytes, check, visit).map_err(|error| in_chunk(error, location))
     }
 
-    /// Copies or decodes bytes of the values, which are some samples, to `out`, which is as long.
+    /// Copies or decodes a range of the values to `out`, which has its length.
     #[inline]
     pub(in crate::read) fn copy(
         &mut self,
@@ -367,14 +374,14 @@ impl OpenChunk {
             return Ok(());
         }
         let values = self.content(body).values.get(bytes.clone()).filter(|values| values.len() == out.len());
-        let values = values.ok_or_else(|| Error::internal("a destination has another length than its samples"))?;
+        let values = values.ok_or_else(|| Error::internal("a destination and its samples have different lengths"))?;
         out.copy_from_slice(values); // equal lengths
         Ok(())
     }
 }
 
-/// Returns a check of the blocks of a chunk that have bytes of the values, as the reader's policy
-/// asks.
+/// Returns a function that verifies the blocks of a range of the values, according to the reader's
+/// policy.
 fn check_by_policy(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -386,8 +393,9 @@ fn check_by_policy(
     }
 }
 
-/// Returns whether to decode a whole chunk if `count` more of its samples are wanted, and the bytes
-/// that are then taken. Its values have `bytes`, of which `touched_bytes` were decoded sample by sample.
+/// Decides whether to decode a whole chunk if `count` more of its samples are requested. Its values
+/// have `bytes`; `touched_bytes` of them were decoded sample by sample. Also returns the new value
+/// of `touched_bytes`.
 pub(in crate::read) fn should_decode_whole(
     location: &ChunkLocation,
     bytes: usize,
@@ -396,12 +404,14 @@ pub(in crate::read) fn should_decode_whole(
 ) -> (usize, bool) {
     let samples = location.sample_count().max(1);
     let after = touched_bytes.saturating_add(count.saturating_mul(MIN_SAMPLE_BYTES.max(bytes / samples)));
-    // a chunk of one sample is decoded to its destination, unless there are several
+    // a chunk of one sample is decoded straight to its destination, unless it is requested several
+    // times
     let at_once = (samples > 1 || count > 1) && after / DECODE_WHOLE_QUARTERS > bytes / 4;
     (after, touched_bytes.saturating_mul(DECODE_WHOLE_AFTER) > bytes || at_once)
 }
 
-/// Returns the body of a chunk: in the file if that is in memory, else in `cached`, after the head.
+/// Returns the body of a chunk: in the file if that is in memory, otherwise in `cached`, after the
+/// header.
 #[inline]
 pub(in crate::read) fn body_of<'a>(
     column: &'a ColumnInner,
@@ -409,17 +419,17 @@ pub(in crate::read) fn body_of<'a>(
     cached: &'a CachedBytes,
 ) -> Body<'a> {
     match column.file.bytes().memory() {
-        Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // it was opened there
+        Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // never empty: it was opened there
         None => cached.body(),
     }
 }
 
-/// The bytes that were read of the open chunk, if the file is not in memory.
+/// The bytes of the open chunk that were read, if the file is not in memory.
 #[derive(Default)]
 pub(in crate::read) struct CachedBytes {
-    /// Head and body; of a chunk whose blocks are read alone, some of these.
+    /// Header and body, or some blocks if the blocks of the chunk are read individually.
     pub bytes: Vec<u8>,
-    /// Of such a chunk: its front, and where in the body the blocks in `bytes` are.
+    /// If so, the block index, and the range of the blocks in the body.
     pub block_index: Option<Arc<ChunkBlockIndex>>,
     pub blocks: Range<usize>,
 }

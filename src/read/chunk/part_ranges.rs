@@ -1,12 +1,13 @@
-//! Chunks whose parts are all stored raw in memory, so that nothing need be decoded.
+//! Zero-copy access to chunks whose parts are all stored raw in memory.
 //!
-//! Samples of such chunks are borrowed from the file, or copied from it. That is right if no part
+//! Samples of such chunks are borrowed or copied straight from the file. That is correct if no part
 //! is encoded, if this machine has the byte order of the file, and if the lengths of the parts
-//! agree with each other; decoding would check that otherwise. Values in raw blocks follow each
-//! other without gaps, so they are used in the same way, behind the front that lists the blocks.
+//! agree with each other, which decoding would check otherwise. Raw blocks follow each other
+//! without gaps, so values in raw blocks are used in the same way; they start after the block
+//! index.
 //!
-//! Most samples that are viewed or gathered take this way. So the check is one look at a record
-//! once the chunk was checked, and a chunk that has nothing but values needs no part table.
+//! Most viewed and gathered samples take this path. So it must be short: once a chunk is verified,
+//! the check is a look at one bit, and a chunk that has only values needs no part table.
 
 use crate::bytes::le;
 use crate::codec::{Body, PartSpec, StoredPart, block_index_bytes, encoding, parts};
@@ -27,19 +28,20 @@ pub(in crate::read) struct PartRanges {
     validity: Option<Range<usize>>,
     shape: Range<usize>,
     values: Range<usize>,
-    /// The start of the stored bytes of the values: of blocks, the front.
+    /// The start of the stored bytes of the values. If these are in blocks, the block index is
+    /// first.
     stored_start: usize,
 }
 
 impl PartRanges {
-    /// Returns the parts of a chunk that has nothing but values, stored as they are.
+    /// Returns the parts of a chunk that has only raw values.
     #[inline]
     fn values_only(location: &ChunkLocation, body: &[u8]) -> Result<Self> {
         let values = values_in(location, body, 0..body.len())?;
         Ok(Self { sample_count: location.sample_count(), validity: None, shape: 0..0, values, stored_start: 0 })
     }
 
-    /// Returns the parts in `body`, from which the ranges were made.
+    /// Returns the parts as slices of `body`, from which the ranges were computed.
     #[inline]
     pub(in crate::read) fn content<'a>(&self, body: &'a [u8]) -> Content<'a> {
         let part = |range: &Range<usize>| body.get(range.clone()).unwrap_or(&[]);
@@ -57,8 +59,8 @@ impl PartRanges {
     }
 }
 
-/// Returns the parts of a chunk of a file that is in memory, checked, if they can be used there:
-/// nothing is encoded, and this machine's byte order is the file's.
+/// Returns the verified parts of a chunk of a file in memory; `None` if a part is encoded, or if
+/// this machine does not have the byte order of the file.
 #[inline]
 pub(in crate::read) fn part_ranges(
     column: &ColumnInner,
@@ -72,7 +74,7 @@ pub(in crate::read) fn part_ranges(
     parts_of_body(column, location, body_in(file, location)?)
 }
 
-/// Returns the parts of a chunk as [`part_ranges`] does, if the values are all it has.
+/// Returns the parts of a chunk as [`part_ranges`] does; `None` if it has more than values.
 #[inline]
 pub(in crate::read) fn values_only_chunk(
     column: &ColumnInner,
@@ -89,8 +91,8 @@ pub(in crate::read) fn values_only_chunk(
     parts.content(body).check_lengths(layout).map(|()| Some(parts))
 }
 
-/// Checks the blocks that bytes of the values need, as the reader's policy asks: of a chunk that is
-/// not in blocks, all was checked before.
+/// Verifies, according to the reader's policy, the blocks that contain these bytes of the values. A
+/// chunk that is not in blocks has been verified as a whole.
 #[inline]
 pub(in crate::read) fn check_raw_values(
     column: &ColumnInner,
@@ -106,7 +108,7 @@ pub(in crate::read) fn check_raw_values(
     part.map_or(Ok(()), |part| check_blocks(column, location, &part, &parts.content(body), bytes))
 }
 
-/// Returns the values as a part in blocks, if they are in blocks.
+/// Returns the values as a part in blocks; `None` if they are not in blocks.
 pub(in crate::read) fn stored_blocks<'a>(
     column: &'a ColumnInner,
     location: &ChunkLocation,
@@ -121,14 +123,15 @@ pub(in crate::read) fn stored_blocks<'a>(
     encoding.parse(spec, body, &(parts.stored_start..parts.values.end)).map(Some)
 }
 
-/// Returns whether the values of a chunk are stored as they are, in this machine's byte order.
+/// Returns whether the values of a chunk are stored raw, in the byte order of this machine.
 #[inline]
 fn has_raw_values(column: &ColumnInner, location: &ChunkLocation) -> Result<bool> {
     let in_order = le::FILE_ORDER_IS_NATIVE || column.layout().element_bytes == 1;
     Ok(in_order && is_raw(location.entry.encoding)?)
 }
 
-/// Checks a chunk of a file that is in memory, unless that was done as the reader's policy asks.
+/// Verifies a chunk of a file in memory, unless it already has been, according to the reader's
+/// policy.
 #[inline]
 fn ensure_checked(column: &ColumnInner, location: &ChunkLocation) -> Result<()> {
     if column.is_open(location.chunk) { Ok(()) } else { check_chunk(column, location) }
@@ -142,7 +145,7 @@ fn check_chunk(column: &ColumnInner, location: &ChunkLocation) -> Result<()> {
     Ok(())
 }
 
-/// Returns the parts of a chunk whose values are stored as they are, if all its parts are.
+/// Returns the parts of a chunk whose values are raw; `None` if another part is not.
 #[inline]
 fn parts_of_body(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
     let (entry, layout) = (&location.entry, column.layout());
@@ -158,7 +161,7 @@ fn parts_of_body(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) ->
 }
 
 fn parts_of_table(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
-    // only values are in blocks; decoding refuses others
+    // only values may be in blocks; decoding refuses other parts in blocks
     let is_raw = |part: &Part| {
         let encoding = encoding(part.encoding)?;
         Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
@@ -181,14 +184,14 @@ fn parts_of_table(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -
     Ok(Some(PartRanges { sample_count: location.sample_count(), validity, shape, values, stored_start }))
 }
 
-/// Returns whether parts of this encoding are used as they are stored.
+/// Returns whether parts of this encoding are stored raw.
 #[inline]
 fn is_raw(field: u16) -> Result<bool> {
     Ok(encoding(field)?.is_identity())
 }
 
-/// Returns the range of the values in a body, whose stored bytes are in `range`: all of these, or
-/// those after the front of blocks.
+/// Returns the range of the values in a body. Their stored bytes are `range`; if they are in
+/// blocks, the block index comes first.
 #[inline]
 fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Result<Range<usize>> {
     if !encoding(location.entry.encoding)?.is_in_blocks() {
@@ -196,8 +199,8 @@ fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Resu
     }
     let block_index =
         body.get(range.clone()).and_then(block_index_bytes).filter(|&block_index| block_index <= range.len());
-    let block_index = block_index
-        .ok_or_else(|| Error::corrupt("R-5.14", "the block index of a chunk in blocks reaches beyond it"))?;
+    let block_index =
+        block_index.ok_or_else(|| Error::corrupt("R-5.14", "the block index reaches beyond its chunk"))?;
     Ok(range.start + block_index..range.end) // at most the end
 }
 
@@ -206,7 +209,7 @@ fn wrong_length() -> Error {
     Error::corrupt("R-5.3", "a raw part is not as long as its decoded bytes")
 }
 
-/// Returns the body of a chunk in a file that is in memory.
+/// Returns the body of a chunk of a file in memory.
 #[inline]
 pub(in crate::read) fn body_in<'a>(file: &'a [u8], location: &ChunkLocation) -> Result<&'a [u8]> {
     let length = usize::try_from(location.entry.stored_bytes).unwrap_or(usize::MAX);

@@ -1,10 +1,13 @@
-//! Decodes the tasks of a request: no I/O, any thread, in memory that is reused.
+//! Decodes the tasks of a request: without I/O, on any thread, in reused memory.
 //!
-//! A decoder holds the chunk of its last task, and the next task of the same chunk finds it open.
-//! Samples of a fixed shape go straight to their destination. Samples that are stored raw in a file
-//! in memory are noted first, and copied together: copies that follow each other closely overlap
-//! their cache misses. Values of ragged samples are staged, because the place of each depends on
-//! the lengths of all before it.
+//! A decoder keeps the chunk of its last task open, so the next task of the same chunk need not
+//! open it. There are three ways to a destination:
+//!
+//! * Samples of a fixed shape are decoded straight to it.
+//! * Samples that are stored raw in a file in memory are only located at first, and copied together
+//!   at the end. Copies that follow each other closely overlap their cache misses.
+//! * Values of ragged samples are staged, because the offset of each depends on the lengths of all
+//!   samples before it.
 //!
 //! Public callers get a [`Decoder`](crate::stages::Decoder), which decodes plans with this one.
 
@@ -26,34 +29,33 @@ use crate::read::file::state::{Verification, in_chunk};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Decodes chunks, and keeps the memory for it. Each thread has one.
+/// Decodes the tasks of a request. Each thread has its own.
 pub(in crate::read) struct TaskDecoder {
-    /// The column of the chunk that is held.
+    /// The column of the open chunk.
     column: Option<ColumnInner>,
     pub(in crate::read) chunk: OpenChunk,
-    /// Head and body of the chunk that is held, if the file is not in memory.
+    /// Header and body of the open chunk, if the file is not in memory.
     pub(in crate::read) cached: CachedBytes,
-    /// Values of ragged samples, as they were decoded.
+    /// Values of ragged samples, in the order in which they were decoded.
     pub(in crate::read) staging: Staging,
     /// Ragged samples of the request.
     pub(in crate::read) ragged: RaggedScratch,
     /// Positions of nulls in the request.
     pub(in crate::read) nulls: Vec<usize>,
-    /// Samples of a file in memory that are used as they are stored. Copying them waits until all
-    /// are found: copies that follow each other closely overlap their cache misses.
+    /// Raw samples of a file in memory, to be copied once all are located.
     mapped: Vec<MappedSamples>,
-    /// For each position of the request, the offset in the file at which its sample begins.
+    /// The offset in the file of the sample at each position of the request.
     starts: Vec<usize>,
-    /// The number of this decoder among those of the request.
+    /// The number of this decoder among the decoders of the request.
     number: usize,
-    /// Chunks are not decoded whole: their blocks go elsewhere.
+    /// If set, blocks are handed out, so chunks are never decoded whole.
     pub(in crate::read) visits_blocks: bool,
 }
 
-/// The start of a sample that is not used as it is stored in the file.
+/// Marks a sample that is not copied from the file.
 const NOT_IN_FILE: usize = usize::MAX;
 
-/// Samples of consecutive ranks in a file in memory, as they are stored.
+/// Raw samples of consecutive ranks in a file in memory.
 struct MappedSamples {
     /// Offset in the file.
     start: usize,
@@ -69,7 +71,7 @@ impl Default for TaskDecoder {
 }
 
 impl TaskDecoder {
-    /// Returns a decoder that holds no memory yet.
+    /// Returns a decoder without memory.
     pub(in crate::read) fn new() -> Self {
         Self {
             column: None,
@@ -85,8 +87,8 @@ impl TaskDecoder {
         }
     }
 
-    /// Forgets the results of the request before. `number` is that of this decoder among those of
-    /// the request.
+    /// Removes the results of the previous request. `number` identifies this decoder among the
+    /// decoders of the request.
     pub(in crate::read) fn begin(&mut self, number: usize) {
         self.number = number;
         self.staging.clear();
@@ -94,7 +96,7 @@ impl TaskDecoder {
         self.mapped.clear();
     }
 
-    /// Prepares for a column: a chunk of another is not held any more.
+    /// Prepares for a column, and closes a chunk of another one.
     #[inline]
     pub(in crate::read) fn enter_column(&mut self, column: &ColumnInner) {
         let is_same = self
@@ -107,9 +109,8 @@ impl TaskDecoder {
         }
     }
 
-    /// Makes the chunk of a task the open one, and calls `decode` with its body. If that fails with
-    /// bytes that were fetched, the chunk is closed: they may be others when they are fetched
-    /// again.
+    /// Opens the chunk of a task, and calls `decode` with its body. If that fails and the bytes
+    /// were fetched, closes the chunk, because the next fetch may return other bytes.
     #[inline]
     fn with_chunk(
         &mut self,
@@ -128,8 +129,7 @@ impl TaskDecoder {
         result.and_then(|()| self.leave(task, bytes))
     }
 
-    /// Makes the chunk of a task the open one, and decodes its values if that pays. Returns its
-    /// body.
+    /// Opens the chunk of a task, and decodes all of its values if that pays. Returns its body.
     #[inline]
     fn enter<'a>(
         &mut self,
@@ -143,7 +143,7 @@ impl TaskDecoder {
         if let Some((block_index, blocks)) = &task.blocks {
             let bytes = match bytes {
                 TaskBytes::Fetched(bytes) => bytes,
-                TaskBytes::Available => &[], // none of the samples has an element
+                TaskBytes::Available => &[], // no sample has an element
             };
             if !self.chunk.is_at(location) || !self.chunk.is_indexed() {
                 self.chunk.open_indexed(column, block_index, 0)?;
@@ -154,7 +154,7 @@ impl TaskDecoder {
         let is_loaded = self.chunk.is_at(location) && self.chunk.has_body();
         let body = match (bytes, column.file.bytes().memory()) {
             (TaskBytes::Fetched(bytes), _) => {
-                // what was fetched again may differ from what was checked
+                // bytes that were fetched again may differ from the verified ones
                 if !is_loaded || column.file.verification == Verification::Always {
                     let checked = check_chunk_bytes(column, location, bytes);
                     let (header, body) = checked.map_err(|error| in_chunk(error, location))?;
@@ -176,16 +176,16 @@ impl TaskDecoder {
         Ok(body)
     }
 
-    /// Keeps the chunk of the last task for the request that follows.
+    /// Caches the chunk of the last task for the next request.
     fn leave(&mut self, task: &Task, bytes: TaskBytes<'_>) -> Result<()> {
         if let Some((block_index, _)) = &task.blocks {
             self.cached.begin_whole();
-            self.cached.block_index = Some(block_index.clone()); // the blocks go
+            self.cached.block_index = Some(block_index.clone()); // the blocks are not cached
             return Ok(());
         }
         let TaskBytes::Fetched(bytes) = bytes else { return Ok(()) };
         if !task.is_last {
-            self.chunk.close(); // its body goes
+            self.chunk.close(); // its body is not cached
             return Ok(());
         }
         let cached = self.cached.begin_whole();
@@ -193,8 +193,8 @@ impl TaskDecoder {
         memory::extend(cached, bytes).inspect_err(|_| self.chunk.close())
     }
 
-    /// Decodes the samples of a task, which have a fixed shape, to their destinations. Those of a
-    /// chunk that is used as it is stored are copied by [`TaskDecoder::copy_from_file`].
+    /// Decodes the samples of a task, which have a fixed shape, to their destinations. Samples of a
+    /// chunk that is used in place are only located; [`TaskDecoder::copy_from_file`] copies them.
     pub(in crate::read) fn decode_fixed(
         &mut self,
         column: &ColumnInner,
@@ -207,7 +207,7 @@ impl TaskDecoder {
             if let TaskBytes::Fetched(values) = bytes {
                 return copy_values(column.layout(), selection, &task.ranks, values, out);
             }
-            // else they were read straight to their destination, or have no elements
+            // otherwise they were read straight to their destination, or have no elements
             return Ok(());
         }
         if !selection.is_range() && self.find_values_only(column, selection, task)? {
@@ -256,11 +256,11 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Finds the samples of a task in a chunk that has nothing but values, stored as they are.
-    /// Returns whether the chunk is of this kind.
+    /// Locates the samples of a task in a chunk that has only raw values. Returns whether the chunk
+    /// is of this kind.
     ///
-    /// Most tasks of a gather are one sample of such a chunk. Only that of the last task becomes
-    /// the one that is held: holding a chunk takes as long as finding a sample.
+    /// Most tasks of a gather are one sample of such a chunk. Only the chunk of the last task is
+    /// opened, because opening a chunk takes as long as locating a sample.
     fn find_values_only(&mut self, column: &ColumnInner, selection: &Selection, task: &Task) -> Result<bool> {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
         let plain = values_only_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
@@ -273,7 +273,7 @@ impl TaskDecoder {
             let at = location.position_of(sample).saturating_mul(sample_bytes);
             let checked = check_raw_values(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
-            // inside the body: the chunk holds the sample, and is as long as its samples
+            // inside the body: the chunk contains the sample, and is as long as its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
             self.mapped.push(MappedSamples { start, rank, position, samples: 1 });
         }
@@ -284,7 +284,7 @@ impl TaskDecoder {
         Ok(true)
     }
 
-    /// Copies the samples that were found in the file since this was called before.
+    /// Copies the samples that were located in the file since the last call.
     pub(in crate::read) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) -> Result<()> {
         for mapped in self.mapped.drain(..) {
             let to = SampleTarget { rank: mapped.rank, position: mapped.position, samples: mapped.samples };
@@ -293,8 +293,9 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Copies the samples that were found in the file, in the order of their destinations. For
-    /// requests in any order: the caches of processors prefer reads to be scattered, not writes.
+    /// Copies the samples that were located in the file, in the order of their destinations. Used
+    /// for requests in arbitrary order, because CPU caches handle scattered reads better than
+    /// scattered writes.
     fn copy_in_order(&mut self, file: &[u8], out: &mut WholeOutput<'_>) -> Result<()> {
         if self.mapped.is_empty() {
             return Ok(());
@@ -316,8 +317,8 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Decodes the samples of a task, which have ragged shapes: values to the staging of this
-    /// decoder, extents to `out`.
+    /// Decodes the ragged samples of a task: values to the staging of this decoder, extents to
+    /// `out`.
     pub(in crate::read) fn decode_ragged(
         &mut self,
         column: &ColumnInner,
@@ -357,8 +358,8 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Notes nulls, extents and ranges of ragged samples that follow each other. Returns the bytes
-    /// of their values in the chunk, which are staged next unless they are in the file.
+    /// Records nulls, extents and value ranges of consecutive ragged samples. Returns the range of
+    /// their values in the chunk, which the caller stages unless they are in the file.
     fn describe(
         &mut self,
         column: &ColumnInner,
@@ -407,7 +408,7 @@ impl TaskDecoder {
         Ok(all.unwrap_or(0..0))
     }
 
-    /// Makes the destination of a column ready for the samples that `tasks` selects.
+    /// Prepares the destination of a column for the samples that `tasks` selects.
     pub(in crate::read) fn begin_output(
         &mut self,
         column: &ColumnInner,
@@ -424,7 +425,7 @@ impl TaskDecoder {
                     return Ok(());
                 }
                 if tasks.selection.is_range() && !layout.is_nested() {
-                    // values that arrive in order are staged at their final position
+                    // values arrive in order, so they are staged in the memory of the buffer itself
                     std::mem::swap(&mut self.staging.values, &mut buffer.values);
                     self.staging.clear();
                 }

@@ -1,9 +1,10 @@
-//! From the bytes of a chunk to the memory of the caller.
+//! Decodes chunks to the memory of the caller.
 //!
-//! A [`decoder`] holds one chunk and decodes tasks of a plan: no I/O, any thread, in memory that it
-//! reuses. Samples of a fixed shape go straight to their destination. Ragged ones are staged until
-//! the lengths of all are known. A plan is divided into [`segments`] whose destinations do not
-//! overlap, so that threads need no lock.
+//! A [`decoder`] has one chunk open and decodes the tasks of a plan: without I/O, on any thread, in
+//! memory that it reuses. Samples of a fixed shape go straight to their destination ([`output`]).
+//! Ragged and nested samples are staged until the lengths of all are known ([`staging`]). For
+//! several threads, a plan is divided into [`segments`] whose destinations do not overlap, so no
+//! lock is needed.
 
 pub(in crate::read) mod decoder;
 pub(in crate::read) mod output;

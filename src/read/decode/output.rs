@@ -1,13 +1,15 @@
-//! Where decoded samples go.
+//! The destinations of decoded samples.
 //!
-//! Destinations of a fixed shape are known before anything is decoded ([`FixedOutput`]): the slots
-//! of a slice or buffer, or some of them for one part of a divided request. A request checks its
-//! destination before memory is taken for it. What was delivered is checked for bits that its type
-//! does not use: one pass at the end finds them on every way that values take.
+//! The destinations of samples of a fixed shape are known before anything is decoded
+//! ([`FixedOutput`]): the slots of a slice or buffer, or some of these slots for one segment of a
+//! divided request. The length of a destination is checked before memory is allocated for it.
+//! Delivered values are checked for bits that their type does not use. One pass at the end covers
+//! every path that values can take: out of a decoder, out of a map, or read straight to their
+//! destination.
 //!
-//! Samples whose blocks are decoded elsewhere have no destination. Their blocks are handed out
-//! instead, as they are stored ([`BlockEmitter`]). Blocks of encodings that devices do not decode
-//! are decoded here, and handed out as raw elements: who takes blocks needs no other way for them.
+//! Samples whose blocks are decoded elsewhere have no destination. Their stored blocks are handed
+//! out instead ([`BlockEmitter`]). Blocks of encodings that devices do not decode are decoded here
+//! and handed out as raw elements, so a visitor needs only one path.
 
 use crate::bytes::le::{self, u64_of};
 use crate::bytes::pod::AlignedBytes;
@@ -23,15 +25,14 @@ use std::ops::Range;
 
 /// The destinations of samples of a fixed shape.
 pub(in crate::read) trait FixedOutput {
-    /// The maximum number of samples whose destinations can be taken at once.
+    /// The maximum number of consecutive samples whose destinations are contiguous.
     const MAX_RUN: usize;
 
-    /// Returns the destination of `samples` samples whose positions in the request follow each
-    /// other.
+    /// Returns the destination of `samples` samples at consecutive positions of the request.
     fn destination(&mut self, rank: usize, position: usize, samples: usize) -> Result<&mut [u8]>;
 
-    /// Delivers samples with whose values `from` begins, stored as they are. `element_bytes` is 1
-    /// if elements are in the byte order of this machine.
+    /// Delivers raw samples, whose values are at the start of `from`. `element_bytes` is 1 if
+    /// elements are in the byte order of this machine.
     #[inline]
     fn copy(&mut self, to: SampleTarget, from: &[u8], element_bytes: usize) -> Result<()> {
         let to = self.destination(to.rank, to.position, to.samples)?;
@@ -40,7 +41,7 @@ pub(in crate::read) trait FixedOutput {
         Ok(())
     }
 
-    /// Delivers samples that are some bytes of the values of a chunk.
+    /// Delivers samples whose values are a range of the values of a chunk.
     #[inline]
     fn decode(
         &mut self,
@@ -54,7 +55,7 @@ pub(in crate::read) trait FixedOutput {
     }
 }
 
-/// Where samples go that follow each other in a request.
+/// The target of samples at consecutive positions of a request.
 #[derive(Clone, Copy)]
 pub(in crate::read) struct SampleTarget {
     pub rank: usize,
@@ -95,7 +96,7 @@ impl FixedOutput for SplitOutput<'_, '_> {
     }
 }
 
-/// Copies the values of samples that were read alone. `ranks` are theirs.
+/// Copies the values of the samples of `ranks`, which were read individually.
 pub(in crate::read) fn copy_values<O: FixedOutput>(
     layout: &Layout,
     selection: &Selection,
@@ -119,12 +120,12 @@ pub(in crate::read) fn copy_values<O: FixedOutput>(
 /// The destination of the samples of one column.
 pub(in crate::read) enum Destination<'o> {
     Buffer(&'o mut ColumnBuffer),
-    /// Exactly the bytes of all samples, which have a fixed shape.
+    /// Memory of exactly the length of all samples, which have a fixed shape.
     Bytes(&'o mut [u8]),
 }
 
 impl<'o> Destination<'o> {
-    /// Returns the destinations of all samples, which have a fixed shape and this many bytes.
+    /// Returns the destinations of all samples, which have a fixed shape of `sample_bytes`.
     pub(in crate::read) fn whole(self, sample_bytes: usize) -> WholeOutput<'o> {
         let bytes = match self {
             Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
@@ -134,11 +135,8 @@ impl<'o> Destination<'o> {
     }
 }
 
-/// Checks of the samples that were delivered, if they are bools, and if they have 4 or
-/// 6 bits: in languages that have such types, other bytes are values that these do not have.
-///
-/// One pass at the end finds them on every way that values take: out of a decoder, out of a map, or
-/// read straight to their destination.
+/// Checks the delivered samples for if they are bools, and for if they have 4 or 6
+/// bits. In languages with such types, other bytes are not valid values.
 pub(in crate::read) fn check_delivered(
     column: &ColumnInner,
     selection: &Selection,
@@ -168,7 +166,7 @@ pub(in crate::read) fn begin_without_values(
     buffer: &mut ColumnBuffer,
 ) -> Result<()> {
     let (selection, layout) = (&tasks.selection, column.layout());
-    selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is taken
+    selection.last().map_or(Ok(()), |last| column.check_sample(last))?; // before memory is allocated
     buffer.begin(column.schema(), selection.sample_count())?;
     match layout.has_shape() {
         true => Ok(()),
@@ -176,7 +174,8 @@ pub(in crate::read) fn begin_without_values(
     }
 }
 
-/// Begins a buffer for the selected samples of a column; of a fixed shape with memory for them.
+/// Begins a buffer for the selected samples of a column. If the shape is fixed, allocates memory
+/// for their values.
 pub(in crate::read) fn begin_buffer(column: &ColumnInner, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
     let (count, layout) = (tasks.selection.sample_count(), column.layout());
     begin_without_values(column, tasks, buffer)?;
@@ -187,7 +186,7 @@ pub(in crate::read) fn begin_buffer(column: &ColumnInner, tasks: &TaskList, buff
     buffer.values.resize(bytes)
 }
 
-/// Refuses a destination that has not exactly the bytes of `count` samples of a fixed shape.
+/// Checks that a destination has exactly the length of `count` samples of a fixed shape.
 pub(in crate::read) fn check_length(column: &ColumnInner, count: usize, length: usize) -> Result<()> {
     let layout = column.layout();
     if layout.has_shape() {
@@ -196,36 +195,37 @@ pub(in crate::read) fn check_length(column: &ColumnInner, count: usize, length: 
     if count.checked_mul(layout.inner_bytes) == Some(length) {
         return Ok(());
     }
-    let message = format!("{count} samples take {} bytes each; there is room for {length} bytes", layout.inner_bytes);
+    let message =
+        format!("{count} samples take {} bytes each, but the destination has {length} bytes", layout.inner_bytes);
     Err(Error::bad_argument(message))
 }
 
-/// Returns the error of a request that no memory can hold.
+/// Returns the error of a request that does not fit in memory.
 pub(in crate::read) fn too_many() -> Error {
     Error::over_limit("the samples do not fit in memory")
 }
 
-/// Elements of a stored block that a request wants.
+/// The requested elements of a stored block.
 #[derive(Clone, Debug)]
 pub struct BlockSamples<'a> {
-    /// The block; its bytes were checked as the reader's policy asks.
+    /// The block, verified according to the reader's policy.
     pub block: StoredBlock<'a>,
-    /// The elements, counted from the start of the block. There is at least one.
+    /// The elements, counted from the start of the block. Not empty.
     pub elements: Range<usize>,
-    /// The position in the request of the sample that the place of the elements is counted from.
+    /// The position in the request of the sample from which `offset` counts.
     pub position: usize,
-    /// The bytes between the start of the values of that sample and the elements. If samples follow
-    /// each other in file and request, these can be the elements of several.
+    /// The offset in bytes from the start of that sample's values to the elements. If samples are
+    /// consecutive in both file and request, the elements can belong to several of them.
     pub offset: usize,
 }
 
-/// What takes the blocks of a request.
+/// A function that takes the blocks of a request.
 pub type BlockVisitor<'v> = dyn FnMut(BlockSamples<'_>) -> Result<()> + 'v;
 
-/// Hands out blocks.
+/// Hands out blocks to a visitor.
 pub(in crate::read) struct BlockEmitter<'o> {
     pub visit: &'o mut BlockVisitor<'o>,
-    /// Elements that were decoded here.
+    /// Memory for elements that are decoded here.
     pub decoded: &'o mut AlignedBytes,
 }
 
@@ -238,8 +238,8 @@ impl BlockEmitter<'_> {
         (self.visit)(BlockSamples { elements: 0..block.element_count(), block, position, offset: 0 })
     }
 
-    /// Hands out the blocks with bytes of the values of a chunk, which are those of samples from
-    /// `position` on.
+    /// Hands out the blocks that contain a range of the values of a chunk: the values of the
+    /// samples from `position` on.
     pub(super) fn emit(
         &mut self,
         position: usize,
@@ -284,7 +284,7 @@ pub(in crate::read) struct FixedBlocks<'o> {
 impl FixedOutput for FixedBlocks<'_> {
     const MAX_RUN: usize = usize::MAX;
 
-    /// Samples have no destinations here.
+    /// Fails, because samples have no destinations here.
     fn destination(&mut self, _rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
         Err(outside())
     }

@@ -1,13 +1,13 @@
-//! The third stage of a read, divided: parts of a plan that any thread can decode.
+//! Divides a plan into segments that any thread can decode.
 //!
-//! The tasks of a plan are divided into parts, in their order and each of one column. The
-//! destinations of a column are divided with them: slots of a fixed shape by the positions of the
-//! part's samples, places of ragged values by their ranks. They do not overlap, so threads need no
-//! lock.
+//! The tasks of a plan are divided in order, and each segment has tasks of one column. The
+//! destinations are divided with them: slots of fixed shape by the positions of the segment's
+//! samples, entries of ragged samples by their ranks. They do not overlap, so threads need no lock.
 //!
-//! Values of ragged samples are staged by each part, and laid out by the calling thread once all
-//! parts are decoded. Results and memory of a part stay with its number, whichever thread decoded
-//! it.
+//! Ragged values cannot be placed until the lengths of all samples are known. Each segment stages
+//! them, and the calling thread lays them out once all segments are decoded. The results of a
+//! segment stay with its number, whichever thread decoded it, so the outcome does not depend on
+//! scheduling, and memory is reused.
 
 use super::decoder::TaskDecoder;
 use super::output::{Destination, SplitOutput, begin_buffer, check_delivered, check_length};
@@ -30,7 +30,7 @@ pub struct PlanSegment<'p> {
     state: &'p mut SegmentResult,
 }
 
-/// The results of a part that was decoded.
+/// The results of a decoded segment.
 #[derive(Default)]
 struct SegmentResult {
     number: usize,
@@ -42,7 +42,7 @@ struct SegmentResult {
     is_decoded: bool,
 }
 
-/// Memory that divided requests reuse.
+/// Reusable memory for divided requests.
 #[derive(Default)]
 pub(in crate::read) struct SegmentScratch {
     states: Vec<SegmentResult>,
@@ -55,7 +55,7 @@ enum Destinations<'p> {
     Ragged { values: &'p mut [RaggedValues], extents: &'p mut [u32] },
 }
 
-/// The destinations of a column that no part has got yet.
+/// The destinations of a column that are not yet assigned to a segment.
 enum AllDestinations<'p> {
     /// By position in the request.
     Fixed(Vec<&'p mut [u8]>),
@@ -64,10 +64,10 @@ enum AllDestinations<'p> {
 }
 
 impl PlanSegment<'_> {
-    /// Decodes the samples of the part. Any thread can decode any part, in any order, each once.
+    /// Decodes the samples of the segment. Segments can be decoded by any threads in any order.
     ///
-    /// Cost: each chunk is decoded once, or, if few of its samples are wanted and the encoding can
-    /// do that, only these.
+    /// Cost: decodes each chunk once, or only the requested samples if they are few and the
+    /// encoding allows it.
     pub fn decode(self, decoder: &mut Decoder, bytes: &FetchedBytes) -> Result<()> {
         let plan = self.plan;
         bytes.check(plan)?;
@@ -75,8 +75,8 @@ impl PlanSegment<'_> {
         result.map_err(|(_, error)| error)
     }
 
-    /// Decodes the samples of the part, for whose tasks `for_each` has the bytes. Returns the first
-    /// error, and the number of its task.
+    /// Decodes the samples of the segment. `for_each` provides the bytes of its tasks. Returns the
+    /// first error, and the number of its task.
     pub(in crate::read) fn decode_with(
         self,
         decoder: &mut TaskDecoder,
@@ -120,14 +120,14 @@ impl PlanSegment<'_> {
     }
 }
 
-// here and not beside the plan: parts name the plan, and files form no cycle
+// here and not next to `ReadPlan`, because modules must not depend on each other in a cycle
 impl ReadPlan {
-    /// Decodes the plan in at least `segment_count` parts, or in one for each task if it has fewer.
-    /// `work` distributes them among threads. Fills one buffer for each column. If that fails, all
-    /// of them are empty.
+    /// Decodes the plan in at least `segment_count` segments, or one for each task if there are
+    /// fewer tasks. `work` distributes them among threads. Fills one buffer for each column. On
+    /// failure, all of them are empty.
     ///
-    /// Cost: that of [`Decoder::decode`] divided by the threads, and some lists as long as the
-    /// request. Values of ragged samples are copied once more, by the calling thread.
+    /// Cost: as [`Decoder::decode`], divided by the number of threads, and some lists as long as
+    /// the request. The calling thread copies values of ragged samples once more.
     ///
     /// ```
     /// use std::thread;
@@ -169,7 +169,8 @@ impl ReadPlan {
         decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
-    /// As [`ReadPlan::decode_segments`], in memory that is reused. Returns the number of nulls.
+    /// Decodes as [`ReadPlan::decode_segments`] does, in memory that is reused. Returns the number
+    /// of nulls.
     pub(in crate::read) fn decode_segments_to(
         &self,
         segment_count: usize,
@@ -187,15 +188,15 @@ impl ReadPlan {
         let segment_count = self.divided(out, scratch, step, work)?;
         let mut nulls = 0;
         for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
-            // there are as many
+            // at most the number of states
             let states = scratch.states.get_mut(..segment_count).unwrap_or(&mut []);
             nulls += self.finish(number, output, ragged, states)?;
         }
         Ok(nulls)
     }
 
-    /// Divides the tasks among parts of `step` tasks, and calls `work` with these. Returns their
-    /// number.
+    /// Divides the tasks into segments of at most `step` tasks, and calls `work` with them. Returns
+    /// their number.
     fn divided(
         &self,
         out: &mut [Destination<'_>],
@@ -245,7 +246,7 @@ impl ReadPlan {
         first.start..last.end
     }
 
-    /// Makes the destinations of a column, by rank.
+    /// Prepares the destinations of a column, to be divided among its segments.
     fn destinations<'o>(
         &self,
         number: usize,
@@ -286,9 +287,9 @@ impl ReadPlan {
         states: &mut [SegmentResult],
     ) -> Result<usize> {
         if states.iter().any(|state| !state.is_decoded) {
-            return Err(Error::bad_argument("some parts of the plan were not decoded"));
+            return Err(Error::bad_argument("some segments of the plan were not decoded"));
         }
-        // in the order of the columns
+        // `states` is in the order of the columns
         let first = states.partition_point(|state| state.column < number);
         let own = states.iter().skip(first).take_while(|state| state.column == number);
         let nulls = || own.clone().flat_map(|state| &state.nulls);
@@ -312,7 +313,7 @@ impl ReadPlan {
 }
 
 impl<'p> AllDestinations<'p> {
-    /// Takes those of the next ranks.
+    /// Takes the destinations of the next ranks.
     fn take(&mut self, selection: &Selection, ranks: &Range<usize>, varying: usize) -> Result<Destinations<'p>> {
         match self {
             AllDestinations::Fixed(by_position) => {
@@ -333,10 +334,10 @@ impl<'p> AllDestinations<'p> {
 
 #[cold]
 fn not_of_plan() -> Error {
-    Error::internal("a part of a plan has a column, a task or a destination that the plan does not have")
+    Error::internal("a segment has a column, a task or a destination that its plan does not have")
 }
 
-/// Values that each part has staged.
+/// The values that each segment has staged.
 struct StagedBySegments<'s>(&'s [SegmentResult]);
 
 impl StagedValues for StagedBySegments<'_> {

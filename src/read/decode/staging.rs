@@ -1,13 +1,14 @@
-//! Samples of no fixed length, ragged or nested: staged as they are decoded, and then laid out.
+//! Stages ragged and nested samples while they are decoded, and then lays them out.
 //!
-//! The place of such a sample depends on the lengths of all before it, which are known once all are
-//! decoded. So each decoder stages the values of its samples, and notes by rank where they are. If
-//! they were staged in the order of the request, the staging becomes the buffer; otherwise they are
-//! copied to their places.
+//! The offset of such a sample in the buffer depends on the lengths of all samples before it, which
+//! are known only when all are decoded. So each decoder appends the values of its samples to a
+//! staging area, and records by rank where they are. If they were staged in the order of the
+//! request, the staging memory simply becomes the buffer. Otherwise they are copied to their
+//! offsets.
 //!
-//! A nested sample is staged as words, too: level by level a word for each list with its length,
-//! then a bit for each item that may be null, then the varying extents of each item. They are laid
-//! out in the order of the request, level by level.
+//! The structure of a nested sample is staged as `u32` words: level by level a word for each list
+//! with its length, then a bit for each item if items may be null, then the varying extents of each
+//! item. The samples are then laid out in the order of the request, level by level.
 
 use super::output::BlockEmitter;
 use crate::batch::push_bit;
@@ -21,26 +22,26 @@ use crate::read::buffer::{ColumnBuffer, outside};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// A ragged sample that was decoded: its values.
+/// The values of a decoded ragged sample.
 #[derive(Clone, Debug, Default)]
 pub(in crate::read) struct RaggedValues {
     /// The number of the decoder that staged them; `None` if they are in the file.
     pub decoder: Option<usize>,
     pub bytes: Range<usize>,
-    /// Of a nested column: the number of the decoder that staged the lists, and their words.
+    /// For a nested column: the number of the decoder that staged the lists, and their words.
     pub stager: usize,
     pub words: Range<usize>,
 }
 
 impl RaggedValues {
-    /// Returns the values, given the file and what the decoders have staged.
+    /// Returns the values, out of the file or the staged values of the decoders.
     fn values<'v>(&self, file: &'v [u8], staged: &'v dyn StagedValues) -> Option<&'v [u8]> {
         let all = self.decoder.map_or(file, |decoder| staged.of(decoder));
         all.get(self.bytes.clone())
     }
 }
 
-/// The values and lists that a decoder stages, of ragged or nested samples.
+/// The values and lists of ragged or nested samples that one decoder has staged.
 #[derive(Default)]
 pub(in crate::read) struct Staging {
     pub values: AlignedBytes,
@@ -54,7 +55,7 @@ impl Staging {
     }
 }
 
-/// Values of ragged samples, as decoders have staged them.
+/// The staged values and lists of all decoders of a request.
 pub(in crate::read) trait StagedValues {
     /// Returns the values that decoder number `decoder` has staged.
     fn of(&self, decoder: usize) -> &[u8];
@@ -62,12 +63,12 @@ pub(in crate::read) trait StagedValues {
     /// Returns the lists that decoder number `decoder` has staged.
     fn words(&self, decoder: usize) -> &[u32];
 
-    /// Exchanges those of decoder 0, which end at `end`, with `out`, from which their memory came;
-    /// `false`: it came from elsewhere.
+    /// Swaps the values of decoder 0 with `out`, from which their memory came, if they end at
+    /// `end`. Returns whether it did.
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 
-/// Values and lists of one decoder.
+/// The values and lists of the only decoder.
 impl StagedValues for Staging {
     fn of(&self, _decoder: usize) -> &[u8] {
         self.values.as_slice()
@@ -86,22 +87,22 @@ impl StagedValues for Staging {
     }
 }
 
-/// Ragged samples of consecutive ranks, the first of which is `first_rank`.
+/// The destinations of ragged samples of consecutive ranks from `first_rank` on.
 pub(in crate::read) struct RaggedOutput<'o> {
     pub first_rank: usize,
     pub values: &'o mut [RaggedValues],
-    /// Varying extents of each.
+    /// The varying extents of each sample.
     pub extents: &'o mut [u32],
-    /// Takes the blocks that have the values, in place of the staging.
+    /// If set, takes the blocks of the values, which are then not staged.
     pub blocks: Option<BlockEmitter<'o>>,
 }
 
-/// Values and extents of the ragged samples of a request, by rank, in memory that is reused.
+/// The values and extents of the ragged samples of a request by rank, in memory that is reused.
 #[derive(Default)]
 pub(in crate::read) struct RaggedScratch {
     pub values: Vec<RaggedValues>,
     pub extents: Vec<u32>,
-    /// Of a nested column: the rank of each position.
+    /// For a nested column: the rank of each position.
     by_position: Vec<usize>,
 }
 
@@ -117,9 +118,8 @@ impl RaggedScratch {
         RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
     }
 
-    /// Fills `out`, which has been begun, in the order of the request. `staged` are the values that
-    /// each decoder has staged, `file` is the file, if it is in memory. Without `has_values`, `out`
-    /// gets none.
+    /// Fills `out`, which has been begun, in the order of the request. `staged` has the values of
+    /// each decoder, `file` is the file if it is in memory. Without `has_values`, adds no values.
     pub(in crate::read) fn finish(
         &mut self,
         layout: &Layout,
@@ -166,7 +166,7 @@ impl RaggedScratch {
             return Ok(());
         }
         if selection.is_range() {
-            // if nothing was staged: each gets its own memory again
+            // nothing was staged, so each gets its own memory back
             staged.exchange(0, &mut out.values);
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
@@ -182,7 +182,8 @@ impl RaggedScratch {
     }
 }
 
-/// Returns the number of extents that are staged for each sample: none of a nested column.
+/// Returns the number of extents that are staged for each sample. In a nested column, items have
+/// extents, not samples, so it is 0.
 pub(in crate::read) fn sample_extents(layout: &Layout) -> usize {
     if layout.is_nested() { 0 } else { layout.varying }
 }
@@ -196,13 +197,11 @@ pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: u
     Ok(())
 }
 
-/// The word of a null list. No list is as long: bounds lists whose members take bytes of the
-/// shape or no bytes at all, and the bytes of other items.
+/// The word of a null list. It cannot be a length: bounds lists whose members take bytes of
+/// the shape or no bytes at all, and bounds the bytes of other items.
 const NULL: u32 = u32::MAX;
 
-/// Appends the lists and the items of sample `i` of a chunk to `words`: level by level a word for
-/// each list with its length, then a bit for each item that may be null, then the varying extents
-/// of each item.
+/// Appends the words of the lists and items of sample `i` of a chunk to `words`.
 pub(in crate::read) fn stage_sample(
     layout: &Layout,
     content: &Content<'_>,
@@ -262,7 +261,7 @@ fn words_of_bits(count: usize) -> usize {
     count.div_ceil(32)
 }
 
-/// Words that are taken in order.
+/// Words, consumed from the start.
 struct Words<'w>(&'w [u32]);
 
 impl<'w> Words<'w> {
@@ -278,8 +277,8 @@ fn too_early() -> Error {
     Error::internal("the staged lists of a sample end too early")
 }
 
-/// Lays out the samples of a request level by level in `out`, which was begun. `values` has the
-/// values of each, by rank. `by_position` is memory that is reused.
+/// Lays out the samples of a request level by level in `out`, which has been begun. `values` is by
+/// rank. `by_position` is reusable memory.
 fn lay_out_lists(
     layout: &Layout,
     selection: &Selection,
@@ -301,7 +300,7 @@ fn lay_out_lists(
         }
     }
     for position in 0..values.len() {
-        // those of a range are in order
+        // in a range, rank and position are equal
         let rank = by_position.get(position).copied().unwrap_or(position);
         let sample = values.get(rank).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(too_early)?;
@@ -313,7 +312,7 @@ fn lay_out_lists(
     Ok(())
 }
 
-/// Appends the lists and items of a sample that was staged.
+/// Appends the lists and items of a staged sample.
 pub(in crate::read) fn push_sample(layout: &Layout, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
     let words = &mut Words(words);
     let mut entries = 1;
@@ -366,7 +365,7 @@ fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result
     Ok(())
 }
 
-/// Makes offsets in counts offsets in elements.
+/// Converts offsets from units of `inner_elements` to elements.
 fn scale(offsets: &mut [u64], inner_elements: usize) {
     if inner_elements != 1 {
         offsets.iter_mut().for_each(|offset| *offset = offset.saturating_mul(u64_of(inner_elements)));

@@ -1,9 +1,9 @@
 //! One column of an open file: the handle that callers keep.
 //!
-//! A column borrows samples that need no decoding, tells facts of chunks, and makes cursors, which
-//! read all others. Whole chunks are read through it, too, for files that are made of chunks of
-//! others. Errors leave it with the path of the file, the column and the samples that they are
-//! about.
+//! A column lends samples that need no decoding, returns facts about chunks, and creates cursors,
+//! which read all other samples. It also reads whole chunks, for files that are assembled from
+//! chunks of others. Every error that leaves this module names the path of the file, the column and
+//! the samples concerned.
 
 use super::column_inner::ColumnInner;
 use super::state::{ChunkLocation, in_chunk};
@@ -23,7 +23,7 @@ use std::ops::Range;
 
 /// A column of an open file.
 ///
-/// It keeps the file open. A clone costs one reference count; any thread can keep one.
+/// Keeps the file open. Cloning costs one reference count, and a clone can be used by any thread.
 #[derive(Clone)]
 pub struct Column(ColumnInner);
 
@@ -41,48 +41,48 @@ impl Column {
         &self.0
     }
 
-    /// Returns name, type, shape and metadata.
+    /// Returns the name, type, shape and metadata.
     pub fn schema(&self) -> &ColumnSchema {
         self.0.schema()
     }
 
-    /// Returns the number of samples, which is that of the file.
+    /// Returns the number of samples, which is the same for all columns of the file.
     pub fn sample_count(&self) -> u64 {
         self.0.file.sample_count
     }
 
-    /// Returns the facts that the file states of the column. Cost: a few allocations; no I/O.
+    /// Returns the facts that the file states about the column. Cost: a few allocations; no I/O.
     pub fn facts(&self) -> ColumnFacts {
         ColumnFacts::from(&self.0.index().facts)
     }
 
     /// Returns the facts of chunk number `chunk`, counted from 0; `None` after the last.
     ///
-    /// With [`ChunkInfo::file_range`] a loader can read chunks itself, straight to their
+    /// With [`ChunkInfo::file_range`], a loader can read chunks itself, straight to their
     /// destination.
     ///
-    /// Cost: an entry of the index; of a nullable or ragged chunk also its head, for
+    /// Cost: an entry of the index; for a nullable or ragged chunk also its header, for
     /// [`ChunkInfo::raw_bytes`].
     pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
         self.with_chunk(chunk, |location| chunk_info(&self.0, location))
     }
 
-    /// Returns the facts of the chunk that holds sample `i`. Cost: as [`Column::chunk`].
+    /// Returns the facts of the chunk that contains sample `i`. Cost: as [`Column::chunk`].
     pub fn chunk_of(&self, i: u64) -> Result<ChunkInfo> {
         self.with_chunk_of(i, |location| chunk_info(&self.0, location))
     }
 
-    /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, and if
-    /// the chunk is not in blocks.
+    /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, or if the
+    /// chunk is not in blocks.
     ///
-    /// Cost: the chunk's head, nulls, extents and front are read and decoded; memory of at most
-    /// four times their length.
+    /// Cost: reads and decodes the chunk's header, nulls, extents and block index. Takes memory of
+    /// at most four times their length.
     pub fn blocks(&self, chunk: u64) -> Result<Option<ChunkBlocks>> {
         self.with_chunk(chunk, |location| chunk_blocks(&self.0, location)).map(Option::flatten)
     }
 
-    /// Returns the bytes that a random sample of chunk number `chunk` costs, counted from 0, if the
-    /// file is read by position; `None` after the last. Cost: as [`Column::blocks`].
+    /// Returns the bytes that are read for a random sample of chunk number `chunk`, counted from 0,
+    /// if the file is read by position; `None` after the last. Cost: as [`Column::blocks`].
     pub fn cold_read(&self, chunk: u64) -> Result<Option<ColdRead>> {
         self.with_chunk(chunk, |location| {
             let blocks = chunk_blocks(&self.0, location)?;
@@ -94,15 +94,15 @@ impl Column {
     /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
     /// is nested: use [`Column::view_list`].
     ///
-    /// Cost: a few cache misses, independent of the size of the file; of bools, a look at each byte
-    /// of the sample; on first touch the checksum of the chunk. Allocates nothing.
+    /// Cost: a few cache misses, independent of the size of the file; for bools, a look at each
+    /// byte of the sample; on first touch, the checksum of the chunk. Allocates nothing.
     pub fn view(&self, i: u64) -> Result<Option<Sample<'_>>> {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }
 
-    /// Borrows sample `i` of a nested column, a list, from the file. Returns `None` where
-    /// [`Column::view`] does; all parts of the chunk have to be stored raw. Fails if the column is
-    /// not nested.
+    /// Borrows sample `i` of a nested column, a list, from the file. Returns `None` if
+    /// [`Column::view`] would, or if any part of the chunk is encoded. Fails if the column is not
+    /// nested.
     ///
     /// Cost: as [`Column::view`], and some steps for each level of lists.
     pub fn view_list(&self, i: u64) -> Result<Option<List<'_>>> {
@@ -128,9 +128,8 @@ impl Column {
         Sample::new(self.0.schema(), self.0.layout(), &content, in_chunk, values).map(Some)
     }
 
-    /// Finds sample `i` in a file that is in memory, if all parts of its chunk are used as they are
-    /// stored. Returns the chunk, the position of the sample in it, and the range of its values,
-    /// which were checked.
+    /// Finds sample `i` in a file in memory, if all parts of its chunk are raw. Returns the content
+    /// of the chunk, the position of the sample in it, and the verified range of its values.
     #[inline]
     fn find_in_memory(&self, i: u64) -> Result<Option<(Content<'_>, usize, Range<usize>)>> {
         let bytes = self.0.file.bytes();
@@ -146,12 +145,12 @@ impl Column {
         Ok(Some((content, position, values)))
     }
 
-    /// Returns a cursor, which can read samples of any encoding. Each thread takes its own.
+    /// Returns a cursor, which reads samples of any encoding. Each thread needs its own.
     pub fn cursor(&self) -> Cursor {
         Cursor::new(self.0.clone())
     }
 
-    /// Explains chunk number `chunk`, counted from 0: `None` after the last.
+    /// Explains chunk number `chunk`, counted from 0; `None` after the last.
     ///
     /// Cost: reads and decodes the chunk, and encodes it with every encoding. A chunk of 64 KiB
     /// takes milliseconds, and memory of several times its size.
@@ -159,13 +158,13 @@ impl Column {
         self.with_chunk(chunk, |location| explain(&self.0, location))
     }
 
-    /// Explains the chunk that holds sample `i`. Cost: as [`Column::explain`].
+    /// Explains the chunk that contains sample `i`. Cost: as [`Column::explain`].
     pub fn explain_chunk_of(&self, i: u64) -> Result<Explanation> {
         self.with_chunk_of(i, |location| explain(&self.0, location))
     }
 
-    /// Returns by how much the encoding that `profile` chooses for chunk number `chunk` costs more
-    /// than the cheapest of all that it allows: each encoding with each transform, mapping and
+    /// Returns how much more the encoding that `profile` chooses for chunk number `chunk` costs
+    /// than the cheapest one it allows, among all combinations of encoding, transform, mapping and
     /// option. 0.01 is one percent more. `None` after the last chunk.
     ///
     /// A profile compares costs: the stored bytes, times a weight for encodings that decode more
@@ -174,7 +173,7 @@ impl Column {
     /// Fails if this build cannot write the profile, or if the chunk is damaged.
     ///
     /// Cost: reads and decodes the chunk, and encodes it several hundred times. A chunk of 64 KiB
-    /// takes about 0.1 s, and one of 512 KiB a second.
+    /// takes about 0.1 s, and one of 512 KiB about a second.
     pub fn regret(&self, chunk: u64, profile: Profile) -> Result<Option<f64>> {
         self.with_chunk(chunk, |location| regret(&self.0, location, profile))
     }
@@ -191,13 +190,13 @@ impl Column {
         self.0.table_bodies()
     }
 
-    /// Reads chunk number `chunk` as it is stored, checked, and counts its null samples.
+    /// Reads and verifies chunk number `chunk` in its stored form, and counts its null samples.
     pub(crate) fn stored_chunk(&self, chunk: u64, scratch: &mut ChunkScratch) -> Result<(EncodedChunk, u64)> {
         stored_chunk(&self.0, chunk, scratch)
     }
 
-    /// Reads some samples of chunk number `chunk`, by their positions in it, and nulls for `None`:
-    /// the first of a new chunk is `first_sample`. None of the samples is lost.
+    /// Reads samples of chunk number `chunk`, by their positions in it, into a new chunk that
+    /// starts at `first_sample`. `None` becomes a null. None of the samples may be lost.
     pub(crate) fn select_from_chunk(
         &self,
         chunk: u64,
@@ -220,7 +219,7 @@ impl Column {
     }
 }
 
-// here and not beside the cursor: a column names its cursor, and files form no cycle
+// here and not next to `Cursor`, because modules must not depend on each other in a cycle
 impl Cursor {
     /// Returns the column.
     pub fn column(&self) -> Column {

@@ -1,13 +1,17 @@
-//! One column of an open file, as every handle to it keeps it: its tables, and the way from a
-//! sample to its chunk (chapters 6 and 10).
+//! One column of an open file, shared by all handles to it: its tables, and the way from a sample
+//! to its chunk (chapters 6 and 10).
 //!
-//! A column's chunks are in runs of the footer. If all chunks of a run have as many samples, the
-//! entry of a chunk is a division. Otherwise it is searched: first the page, near the one where it
-//! would be if all chunks had as many samples, then the entry in it, by bisection. A page is
-//! checked when it is first touched, and every way to a chunk leads through that check.
+//! The footer lists the runs of a column: consecutive chunks that one commit added, with their
+//! index pages. If all chunks of a run have the same number of samples, the entry of a chunk is
+//! found by a division. Otherwise it is searched in two steps: first the page, near the one where
+//! it would be if all chunks were equally long, then the entry in that page, by bisection.
 //!
-//! Finding a sample reads pages one after the other. So what a request probably needs can be told
-//! before ([`ColumnInner::index_ranges`]), and is read at the same time.
+//! A page is verified when it is first touched, and every way to a chunk leads through that check
+//! (`check_page`).
+//!
+//! Lookups read pages one after the other, each a round trip on a remote file. So a request first
+//! computes which pages it will probably need ([`ColumnInner::index_ranges`]), and prefetches them
+//! all at the same time.
 
 use super::records::CheckedUnits;
 use super::state::{ChunkBlockIndex, ChunkLocation, ColumnIndex, IndexPage, ReaderInner, Verification};
@@ -25,7 +29,7 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A column of an open file. A clone is one more reference to the file.
+/// A column of an open file. Cloning costs one reference count.
 #[derive(Clone)]
 pub(in crate::read) struct ColumnInner {
     pub file: Arc<ReaderInner>,
@@ -68,15 +72,16 @@ impl ColumnInner {
         Err(Error::bad_argument(format!("the file has {count} samples, numbered from 0")))
     }
 
-    /// Returns whether head and front of a chunk of a file that is in memory were checked before as
-    /// the reader's policy asks, or all of a chunk that is not in blocks.
+    /// Returns whether a chunk of a file in memory can be opened without verification: its header
+    /// and block index were verified according to the reader's policy, or the whole chunk if it is
+    /// not in blocks.
     #[inline]
     pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
         self.is_checked(chunk) || self.checked(chunk).has_block_index()
     }
 
-    /// Returns what was checked of a chunk in blocks, as the reader's policy counts it. (With
-    /// [`Verification::Never`], the chunk counts as checked once its head is.)
+    /// Returns which blocks of a chunk count as verified under the reader's policy. (With
+    /// [`Verification::Never`], the whole chunk counts as verified once its header is.)
     pub(in crate::read) fn checked(&self, chunk: u64) -> CheckedUnits {
         match self.file.verification {
             Verification::FirstTouch => self.index().checked_blocks.get(chunk),
@@ -84,15 +89,15 @@ impl ColumnInner {
         }
     }
 
-    /// Returns whether a chunk was checked before as the reader's policy asks, so that ranges of it
-    /// can be read alone.
+    /// Returns whether the whole chunk counts as verified under the reader's policy, so that ranges
+    /// of it can be read individually.
     #[inline]
     pub(in crate::read) fn is_checked(&self, chunk: u64) -> bool {
         self.file.verification != Verification::Always && self.index().checked_chunks.get(chunk)
     }
 
-    /// Returns the front of the chunk that holds sample `i`, if it is cached and can be found
-    /// without the index.
+    /// Returns the block index of the chunk that contains sample `i`, if it is cached and can be
+    /// found without the index.
     pub(in crate::read) fn cached_block_index(&self, i: u64) -> Option<Arc<ChunkBlockIndex>> {
         let index = self.index();
         let (number, run) = index.run_of(i)?;
@@ -132,8 +137,8 @@ impl ColumnInner {
         Ok(Some(bodies))
     }
 
-    /// Reads the first tables of a column whose chunks need some, so that decoding does no I/O.
-    /// Chunks report what is wrong with the table that they need.
+    /// Reads the first tables of a column if its chunks need tables, so that decoding does no I/O.
+    /// Ignores errors, because a chunk that needs the table reports them.
     pub(in crate::read) fn load_tables(&self) {
         let index = self.index();
         if index.facts.encodings.iter().any(|&(id, _)| encoding(id).is_ok_and(|encoding| encoding.needs_table())) {
@@ -143,7 +148,7 @@ impl ColumnInner {
         }
     }
 
-    /// Finds the chunk that holds sample `i`.
+    /// Finds the chunk that contains sample `i`.
     pub(in crate::read) fn locate(&self, bytes: FileBytes<'_>, i: u64) -> Result<ChunkLocation> {
         self.check_sample(i)?;
         let index = self.index();
@@ -162,7 +167,7 @@ impl ColumnInner {
         if is_right { Ok(location) } else { Err(index_mismatch("the footer")) }
     }
 
-    /// Refuses lost samples of a salvaged file. A chunk that is held may have some.
+    /// Refuses lost samples of a salvaged file. An open chunk may contain some.
     #[inline]
     pub(in crate::read) fn check_not_lost(&self, samples: &Range<u64>) -> Result<()> {
         self.index().salvaged_chunks.as_ref().map_or(Ok(()), |salvaged_chunks| salvaged_chunks.check(samples))
@@ -185,8 +190,8 @@ impl ColumnInner {
         }
     }
 
-    /// Adds the ranges of the index pages that finding some consecutive samples probably needs,
-    /// unless they were read before. Of a run whose chunks differ in size, these are guesses.
+    /// Adds the ranges of the index pages that probably list the chunks of these samples, unless
+    /// they have been read before. For runs with chunks of different sizes, these are guesses.
     pub(in crate::read) fn index_ranges(&self, samples: &Range<u64>, out: &mut Vec<Range<u64>>) -> Result<()> {
         let (index, end) = (self.index(), samples.end.min(self.file.sample_count));
         let mut sample = samples.start;
@@ -206,8 +211,8 @@ impl ColumnInner {
         Ok(())
     }
 
-    /// Finds the entry of a run whose chunks differ in size: first the page, near the one where it
-    /// would be if all chunks had as many samples, then the entry in it, by bisection.
+    /// Finds the entry of a sample in a run with chunks of different sizes: first the page, then
+    /// the entry in it.
     fn search(&self, bytes: FileBytes<'_>, number: usize, run: &Run, sample: u64) -> Result<u64> {
         let starts_after =
             |index: u64| -> Result<bool> { Ok(self.entry(bytes, number, run, index)?.entry.first_sample > sample) };
@@ -219,8 +224,8 @@ impl ColumnInner {
         Ok(first.saturating_add(within.saturating_sub(1)))
     }
 
-    /// Reads entry `entry` of a run. Its page is checked when it is first touched, and cached
-    /// unless the file is in memory.
+    /// Reads entry `entry` of a run. Verifies its page on first touch, and caches it unless the
+    /// file is in memory.
     fn entry(&self, bytes: FileBytes<'_>, number: usize, run: &Run, entry: u64) -> Result<ChunkLocation> {
         let index = self.index();
         let (page, in_page) = (entry / PAGE_ENTRIES, entry % PAGE_ENTRIES);
@@ -233,7 +238,7 @@ impl ColumnInner {
         let offset = run.page_offset(page);
         let at = HEADER_LEN + in_page * u64_of(ENTRY_BYTES); // inside the page
         let entry_bytes = match bytes.memory() {
-            // inside the file: the page was checked
+            // inside the file, because the page was verified
             Some(_) if is_checked => bytes.array(offset + at)?,
             None if is_checked => match self.file.index_pages.get(offset / PAGE_BYTES) {
                 Some(cached) if cached.offset == offset => array_in(&cached.bytes, at)?,
@@ -255,9 +260,8 @@ impl ColumnInner {
         Ok(ChunkLocation { entry: parse_entry(&entry_bytes), chunk: chunks_before.saturating_add(entry) })
     }
 
-    /// Reads a page by one request, and returns head and body. Checks of the column, then
-    /// and that the page agrees with the footer. Every way to a chunk
-    /// leads through here.
+    /// Reads a page by one request, and returns its header and body. Checks for the column,
+    /// then, and that the page agrees with the footer.
     #[cold]
     fn check_page<'b>(
         &self,
@@ -276,12 +280,12 @@ impl ColumnInner {
         header.expect(RegionKind::IndexPage, self.file.file_id)?;
         let parsed = PageHeader::parse(&header, self.file.columns.len())?;
         if u64::from(parsed.entry_count) != run.page_entries(page) {
-            return Err(Error::corrupt("R-6.3", "the page has not as many entries as it must"));
+            return Err(Error::corrupt("R-6.3", "the page does not have the expected number of entries"));
         }
         header.check_body(body)?; // as long as its entries
         let first = body.first_chunk::<ENTRY_BYTES>().map(parse_entry);
         if first.map(|entry| entry.first_sample) != Some(parsed.first_sample) {
-            let message = "the page's first sample is not that of its first entry";
+            let message = "the page's first sample is not the first sample of its first entry";
             return Err(Error::corrupt("R-6.1", message));
         }
         let first_chunk = chunks_before.saturating_add(page.saturating_mul(PAGE_ENTRIES));
@@ -301,8 +305,8 @@ impl Tables for ColumnInner {
     }
 }
 
-/// The maximum number of tables of a column that are read before a chunk needs them. Writers make
-/// one, and another only if that is damaged.
+/// The maximum number of tables of a column to read before a chunk needs them. Writers make one,
+/// and another only if the first is damaged.
 const MAX_PRELOADED_TABLES: usize = 16;
 
 #[cold]
@@ -310,7 +314,7 @@ pub(in crate::read) fn index_mismatch(what: &str) -> Error {
     Error::corrupt("R-6.2", format!("the index does not agree with {what}"))
 }
 
-/// Returns the pages of a run that probably have the entries of some of its samples.
+/// Returns the pages of a run that probably contain the entries of these samples.
 fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
     let last = samples.end.saturating_sub(1);
     let page = |sample: u64| {
@@ -323,7 +327,8 @@ fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
     pages.start.saturating_sub(about)..pages.end.saturating_add(about).min(run.page_count())
 }
 
-/// Returns the page of a run that has a sample if all of its chunks have about as many.
+/// Returns the page of a run that contains the entry of a sample if all chunks are about equally
+/// long.
 fn guessed_page(run: &Run, sample: u64) -> u64 {
     let before = u128::from(sample.saturating_sub(run.first_sample));
     // below 2^128
@@ -337,9 +342,9 @@ fn array_in(page: &[u8], at: u64) -> Result<[u8; ENTRY_BYTES]> {
     found.copied().ok_or_else(|| Error::internal("an index page is shorter than its entries"))
 }
 
-/// Returns the least number of a range for which `is_after` holds, or the end of the range;
-/// `is_after` goes from false to true. Searches from `guess` on in steps that double, then by
-/// bisection: the cost is logarithmic in the distance from the guess.
+/// Returns the first number in a range for which `is_after` holds, or the end of the range.
+/// `is_after` must go from false to true once. Gallops from `guess`, then bisects, so the cost is
+/// logarithmic in the distance from the guess.
 fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     let Range { start: mut low, end: mut high } = range;
     let mut step = 1_u64;
@@ -368,7 +373,7 @@ fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<b
     bisect(low..high, is_after)
 }
 
-/// As [`first_after`], without a guess.
+/// Searches as [`first_after`] does, without a guess.
 fn bisect(range: Range<u64>, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     let Range { start: mut low, end: mut high } = range;
     while low < high {

@@ -1,12 +1,12 @@
-//! An open file: the handle that callers keep, and the options with which it is opened.
+//! An open file: the handle that callers keep, and the options for opening it.
 //!
 //! Opening reads the header, the last valid trailer and its footer, whatever the number of samples.
-//! Header and samples may have different sources: a file is opened by position, and then mapped up
-//! to its last commit.
+//! Header and samples can come from different sources: a mapped file is first opened by position,
+//! and then mapped only up to its last commit.
 //!
-//! After an append, a reader of the new state can take over what the old one has checked. That is
-//! right only if both read the same file and the earlier commit is in both, which is checked by
-//! identity, id and content id.
+//! After an append, a new reader can take over what the old one has verified ([`Reader::refresh`]).
+//! That is correct only if both read the same file and the commit of the old reader is part of the
+//! new one. File identity, file id and content id prove that.
 
 use super::column::Column;
 use super::column_inner::ColumnInner;
@@ -33,42 +33,43 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Returns the defaults: each chunk is checked when it is first used, and chunks have any size
-    /// that the format allows.
+    /// Returns the defaults: verifies each chunk on first use, and allows any chunk size that the
+    /// format allows.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets when chunks are checked. The default is [`Verification::FirstTouch`].
+    /// Sets when chunks are verified. The default is [`Verification::FirstTouch`].
     pub fn verification(mut self, verification: Verification) -> Self {
         self.verification = verification;
         self
     }
 
-    /// Sets the bytes to which a chunk may decode. The default is [`limits::CHUNK_BYTES`], which
-    /// the format allows.
+    /// Sets the maximum decoded length of a chunk. The default is [`limits::CHUNK_BYTES`], the
+    /// limit of the format.
     ///
-    /// A larger chunk is refused before memory is taken for it, with an error of kind
-    /// [`OverLimit`](crate::ErrorKind::OverLimit). Set this for files of strangers: a file of a few
+    /// A larger chunk is refused before memory is allocated for it, with an error of kind
+    /// [`OverLimit`](crate::ErrorKind::OverLimit). Set this for untrusted files: a file of a few
     /// bytes can contain a sample of 4 GiB whose elements are all equal. Chunks of several samples
-    /// decode to at most 64 MiB. Writers keep to some hundred KiB unless one sample is larger.
+    /// decode to at most 64 MiB. Writers make chunks of some hundred KiB unless one sample is
+    /// larger.
     pub fn max_chunk_bytes(mut self, bytes: u32) -> Self {
         self.max_chunk_bytes = Some(bytes);
         self
     }
 
-    /// Opens the file as it was when it had this many bytes: at an earlier commit. The default is
-    /// the last commit. A file that is shorter is opened as it is.
+    /// Opens the file as it was when it had this many bytes, at an earlier commit. The default is
+    /// the last commit. Has no effect on a shorter file.
     ///
-    /// A commit ends with its trailer. A reader of it tells the bytes up to there:
-    /// [`file_bytes`](crate::Reader::file_bytes) less
+    /// A commit ends with its trailer. The length of the file up to there is a reader's
+    /// [`file_bytes`](crate::Reader::file_bytes) minus its
     /// [`tail_bytes`](crate::Reader::tail_bytes).
     pub fn first_bytes(mut self, bytes: u64) -> Self {
         self.first_bytes = Some(bytes);
         self
     }
 
-    /// Returns what [`OpenOptions::first_bytes`] has set, for a function that opens a source.
+    /// Returns the value of [`OpenOptions::first_bytes`], for functions that create a source.
     pub fn explicit_first_bytes(&self) -> Option<u64> {
         self.first_bytes
     }
@@ -78,7 +79,7 @@ impl OpenOptions {
         self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES)
     }
 
-    /// Opens a file that is read by position.
+    /// Opens a file by path, to be read by position.
     pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let open = || {
@@ -94,8 +95,9 @@ impl OpenOptions {
         self.open_through(source.clone(), None, |_| Ok(source))
     }
 
-    /// Opens a file whose header and footer are read from `first`. Then it is read from the source
-    /// that `source` makes, of the same bytes up to the end of the last commit, which it is given.
+    /// Opens a file whose header and footer are read from `first`, and everything else from the
+    /// source that `source` creates. `source` gets the end of the last commit, and must return the
+    /// same bytes up to there.
     pub(crate) fn open_through(
         self,
         first: Arc<dyn Source>,
@@ -147,7 +149,7 @@ impl OpenOptions {
         }))
     }
 
-    /// Cuts a source off at the commit that is to be opened.
+    /// Cuts a source off at the commit to open.
     fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
         match self.first_bytes {
             Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
@@ -158,9 +160,10 @@ impl OpenOptions {
 
 /// An open file.
 ///
-/// A clone costs one reference count, and the file stays open as long as a reader, a column or a
-/// cursor of it is kept. A reader has no threads, locks, file position or global state: any thread
-/// can keep one, and it works after `fork`. Opening costs the same for any number of samples.
+/// Cloning costs one reference count, and the file stays open as long as a reader, a column or a
+/// cursor exists. A reader has no threads, file position or global state, and never waits for a
+/// lock: any thread can use it, and it works after `fork`. Opening costs the same for any number of
+/// samples.
 #[derive(Clone)]
 pub struct Reader(Arc<ReaderInner>);
 
@@ -169,14 +172,13 @@ impl Reader {
         Self(Arc::new(file))
     }
 
-    /// Opens a file that is read by position (`pread`): safe, and right on network file systems.
-    /// Samples cannot be viewed without copying.
+    /// Opens a file to be read by position (`pread`). This is safe, and the right choice for
+    /// network file systems. Samples cannot be viewed without copying.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         OpenOptions::new().open_file(path)
     }
 
-    /// Opens a file that is in memory. The reader owns `bytes`: give it an `Arc<[u8]>` to share
-    /// them.
+    /// Opens a file in memory. The reader owns `bytes`; pass an `Arc<[u8]>` to share them.
     pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
         OpenOptions::new().open(InMemory(bytes))
     }
@@ -197,9 +199,9 @@ impl Reader {
     }
 
     /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
-    /// They are read from the footer; [`verify()`] checks that they are right. In a
-    /// salvaged file they identify the last confirmed commit, or else the last intact footer; they
-    /// are zero if no footer is left.
+    /// They come from the footer; [`verify()`] checks that they are right. In a salvaged file, they
+    /// identify the last confirmed commit, or else the last intact footer; they are zero if no
+    /// footer is intact.
     pub fn content_id(&self) -> ContentId {
         self.0.content_id
     }
@@ -209,18 +211,18 @@ impl Reader {
         self.0.whole().byte_count()
     }
 
-    /// Returns the alignment of chunks: every chunk's body starts at a multiple of 64 or 4096
-    /// bytes.
+    /// Returns the alignment of chunks, 64 or 4096. The body of every chunk starts at a multiple of
+    /// it.
     pub fn alignment(&self) -> u32 {
         self.0.alignment
     }
 
-    /// Returns the number of commits up to the state that is read.
+    /// Returns the number of commits up to the one that is read.
     pub fn commit_count(&self) -> u32 {
         self.0.commit_count
     }
 
-    /// Returns whether the writer said that the file is complete. If not, it is still at work or
+    /// Returns whether the writer has declared the file complete. If not, it is still at work, or
     /// was stopped after a commit.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished
@@ -237,7 +239,7 @@ impl Reader {
         self.0.tail_bytes
     }
 
-    /// Returns the source of the file's bytes. That of a map ends at the last commit.
+    /// Returns the source of the file's bytes. A map ends at the last commit.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.0.source
     }
@@ -267,19 +269,19 @@ impl Reader {
         names.into_iter().map(|name| column(name).map_or_else(|| self.column(name), Ok)).collect()
     }
 
-    /// Returns several columns, to be read for the same samples by one call. Cost: linear in the
-    /// number of names and of columns.
+    /// Returns a reader of the same samples from several columns. Cost: linear in the number of
+    /// names and of columns.
     pub fn rows(&self, columns: &[&str]) -> Result<Rows> {
         let columns = self.columns_named(columns.iter().copied())?;
         Ok(Rows::new(columns.iter().map(Column::cursor).collect()))
     }
 
-    /// Checks every byte of the file, see [`verify()`]. If a failed append has cut bytes off after
-    /// the last commit since the file was opened, checks what it has up to that commit.
+    /// Checks every byte of the file, see [`verify()`]. If a failed append has truncated the file
+    /// to its last commit since it was opened, checks it up to that commit.
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         let whole = self.0.whole();
         let last = whole.byte_count().saturating_sub(1);
-        // another error does not say that the bytes are gone
+        // other errors do not mean that the bytes are gone
         let is_truncated = self.0.tail_bytes > 0
             && whole.read_exact_at(last, &mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
         match is_truncated {
@@ -288,8 +290,8 @@ impl Reader {
         }
     }
 
-    /// Returns `opened`, a reader of this file after an append, which then knows what this reader
-    /// has checked: chunks that were touched before are not checked again.
+    /// Returns `opened`, a reader of this file after an append, with the verification state of this
+    /// reader, so that chunks verified before are not verified again.
     ///
     /// ```no_run
     /// # fn main() -> tensilo::Result<()> {
@@ -301,11 +303,12 @@ impl Reader {
     /// # }
     /// ```
     ///
-    /// A reader of another file, or one that checks at other times, is returned unchanged. Two
-    /// files are the same one if their identities ([`Source::identity`]) are, and if the commit
-    /// that this reader reads is in both.
+    /// Returns `opened` unchanged if it reads another file or has another [`Verification`]. Two
+    /// files are the same if their identities ([`Source::identity`]) are equal and both contain the
+    /// commit that this reader reads.
     ///
-    /// Cost: reads the footer of this reader's commit once more, and a word for each chunk of it.
+    /// Cost: reads the footer of this reader's commit again, and copies a word for each chunk of
+    /// it.
     pub fn refresh(&self, opened: Self) -> Self {
         if self.is_earlier_commit_of(&opened) {
             for (column, earlier) in opened.0.columns.iter().zip(&self.0.columns) {
@@ -334,8 +337,8 @@ impl Reader {
         self.0.check_output(output, path)
     }
 
-    /// Returns the same reader, whose errors name this path: for a source that has none. It changes
-    /// nothing once there are other handles to the file, such as clones and columns.
+    /// Sets the path that errors name, for a source without one. Has no effect if other handles to
+    /// the file exist, such as clones and columns.
     pub fn with_path(mut self, path: impl AsRef<Path>) -> Self {
         if let Some(file) = Arc::get_mut(&mut self.0) {
             file.path = Some(path.as_ref().to_path_buf());
@@ -343,7 +346,7 @@ impl Reader {
         self
     }
 
-    /// Returns the path that the file was opened by.
+    /// Returns the path by which the file was opened.
     #[cfg(feature = "arrow")]
     pub(crate) fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()

@@ -1,22 +1,23 @@
-//! What threads share of an open file and change: records of what was checked, and caches.
+//! The mutable state of an open file: records of what was verified, and caches. Shared by all
+//! threads.
 //!
-//! No thread waits for another. A record is a bit that goes from 0 to 1, set by any thread: it says
-//! that bytes that never change were once right, so relaxed order suffices. Memory for records is
-//! taken when the first bit is set, so that opening a file costs the same for any number of chunks;
-//! without memory, nothing counts as checked.
+//! No thread waits for another. A record is a bit that goes from 0 to 1, set by any thread: it
+//! states that bytes that never change were once right, so relaxed ordering suffices. Memory for
+//! records is allocated when the first bit is set, so that opening a file costs the same for any
+//! number of chunks. If there is no memory, nothing counts as verified.
 //!
 //! Reading a small structure, such as an index page or a block index, costs a system call or a
-//! round trip, and the next request probably needs it again. A cache has a fixed number of slots,
-//! and a structure replaces whatever is in its slot, so that it is bounded without a list of what
-//! was used last. If a slot is locked, the structure is read again. A slot that was locked when the
-//! process forked is never used in the child. A file in memory needs no cache; the structures are
-//! there.
+//! round trip, and the next request probably needs it again. So these are cached ([`SlotCache`]). A
+//! cache has a fixed number of slots, and a new structure replaces the one in its slot, so it is
+//! bounded without a list of recent uses. If a slot is locked, the structure is simply read again.
+//! That also makes it safe to fork: a slot that was locked at that moment is never used in the
+//! child. A file in memory needs no cache.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Words whose bits go from 0 to 1.
+/// Words whose bits only go from 0 to 1.
 struct Words {
     count: u64,
     words: OnceLock<Box<[AtomicU64]>>,
@@ -27,20 +28,21 @@ impl Words {
         Self { count, words: OnceLock::new() }
     }
 
-    /// Relaxed order suffices: a bit says that bytes that never change were once right.
+    /// Relaxed ordering suffices, because a bit states that bytes that never change were once
+    /// right.
     #[inline]
     fn get(&self, number: u64) -> u64 {
         let word = self.words.get().and_then(|words| words.get(usize::try_from(number).ok()?));
         word.map_or(0, |word| word.load(Ordering::Relaxed))
     }
 
-    /// Sets bits of a word, and returns the word then; 0 if there is no such word.
+    /// Sets bits of a word, and returns its new value; 0 if there is no such word.
     fn set(&self, number: u64, bits: u64) -> u64 {
         let word = self.all().get(usize::try_from(number).unwrap_or(usize::MAX));
         word.map_or(0, |word| word.fetch_or(bits, Ordering::Relaxed) | bits)
     }
 
-    /// Sets the bits that are set in `earlier`, which has no more words.
+    /// Sets the bits that are set in `earlier`, which must not have more words.
     fn set_all_from(&self, earlier: &Self) {
         for (word, earlier) in earlier.words.get().into_iter().flat_map(|words| self.all().iter().zip(words)) {
             word.fetch_or(earlier.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -51,17 +53,17 @@ impl Words {
         self.words.get_or_init(|| {
             // bounded by the file
             let count = usize::try_from(self.count).unwrap_or(0);
-            // without memory, nothing counts as checked
+            // without memory, nothing counts as verified
             bytemuck::try_zeroed_slice_box(count).unwrap_or_default()
         })
     }
 }
 
-/// A bit for each index page or chunk that was checked.
+/// A bit for each index page or chunk: whether it was verified.
 pub(in crate::read) struct Bitmap(Words);
 
 impl Bitmap {
-    /// `bits` zeros; there is a bit for at least 32 bytes of the file.
+    /// Creates `bits` zeros. Each bit stands for at least 32 bytes of the file.
     pub(in crate::read) fn new(bits: u64) -> Self {
         Self(Words::new(bits.div_ceil(64)))
     }
@@ -75,22 +77,22 @@ impl Bitmap {
         self.0.set(bit / 64, 1 << (bit % 64));
     }
 
-    /// Sets the bits that are set in `earlier`, which has no more of them.
+    /// Sets the bits that are set in `earlier`, which must not have more bits.
     pub(in crate::read) fn set_all_from(&self, earlier: &Self) {
         self.0.set_all_from(&earlier.0);
     }
 }
 
-/// The bit of a front.
+/// The bit of the block index.
 const BLOCK_INDEX: u64 = 1 << 63;
-/// The units of a chunk: a bit says that all blocks of a unit were checked. A chunk of up to as
-/// many blocks has one block in a unit.
+/// The number of units of a chunk. A bit states that all blocks of a unit were verified. In a chunk
+/// of at most this many blocks, each block is a unit.
 const UNITS: usize = 63;
 
-/// A word for each chunk: which of its blocks were checked.
+/// A word for each chunk: which of its blocks were verified.
 pub(in crate::read) struct CheckedBlocks(Words);
 
-/// The units of a chunk that were checked, and whether its front was.
+/// The verified units of a chunk, and whether its block index was verified.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::read) struct CheckedUnits(u64);
 
@@ -101,8 +103,8 @@ impl CheckedUnits {
         self.0 & BLOCK_INDEX != 0
     }
 
-    /// Returns the blocks of the units that some blocks are in, of `count` blocks in all, that were
-    /// not checked: the first to the last of them.
+    /// Returns the unverified blocks in the units that contain `blocks`, as one range from the
+    /// first to the last unverified unit. The chunk has `count` blocks.
     pub(in crate::read) fn missing(self, blocks: &Range<usize>, count: usize) -> Range<usize> {
         let size = count.div_ceil(UNITS).max(1);
         let units = blocks.start / size..blocks.end.div_ceil(size);
@@ -117,7 +119,7 @@ impl CheckedUnits {
 }
 
 impl CheckedBlocks {
-    /// No blocks, of any of `chunks` chunks.
+    /// Creates the records of `chunks` chunks, with no block verified.
     pub(in crate::read) fn new(chunks: u64) -> Self {
         Self(Words::new(chunks))
     }
@@ -131,12 +133,13 @@ impl CheckedBlocks {
         self.0.set(chunk, BLOCK_INDEX);
     }
 
-    /// Notes that all blocks of a chunk were checked.
+    /// Records that all blocks of a chunk were verified.
     fn set_all(&self, chunk: u64) {
         self.0.set(chunk, u64::MAX);
     }
 
-    /// Notes that some blocks were checked, of `count` in all. Returns whether all of them are now.
+    /// Records that some of the `count` blocks of a chunk were verified. Returns whether now all of
+    /// them are.
     pub(in crate::read) fn set_blocks(&self, chunk: u64, blocks: &Range<usize>, count: usize) -> bool {
         let size = count.div_ceil(UNITS).max(1);
         // the last unit may have fewer blocks
@@ -151,13 +154,14 @@ impl CheckedBlocks {
         is_all
     }
 
-    /// Notes what `earlier` has noted, which has no more chunks.
+    /// Takes over the records of `earlier`, which must not have more chunks.
     pub(in crate::read) fn set_all_from(&self, earlier: &Self) {
         self.0.set_all_from(&earlier.0);
     }
 }
 
-/// Structures by number. Memory for the slots is taken when the first one is cached.
+/// A cache of structures by number. Memory for the slots is allocated when the first structure is
+/// cached.
 pub(in crate::read) struct SlotCache<T> {
     slot_count: usize,
     slots: OnceLock<Box<[Slot<T>]>>,
@@ -167,7 +171,7 @@ pub(in crate::read) struct SlotCache<T> {
 type Slot<T> = Mutex<Option<(u64, Arc<T>)>>;
 
 impl<T> SlotCache<T> {
-    /// Returns a cache of at most `slot_count` structures, if there are `count` in all.
+    /// Returns a cache of at most `slot_count` structures, for `count` structures in total.
     pub(in crate::read) fn new(slot_count: usize, count: u64) -> Self {
         let slot_count = usize::try_from(count).map_or(slot_count, |count| count.min(slot_count));
         Self { slot_count, slots: OnceLock::new() }
@@ -196,7 +200,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// The first touch, by several threads at once: Miri and the thread sanitizer look at every
+    /// Covers the first touch by several threads at once. Miri and the thread sanitizer check every
     /// access.
     #[test]
     fn bits_of_a_bitmap_set_by_several_threads_are_all_set_and_no_others() {

@@ -1,13 +1,13 @@
-//! The state of an open file, which all handles to it share.
+//! The state of an open file, shared by all handles to it.
 //!
-//! [`ReaderInner`] has what header and footer state, and for each column a [`ColumnIndex`] (chapter
-//! 6). Nothing in them changes but caches and records of what was checked, so any thread uses them
-//! without a lock.
+//! [`ReaderInner`] has what header and footer state and, for each column, a [`ColumnIndex`]
+//! (chapter 6). All of it is immutable except for caches and records of what was verified, so any
+//! thread uses it without a lock.
 //!
-//! The index of a column has the runs of its chunks; pages and entries stay in the file. A salvaged
-//! file has no pages that could be trusted: its chunks are a list in memory instead ([`SalvagedChunks`]),
-//! in which samples may be lost. Either way a chunk that was found is a [`ChunkLocation`]. The
-//! front of a chunk in blocks is kept for the requests that follow ([`ChunkBlockIndex`]).
+//! The index of a column lists runs of chunks; pages and entries stay in the file. A salvaged file
+//! has no trustworthy pages. Its chunks are a list in memory instead ([`SalvagedChunks`]), with
+//! gaps where samples are lost. Either way, the result of a lookup is a [`ChunkLocation`]. The
+//! block index of a chunk is cached for later requests ([`ChunkBlockIndex`]).
 
 use super::records::{Bitmap, CheckedBlocks, SlotCache};
 use crate::bytes::le::u64_of;
@@ -28,29 +28,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-/// The times at which a reader checks the checksum of a chunk. Heads, index pages and footers are
-/// checked with any of them.
+/// When a reader verifies the checksum of a chunk. Headers, index pages and footers are always
+/// verified.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Verification {
-    /// Checks each chunk when this reader first uses it.
+    /// Verifies each chunk when this reader first uses it.
     #[default]
     FirstTouch,
-    /// Checks each chunk each time it is loaded.
+    /// Verifies each chunk every time it is loaded.
     Always,
-    /// Checks no chunk: wrong bytes may give wrong values without an error.
+    /// Verifies no chunk. Wrong bytes can give wrong values without an error.
     Never,
 }
 
 /// The maximum number of index pages of a file that are cached: 1 MiB.
 pub(in crate::read) const MAX_CACHED_PAGES: usize = 256;
 
-/// An open file. Nothing in it changes but caches and the records of checked chunks and pages,
-/// which any thread sets.
+/// An open file. Immutable except for caches and the records of verified chunks and pages, which
+/// any thread updates.
 pub(in crate::read) struct ReaderInner {
     pub source: Arc<dyn Source>,
-    /// The source of the bytes after the last commit, too, if `source` ends there and the file does
-    /// not.
+    /// A source of the whole file, if `source` ends at the last commit and the file does not.
     pub full_source: Option<Arc<dyn Source>>,
     pub path: Option<PathBuf>,
     pub schema: Schema,
@@ -59,8 +58,8 @@ pub(in crate::read) struct ReaderInner {
     pub alignment: u32,
     /// One for each column of the schema.
     pub columns: Vec<ColumnIndex>,
-    /// Index pages that were checked, by their offsets divided by the length of a page. Empty if
-    /// the file is in memory.
+    /// Verified index pages, by offset divided by the length of a page. Empty if the file is in
+    /// memory.
     pub index_pages: SlotCache<IndexPage>,
     pub sample_count: u64,
     pub commit_count: u32,
@@ -71,7 +70,7 @@ pub(in crate::read) struct ReaderInner {
     pub max_chunk_bytes: u32,
 }
 
-/// A page of the index: head and body.
+/// An index page: header and body.
 pub(in crate::read) struct IndexPage {
     pub offset: u64,
     pub bytes: Vec<u8>,
@@ -83,7 +82,7 @@ impl ReaderInner {
         FileBytes::of(&*self.source)
     }
 
-    /// Returns the source of the whole file as it was when it was opened.
+    /// Returns the source of the whole file, as long as it was when it was opened.
     pub(in crate::read) fn whole(&self) -> &Arc<dyn Source> {
         self.full_source.as_ref().unwrap_or(&self.source)
     }
@@ -93,7 +92,7 @@ impl ReaderInner {
         refuse_same(output, path, [(self.source.identity(), self.path.as_deref())])
     }
 
-    /// Refuses a chunk that decodes to more than the limit of the options.
+    /// Refuses a chunk that decodes to more than the limit in the options.
     pub(in crate::read) fn check_decoded_bytes(&self, bytes: u64) -> Result<()> {
         let limit = self.max_chunk_bytes;
         if bytes <= limit.into() {
@@ -103,7 +102,7 @@ impl ReaderInner {
         Err(Error::over_limit(message))
     }
 
-    /// Adds the path to an error, and tells the source of damage.
+    /// Adds the path to an error. If the error is damage, invalidates the caches of the source.
     pub(in crate::read) fn in_file(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::Corrupt {
             self.source.invalidate();
@@ -115,25 +114,25 @@ impl ReaderInner {
     }
 }
 
-/// The index of a column: its runs, and which of its pages and chunks have been checked.
+/// The index of a column: its runs, and which of its pages and chunks were verified.
 pub(in crate::read) struct ColumnIndex {
     pub number: u32,
     pub layout: Layout,
     pub facts: ColumnRecord,
-    /// For each run, the pages and chunks of the runs before it.
+    /// For each run, the numbers of pages and of chunks in the runs before it.
     pub before: Vec<(u64, u64)>,
     pub checked_pages: Bitmap,
     /// In ascending order of their numbers.
     pub tables: Vec<TableSlot>,
-    /// Instead of runs and pages, if the file was salvaged.
+    /// The chunks of a salvaged file, which replace runs and pages.
     pub salvaged_chunks: Option<SalvagedChunks>,
-    /// Chunks that were checked once as the reader's policy asks: with
-    /// [`Verification::Never`] their heads alone.
+    /// Chunks that were verified as a whole; with [`Verification::Never`], only their headers.
     pub checked_chunks: Bitmap,
     pub checked_blocks: CheckedBlocks,
-    /// The fronts of chunks, by their numbers.
+    /// The block indexes of chunks, by chunk number.
     pub block_indexes: SlotCache<ChunkBlockIndex>,
-    /// The samples in the first block of the chunk whose front was read last; 0 if none was.
+    /// The number of samples in the first block of the chunk whose block index was read last; 0
+    /// before the first.
     pub block_samples: AtomicU64,
 }
 
@@ -166,7 +165,7 @@ impl ColumnIndex {
         })
     }
 
-    /// Of a salvaged file: `facts` has no runs.
+    /// Creates the index of a column of a salvaged file. `facts` has no runs.
     pub(in crate::read) fn salvaged(
         number: u32,
         layout: Layout,
@@ -190,9 +189,9 @@ impl ColumnIndex {
         }
     }
 
-    /// Takes over what was checked through `earlier`, the index of the same column of the same file
-    /// at an earlier commit. Chunks have the same numbers in both, as commits only add runs; those
-    /// of salvaged files have others.
+    /// Takes over the verification state of `earlier`, the index of the same column of the same
+    /// file at an earlier commit. Chunks have the same numbers in both, because commits only add
+    /// runs. Salvaged files number their chunks differently and are skipped.
     pub(in crate::read) fn inherit_checks(&self, earlier: &Self) {
         let is_salvaged = self.salvaged_chunks.is_some() || earlier.salvaged_chunks.is_some();
         if is_salvaged || !self.facts.runs.starts_with(&earlier.facts.runs) {
@@ -204,7 +203,7 @@ impl ColumnIndex {
         self.tables.iter().zip(&earlier.tables).for_each(|(slot, earlier)| slot.share_from(earlier));
     }
 
-    /// Returns the run that holds sample `sample`, and its number.
+    /// Returns the run that contains sample `sample`, and its number.
     pub(in crate::read) fn run_of(&self, sample: u64) -> Option<(usize, &Run)> {
         let number = match self.facts.runs.len() {
             1 => 0,
@@ -214,28 +213,29 @@ impl ColumnIndex {
     }
 }
 
-/// A chunk that was looked up in the index.
+/// A chunk, as found in the index.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::read) struct ChunkLocation {
     pub entry: ChunkEntry,
-    /// Its number within the column.
+    /// The number of the chunk in its column.
     pub chunk: u64,
 }
 
 impl ChunkLocation {
-    /// Returns the position of sample `i`, which the chunk holds, within the chunk.
+    /// Returns the position in the chunk of sample `i`, which it contains.
     #[inline]
     pub(in crate::read) fn position_of(&self, i: u64) -> usize {
         usize::try_from(i.saturating_sub(self.entry.first_sample)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the offset of the chunk's body in a file that is in memory.
+    /// Returns the offset of the chunk's body in a file in memory.
     #[inline]
     pub(in crate::read) fn body_start(&self) -> usize {
         usize::try_from(self.entry.offset.saturating_add(HEADER_LEN)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the offset in the file at which the values end, which are the last of the chunk.
+    /// Returns the offset in the file at which the chunk ends, and with it the values, its last
+    /// part.
     #[inline]
     pub(in crate::read) fn values_end(&self) -> u64 {
         self.entry.offset.saturating_add(HEADER_LEN).saturating_add(self.entry.stored_bytes.into())
@@ -247,14 +247,16 @@ impl ChunkLocation {
     }
 }
 
-/// Chunks in ascending order of samples, between which some are lost, and in which some may be.
+/// The chunks of a salvaged column in ascending order of samples. Samples between them are lost,
+/// and samples in them may be.
 pub(in crate::read) struct SalvagedChunks {
     entries: Vec<ChunkEntry>,
     lost: LostSamples,
 }
 
 impl SalvagedChunks {
-    /// `lost` are the lost samples of the chunks in `entries`.
+    /// Creates the list of these chunks. `lost` has the lost samples in them; samples between them
+    /// are added.
     pub(in crate::read) fn new(entries: Vec<ChunkEntry>, mut lost: Vec<Range<u64>>, sample_count: u64) -> Self {
         let starts = std::iter::once(0).chain(entries.iter().map(|entry| entry.samples().end));
         let ends = entries.iter().map(|entry| entry.first_sample).chain(std::iter::once(sample_count));
@@ -268,7 +270,7 @@ impl SalvagedChunks {
         &self.lost
     }
 
-    /// Returns the chunk that holds a sample, unless the sample is lost.
+    /// Returns the chunk that contains a sample. Fails if the sample is lost.
     pub(in crate::read) fn locate(&self, sample: u64) -> Result<ChunkLocation> {
         self.check(&(sample..sample.saturating_add(1)))?;
         let after = self.entries.partition_point(|entry| entry.first_sample <= sample);
@@ -276,40 +278,40 @@ impl SalvagedChunks {
         last.ok_or_else(|| Error::internal("a sample is neither in a chunk nor lost"))
     }
 
-    /// Chunk number `chunk` of those that are left.
+    /// Returns chunk number `chunk` of this list.
     pub(in crate::read) fn chunk(&self, chunk: u64) -> Option<ChunkLocation> {
         let entry = *self.entries.get(usize::try_from(chunk).ok()?)?;
         Some(ChunkLocation { entry, chunk })
     }
 
-    /// Refuses samples of which one is lost. The error names the range of lost samples.
+    /// Fails if one of these samples is lost. The error names the range of lost samples.
     pub(in crate::read) fn check(&self, samples: &Range<u64>) -> Result<()> {
         self.lost.first_in(samples).map_or(Ok(()), |lost| Err(lost_error(lost)))
     }
 }
 
-/// A front of more bytes is not cached.
+/// Longer block indexes are not cached.
 const MAX_CACHED_BYTES: usize = 4096;
-/// Fronts of 64 KiB of fixed samples are shorter.
+/// The block indexes of chunks with 64 KiB of fixed samples are shorter.
 const INLINE_BYTES: usize = 256;
-/// The maximum number of fronts of a column that are cached.
+/// The maximum number of block indexes of a column that are cached.
 const MAX_CACHED_BLOCK_INDEXES: usize = 1 << 14;
 
-/// The front of a chunk, checked as the reader's policy asks.
+/// The block index of a chunk and everything before it, verified according to the reader's policy.
 #[derive(Debug)]
 pub(in crate::read) struct ChunkBlockIndex {
     pub location: ChunkLocation,
     pub header: ChunkHeader,
-    /// The body up to the first block, if it is short, so that it is in the same lines of the
-    /// cache.
+    /// The body up to the first block, if it is short. Stored inline, it shares cache lines with
+    /// the other fields.
     inline_body: [u8; INLINE_BYTES],
-    /// The length of that; 0 if it is in `heap_body`.
+    /// The length of the inline body; 0 if the body is in `heap_body`.
     inline_length: usize,
     heap_body: Vec<u8>,
 }
 
 impl ChunkBlockIndex {
-    /// Keeps `body`, the body of a chunk up to its first block.
+    /// Creates the block index from `body`, the body of a chunk up to its first block.
     pub(in crate::read) fn new(location: &ChunkLocation, header: ChunkHeader, body: Vec<u8>) -> Self {
         let mut inline_body = [0; INLINE_BYTES];
         let (inline_length, heap_body) = match inline_body.get_mut(..body.len()) {
@@ -322,12 +324,12 @@ impl ChunkBlockIndex {
         Self { location: *location, header, inline_body, inline_length, heap_body }
     }
 
-    /// Returns whether the front is short enough to be cached.
+    /// Returns whether the block index is short enough to be cached.
     pub(in crate::read) fn is_cacheable(&self) -> bool {
         self.heap_body.capacity() <= MAX_CACHED_BYTES
     }
 
-    /// Announces the front to the processor.
+    /// Prefetches the block index into the CPU cache.
     pub(in crate::read) fn prefetch(&self) {
         prefetch_cache_lines(self.body());
     }

@@ -1,10 +1,19 @@
-//! Collects the readable chunks of a file, and the facts known of its lost samples.
+//! Collects the readable chunks of a damaged file, column by column, and the samples that are lost.
 //!
-//! Regions are taken in the order of the file. A chunk is read if neither the evidence nor its
-//! neighbours contradict it, and if it holds no sample of a chunk before it. If its body is damaged
-//! and its values are in blocks, the front tells what is left of it. Samples that no chunk has are
-//! lost. How many there are at all, index, footers and chunks tell; a region that could not be
-//! true, for instance with more samples than the file can contain, says nothing.
+//! This is the last step of a salvage. It visits the regions in file order and decides for each
+//! chunk:
+//!
+//! 1. A chunk that the evidence or its neighbours contradict is lost.
+//! 2. A chunk that starts before the end of the last one taken for its column is lost, too. So the
+//!    chunks of a column always ascend, as in an index.
+//! 3. An intact chunk is taken. If its body is damaged but its values are in blocks, the block
+//!    index shows which blocks are intact, and only the samples with a byte in another block are
+//!    lost.
+//! 4. If nothing confirms a chunk that was taken, its samples are also listed as unconfirmed.
+//!
+//! Samples in no chunk are lost, so the sample count must be known. It is the largest count that an
+//! index page, a footer or a chunk implies. A region that could not be true, for instance because
+//! it states more samples than the file can contain, counts for nothing.
 
 use super::evidence::{Evidence, Verdict};
 use super::links::Foreign;
@@ -25,29 +34,29 @@ use crate::{Error, ErrorKind, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The chunks of a column that can be read.
+/// The readable chunks of a column.
 pub(super) struct SalvagedColumn {
     pub layout: Layout,
     pub facts: ColumnRecord,
     pub entries: Vec<ChunkEntry>,
-    /// The lost samples of these chunks.
+    /// The lost samples in these chunks.
     pub lost: Vec<Range<u64>>,
-    /// The samples of the chunks that nothing confirms.
+    /// The samples in chunks that nothing confirms.
     pub unconfirmed: Vec<Range<u64>>,
-    /// The intact ones, in the order of the file.
+    /// The intact tables, in file order.
     pub tables: Vec<TableSlot>,
 }
 
 impl SalvagedColumn {
-    /// Returns a column of which nothing was found.
+    /// Returns a column without chunks.
     pub(super) fn empty(column: &ColumnSchema) -> Result<Self> {
         let (facts, entries, tables) = (ColumnRecord::default(), Vec::new(), Vec::new());
         let (lost, unconfirmed) = (Vec::new(), Vec::new());
         Ok(Self { layout: column.layout()?, facts, entries, lost, unconfirmed, tables })
     }
 
-    /// Adds a chunk whose head and body are intact, unless its parts are invalid. If no byte of the
-    /// body is needed, `body` is empty.
+    /// Adds a chunk whose header and body are intact. Fails if its parts are invalid. `body` is
+    /// empty if none of it is needed.
     fn add(
         &mut self,
         file: SalvagedFile<'_>,
@@ -58,7 +67,7 @@ impl SalvagedColumn {
     ) -> Result<()> {
         let parts = parts(&self.layout, header, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
-            // else a file that is too new would be salvaged without its data
+            // an unknown encoding must be an error: a file that is too new is not damaged
             codec::known(part.encoding)?;
         }
         let tables = IntactTables { file, tables: &self.tables };
@@ -68,7 +77,8 @@ impl SalvagedColumn {
         Ok(())
     }
 
-    /// Adds a chunk whose head is intact and whose body is not, unless nothing is left of it.
+    /// Adds a chunk whose header is intact and whose body is damaged. Fails if nothing is left of
+    /// it.
     fn add_damaged(
         &mut self,
         file: SalvagedFile<'_>,
@@ -89,7 +99,7 @@ impl SalvagedColumn {
         Ok(())
     }
 
-    /// Adds a chunk of which something can be read, and its facts.
+    /// Adds a chunk that is at least partly readable to the entries and the facts.
     fn count(&mut self, header: &ChunkHeader, side: &SideFacts) {
         let (facts, entry) = (&mut self.facts, &header.entry);
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
@@ -102,25 +112,25 @@ impl SalvagedColumn {
     }
 }
 
-/// The content that the regions of a file describe.
+/// What the regions of a file contain.
 pub(super) struct SalvagedContent {
     pub columns: Vec<SalvagedColumn>,
     /// The largest sample count that any intact region implies.
     pub sample_count: u64,
-    /// The footer to trust: the last of the chain, or the last one if there is no chain.
+    /// The footer to trust: the last of the chain, or the last intact one if there is no chain.
     pub footer: Option<Footer>,
-    /// The offset of the last footer that is intact, and its number of samples.
+    /// The offset of the last intact footer, and its sample count.
     pub last_footer: Option<(u64, u64)>,
     /// Whether the file ends as its writer stated.
     pub end_is_known: bool,
 }
 
 impl SalvagedContent {
-    /// Says how many samples there are. Fails if more were found.
+    /// Sets the sample count, if it is known. Fails if more samples were found.
     pub(super) fn end_at(&mut self, sample_count: u64) -> Result<()> {
         let found = self.sample_count;
         if found > sample_count {
-            let message = format!("the file has {found} samples instead of {sample_count}: it is another one");
+            let message = format!("expected {sample_count} samples, found {found}: this is a different file");
             return Err(Error::corrupt("R-7.3", message));
         }
         self.sample_count = sample_count;
@@ -129,8 +139,8 @@ impl SalvagedContent {
     }
 }
 
-/// Collects the chunks of a file that neither the rest of it nor their neighbours contradict, in
-/// the order of the file. If `decode` is set, leaves out chunks that do not decode.
+/// Collects the chunks that neither the evidence nor their neighbours contradict, in file order. If
+/// `decode` is set, omits chunks that do not decode.
 pub(super) fn collect(
     source: &dyn Source,
     identity: &Identity,
@@ -146,7 +156,7 @@ pub(super) fn collect(
     for region in regions {
         match collector.region(region) {
             Err(error) if error.kind() != ErrorKind::Corrupt => return Err(error.with_offset(region.header.offset)),
-            _ => {} // damage: the samples will be missing
+            _ => {} // damage: the samples are lost
         }
         progress.collected(&region.header)?;
     }
@@ -182,7 +192,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Counts the samples of a chunk that is in the place of one of the file: that one is lost.
+    /// Counts the samples of a foreign chunk if it has replaced one of this file, whose samples are
+    /// lost.
     fn foreign_region(&mut self, header: &RegionHeader) -> Result<()> {
         if header.kind == RegionKind::Chunk && self.foreign.is_loss(header.offset) {
             let chunk = ChunkHeader::parse(header, self.found.columns.len())?;
@@ -199,12 +210,12 @@ impl Collector<'_> {
         }
         self.count_samples(chunk.entry.samples().end, header)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
-        // the front tells what is left of a chunk in blocks
+        // of a damaged chunk in blocks, the intact blocks can be read
         let is_in_blocks = || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.is_in_blocks());
         let Some(column) = column.filter(|_| is_intact || is_in_blocks()) else { return Ok(()) };
         let next = column.entries.last().map_or(0, |entry| entry.samples().end);
         if chunk.entry.first_sample < next {
-            return Err(Error::corrupt("R-4.2", "the chunk holds samples of one before it"));
+            return Err(Error::corrupt("R-4.2", "the chunk contains samples of an earlier chunk"));
         }
         let needs_body = self.decode
             || !is_intact
@@ -213,7 +224,7 @@ impl Collector<'_> {
         let length = if needs_body { chunk.entry.stored_bytes } else { 0 };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let body = match fetch(self.source, header.body_offset(), length, &mut self.buffer) {
-            // as in the first pass: bytes that cannot be read are damaged
+            // as in the first pass, unreadable bytes are damage
             Err(error) if !is_intact && error.kind() == ErrorKind::Io => return Ok(()),
             body => body?,
         };
@@ -242,7 +253,7 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Counts samples by the entries of a page, because footer and chunks may be damaged.
+    /// Counts the samples that a page lists, because the footer and the chunks may be damaged.
     fn page(&mut self, header: &RegionHeader) -> Result<()> {
         if self.evidence.knows_samples_at(header.offset) {
             return Ok(());
@@ -259,7 +270,7 @@ impl Collector<'_> {
         }
         let body = body(self.source, header)?;
         let footer = Footer::parse(header, &body, &self.identity.schema, &self.identity.schema_block)?;
-        // bounds it by the index
+        // by, the index bounds it
         self.found.sample_count = self.found.sample_count.max(footer.sample_count);
         self.found.last_footer = Some((header.offset, footer.sample_count));
         if self.evidence.may_trust_footer_at(header.offset) {
@@ -275,8 +286,8 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Records a sample count of `end`, if the chunks before this offset can hold that many. Each
-    /// chunk takes at least the bytes of a head.
+    /// Raises the sample count to `end`. Fails if the chunks before this offset cannot contain that
+    /// many: each takes at least the bytes of a header.
     fn count_samples(&mut self, end: u64, header: &RegionHeader) -> Result<()> {
         if end > (header.offset / HEADER_LEN).saturating_mul(limits::CHUNK_SAMPLES.into()) {
             return Err(Error::corrupt("R-4.1", "more samples than the file can contain"));
@@ -286,14 +297,14 @@ impl Collector<'_> {
     }
 }
 
-/// The file that tables are read from.
+/// The file from which tables are read.
 #[derive(Clone, Copy)]
 struct SalvagedFile<'a> {
     source: &'a dyn Source,
     file_id: FileId,
 }
 
-/// The tables of a column that are intact and before a chunk.
+/// The intact tables of a column that precede a chunk.
 struct IntactTables<'a> {
     file: SalvagedFile<'a>,
     tables: &'a [TableSlot],

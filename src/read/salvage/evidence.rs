@@ -1,23 +1,23 @@
-//! What index and footers say about the chunks of a damaged file.
+//! Judges the chunks of a damaged file by its index and footers.
 //!
-//! A chunk that was left by an older file of the same schema has the right file id and right
-//! checksums. Only the rest of the file can tell it from a chunk of this file. An entry of the
-//! index repeats all fields of a chunk's head, so it confirms the chunk as surely as CRC-32 tells,
-//! but a page of the index may be stale, too. The content id of a commit (chapter 7.5) is a hash of
-//! its pages, its footer and the content id before. If it is right, pages and footer belong
-//! together, and all that they list is *confirmed*. In what they cover, everything else is
-//! contradicted.
+//! A chunk left by an older file of the same schema has the right file id and right checksums. Only
+//! the rest of the file can expose it. An entry of the index repeats all fields of a chunk's
+//! header, so it confirms the chunk as surely as CRC-32 can, but the index page itself may be
+//! stale. The content id settles that: it is a hash of the pages of a commit, its footer and the
+//! previous content id (chapter 7.5). If it is right, pages and footer belong together, and every
+//! chunk they list is *confirmed*. All other chunks in the range of that commit are contradicted.
 //!
-//! A page that is damaged or stale can be restored, because its entries are the heads of the
-//! chunks: the content id tells whether the restored page is right. So a damaged index costs
-//! nothing while the heads are intact.
+//! A damaged or stale page costs nothing while the chunk headers are intact. Its entries are the
+//! fields of these headers, so they are restored: forwards from the first sample of the run, and
+//! backwards from its last. The content id tells whether the result is right.
 //!
-//! Commits are confirmed as a chain: each content id contains the one before. After a mixture of
-//! two files, several chains may be right, each for a file of its own. Only one can be trusted: the
-//! one that is known from elsewhere, or else the one that confirms the most chunks.
+//! Confirmed commits form *chains*, because each content id includes the previous one. A mixture of
+//! two files can contain several chains, each right for its own file, and only one can be trusted.
+//! It is the one with the content id that the caller knows, or else the one that confirms the
+//! largest number of chunks.
 //!
-//! Of what no chain covers, nothing is confirmed. A page without a chain still contradicts chunks
-//! that do not agree with it.
+//! Outside the chain nothing is confirmed. Pages there only contradict chunks that overlap their
+//! entries without agreeing with them.
 
 use super::links::Claim;
 use super::scan::{Identity, Region};
@@ -34,35 +34,35 @@ use crate::read::losses::LostSamples;
 use crate::{ErrorKind, Result};
 use std::ops::Range;
 
-/// What the rest of the file says about a chunk.
+/// The verdict of index and footers on a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It belongs to the file, as surely as CRC-32 tells.
+    /// It belongs to the file, as surely as CRC-32 can tell.
     Confirmed,
-    /// Nothing shows that it belongs to the file, and nothing that it does not.
+    /// Nothing shows whether it belongs to the file.
     Unconfirmed,
     /// It does not belong to the file.
     Contradicted,
 }
 
-/// An entry of the index, with the number of its column.
+/// A column number and an entry of its index.
 type IndexedChunk = (u32, ChunkEntry);
 
-/// Commits that follow each other and whose content ids are right.
+/// Consecutive commits with right content ids.
 struct Chain {
-    /// The offset of the footer before the first of them; 0 if that is the first of the file.
+    /// The offset of the footer before the first commit; 0 if that is the first of the file.
     after: u64,
-    /// The offset of the footer of the last of them.
+    /// The offset of the footer of the last commit.
     footer: u64,
-    /// The content id of the last of them.
+    /// The content id of the last commit.
     content_id: ContentId,
-    /// The samples that they added to each column.
+    /// The samples that these commits added to each column.
     samples: Range<u64>,
-    /// All tables up to the last of them.
+    /// All tables up to the last commit.
     tables: Vec<TableEntry>,
-    /// The chunks that they added, by their offsets.
+    /// The chunks that these commits added, by offset.
     chunks: Vec<IndexedChunk>,
-    /// The number of these whose heads are intact.
+    /// How many of `chunks` have intact headers.
     found: u64,
 }
 
@@ -72,25 +72,25 @@ impl Chain {
     }
 }
 
-/// What pages and footers say that are in no chain.
+/// The contents of pages and footers outside the chain.
 #[derive(Default)]
 struct Claims {
-    /// By their offsets.
+    /// By offset.
     chunks: Vec<IndexedChunk>,
-    /// The samples of these, for each column.
+    /// The samples of `chunks`, for each column.
     samples: Vec<LostSamples>,
     /// By column and number.
     tables: Vec<TableEntry>,
 }
 
-/// What index and footers say about the chunks and tables of a file.
+/// The evidence of index and footers about the chunks and tables of a file.
 pub(super) struct Evidence {
     chain: Option<Chain>,
     claims: Claims,
 }
 
 impl Evidence {
-    /// Reads the index and the footers. `content_id` is that of the last commit, if it is known.
+    /// Reads the index and the footers. `content_id` identifies the last commit, if it is known.
     ///
     /// Cost: reads the footers twice, and each page of the index at most three times. Memory: at
     /// most 200 bytes for each entry of a page.
@@ -100,7 +100,7 @@ impl Evidence {
         regions: &[Region],
         content_id: Option<ContentId>,
     ) -> Result<Self> {
-        // in a valid file, each head, page and footer is examined for one commit only
+        // in a valid file, each header, page and footer is examined for one commit only
         let budget = source.byte_count();
         let mut collector = Collector { source, identity, regions, budget };
         let mut evidence = Self { chain: collector.chain(content_id)?, claims: Claims::default() };
@@ -108,18 +108,18 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Returns whether a region at this offset is before the last footer of the chain, which knows
-    /// the number of samples up to there.
+    /// Returns whether this offset is before the last footer of the chain, which states the sample
+    /// count up to there.
     pub(super) fn knows_samples_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
     }
 
-    /// Returns whether the footer at this offset is the last of the chain, or there is no chain.
+    /// Returns whether the footer at this offset is the last of the chain, or no chain exists.
     pub(super) fn may_trust_footer_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_none_or(|chain| offset == chain.footer)
     }
 
-    /// Judges a chunk by its head.
+    /// Judges a chunk by its header.
     pub(super) fn judge(&self, chunk: &ChunkHeader) -> Verdict {
         let (offset, samples) = (chunk.entry.offset, chunk.entry.samples());
         if let Some(chain) = &self.chain {
@@ -141,7 +141,7 @@ impl Evidence {
         }
     }
 
-    /// Returns what is known of a region, given its head alone.
+    /// Judges a region of any kind by its header.
     pub(super) fn claim(&self, header: &RegionHeader, column_count: usize) -> Claim {
         let is_last_footer = |offset| self.chain.as_ref().is_some_and(|chain| chain.footer == offset);
         let own = |is_own| if is_own { Claim::Own } else { Claim::Unknown };
@@ -160,8 +160,8 @@ impl Evidence {
         }
     }
 
-    /// Returns whether nothing contradicts a table. A chunk that is confirmed needs a table that
-    /// the chain lists, so such a chunk never decodes with another one.
+    /// Returns whether nothing contradicts a table. A confirmed chunk needs a table that the chain
+    /// lists, so it never decodes with another table.
     pub(super) fn allows(&self, table: &TableEntry) -> bool {
         // `None` if no table has its number
         let agrees = |tables: &[TableEntry]| {
@@ -179,14 +179,14 @@ impl Evidence {
     }
 }
 
-/// Returns the chunks at an offset, of chunks by their offsets.
+/// Returns the chunks at an offset. `chunks` is sorted by offset.
 fn at_offset(chunks: &[IndexedChunk], offset: u64) -> &[IndexedChunk] {
     let start = chunks.partition_point(|(_, entry)| entry.offset < offset);
     let rest = chunks.get(start..).unwrap_or(&[]);
     rest.get(..rest.partition_point(|(_, entry)| entry.offset == offset)).unwrap_or(&[])
 }
 
-/// Returns what tables are sorted by: all fields, column and number first.
+/// Returns the sort key of a table: all fields, column and number first.
 fn table_key(entry: &TableEntry) -> (u32, u32, u64, u32, u32) {
     (entry.column, entry.table, entry.offset, entry.body_bytes, entry.body_crc)
 }
@@ -195,8 +195,8 @@ fn agrees(chunks: &[IndexedChunk], column: u32, entry: &ChunkEntry) -> bool {
     at_offset(chunks, entry.offset).contains(&(column, *entry))
 }
 
-/// Returns the better of two chains: the later one, unless the other confirms more. Nothing but a
-/// chain with the content id is good if that is known.
+/// Returns the better of two chains: `other`, which is later, unless `best` confirms more. If the
+/// content id is known, only a chain with that id qualifies.
 fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentId>) -> Option<Chain> {
     let other = other.filter(|chain| content_id.is_none_or(|known| chain.content_id == known));
     match (best, other) {
@@ -205,8 +205,8 @@ fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentI
     }
 }
 
-/// Returns the entries of a run, as far as the heads of its chunks tell them: those that follow
-/// each other from its first sample on, and those that do so up to its last.
+/// Restores the entries of a run from chunk headers: those that follow each other from its first
+/// sample on, and those that do so back from its last. The others are `None`.
 fn restore(headers: &[IndexedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
     let start = headers.partition_point(|(of, _)| *of < column);
     let end = headers.partition_point(|(of, _)| *of <= column);
@@ -233,7 +233,7 @@ fn restore(headers: &[IndexedChunk], column: u32, run: &Run) -> Result<Vec<Optio
     Ok(entries)
 }
 
-/// The footer before the one that is examined.
+/// The footer before the examined one.
 struct PreviousFooter {
     offset: u64,
     commit: u32,
@@ -244,20 +244,20 @@ struct Collector<'a> {
     source: &'a dyn Source,
     identity: &'a Identity,
     regions: &'a [Region],
-    /// The bytes that may still be examined. Footers of a malicious file can all name the same
-    /// pages.
+    /// The bytes that may still be examined. Without a limit, all footers of a malicious file could
+    /// list the same pages.
     budget: u64,
 }
 
 impl<'a> Collector<'a> {
-    /// Returns the intact regions of the file of one kind, in order.
+    /// Returns the intact regions of one kind that have the file's id, in order.
     fn intact(&self, kind: RegionKind) -> impl Iterator<Item = &'a RegionHeader> + use<'a> {
         let file_id = self.identity.file_id;
         let regions = self.regions.iter().filter(move |region| region.is_intact && region.header.kind == kind);
         regions.map(|region| &region.header).filter(move |header| header.file_id == file_id)
     }
 
-    /// Parses a footer; `None` if it means nothing.
+    /// Parses a footer; `None` if it is invalid.
     fn footer(&self, header: &RegionHeader) -> Result<Option<(Footer, Vec<u8>)>> {
         let body = body(self.source, header)?;
         match Footer::parse(header, &body, &self.identity.schema, &self.identity.schema_block) {
@@ -285,7 +285,7 @@ impl<'a> Collector<'a> {
                 Some(PreviousFooter { offset: header.offset, commit: footer.commit, content_id: footer.content_id });
             let Some(mut found) = found else { continue };
             current = match current.take() {
-                // the content id of this commit contains that of the one before
+                // the content id of this commit includes the previous one
                 Some(chain) if found.after == chain.footer => {
                     let Chain { after, samples, mut chunks, found: count, .. } = chain;
                     memory::reserve(&mut chunks, found.chunks.len())?;
@@ -302,8 +302,8 @@ impl<'a> Collector<'a> {
         Ok(better(best, current, content_id))
     }
 
-    /// Returns a commit as a chain if its content id is right. `after` is the offset of the footer
-    /// before, and `previous` the content id there.
+    /// Returns a commit as a chain if its content id is right. `after` and `previous` are the
+    /// offset and the content id of the previous footer.
     fn commit(
         &mut self,
         header: &RegionHeader,
@@ -315,12 +315,12 @@ impl<'a> Collector<'a> {
         let columns = (0..).zip(&footer.columns);
         let runs = columns.flat_map(|(column, facts): (u32, _)| facts.runs.iter().map(move |run| (column, *run)));
         let mut runs: Vec<(u32, Run)> = runs.filter(|(_, run)| run.offset > after).collect();
-        // a commit adds one run to a column at most (chapter 6)
+        // a commit adds at most one run to a column (chapter 6)
         let has_one_each = runs.is_sorted_by(|(column, _), (next, _)| column < next);
         runs.sort_unstable_by_key(|(_, run)| run.offset);
         let (_, content) = Footer::split_content_id(footer_bytes)?;
         let entries = runs.iter().map(|(_, run)| run.chunk_count).fold(0, u64::saturating_add);
-        // an entry is in a page, or it is restored from a head
+        // an entry is in a page, or it is restored from a header
         let regions = u64_of(self.between(&(after..header.offset)).len());
         if !has_one_each || entries > regions.saturating_mul(PAGE_ENTRIES) {
             return Ok(None);
@@ -341,9 +341,9 @@ impl<'a> Collector<'a> {
         Ok(None)
     }
 
-    /// Returns the entries of all pages of these runs, which are of one commit; `None` if some are
-    /// missing. Takes those that are intact, and restores the others from the heads of the chunks;
-    /// or the other way round if `restores`, because intact pages may be stale.
+    /// Returns the entries of all pages of these runs, which belong to one commit; `None` if some
+    /// are missing. Prefers intact pages, and restores the others from chunk headers. With
+    /// `restores`, prefers restored pages, because intact ones may be stale.
     fn pages(&self, runs: &[(u32, Run)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
         let mut all = Vec::new();
         let mut headers: Option<Vec<IndexedChunk>> = None;
@@ -380,7 +380,7 @@ impl<'a> Collector<'a> {
         Ok(Some(all))
     }
 
-    /// Returns the entries of a page of a run, if it is intact and where it must be.
+    /// Returns the entries of a page of a run if it is intact and at the expected offset.
     fn page(&self, column: u32, run: &Run, page: u64) -> Result<Option<Vec<u8>>> {
         let offset = run.page_offset(page);
         let Some(region) = self.region(offset).filter(|region| region.is_intact) else { return Ok(None) };
@@ -406,8 +406,7 @@ impl<'a> Collector<'a> {
         self.regions.get(start..end).unwrap_or(&[])
     }
 
-    /// Returns the chunks whose heads are intact and between two offsets: by columns, and those of
-    /// a column in the order of the file.
+    /// Returns the chunks with intact headers between two offsets, by column and then by offset.
     fn headers(&self, offsets: &Range<u64>) -> Result<Vec<IndexedChunk>> {
         let regions = self.between(offsets);
         let mut headers = memory::with_capacity(regions.len())?;
@@ -416,7 +415,7 @@ impl<'a> Collector<'a> {
         Ok(headers)
     }
 
-    /// Returns the chunk that a region with an intact head is.
+    /// Returns the column and the entry of a region if it is a chunk of this file.
     fn chunk(&self, region: &Region) -> Option<IndexedChunk> {
         let header = &region.header;
         let is_chunk = header.kind == RegionKind::Chunk && header.file_id == self.identity.file_id;
@@ -424,7 +423,7 @@ impl<'a> Collector<'a> {
         Some((chunk.column, chunk.entry))
     }
 
-    /// Returns the chain of a commit whose pages have these entries.
+    /// Builds the chain of a commit whose pages have these entries.
     fn chain_of(
         &self,
         header: &RegionHeader,
@@ -457,7 +456,7 @@ impl<'a> Collector<'a> {
         })
     }
 
-    /// Returns what the pages and footers say that `evidence` does not replace.
+    /// Collects the contents of pages and footers that the chain in `evidence` does not cover.
     fn claims(&self, evidence: &Evidence) -> Result<Claims> {
         let mut claims = Claims::default();
         let is_covered =

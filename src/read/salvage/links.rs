@@ -1,29 +1,29 @@
-//! Whose region is this: the chain of `previous`.
+//! Finds foreign regions by the chain of `previous`.
 //!
-//! Two files of the same schema and options have the same file id, so an id does not tell a chunk
-//! of this file from one that an older file, or an older state of this one, has left in its place.
-//! But each head repeats the checksum of the head before it, and thereby depends on everything
-//! before. Two neighbours whose heads do not agree are a *break*: at least one of them is foreign.
-//! Damage of a body does not break the chain, since the heads are intact.
+//! Two files of the same schema and options have the same file id. So the id does not distinguish a
+//! chunk of this file from one that an older file, or an older state of this file, has left in its
+//! position. But each header repeats the CRC of the header before it, and thereby depends on
+//! everything before. If two adjacent headers do not agree, at least one of their regions is
+//! foreign. That is a *break*. Damage to a body does not cause one, since the headers are intact.
 //!
-//! Regions between breaks, or between lost heads, form a *segment*: if one of its regions is of
-//! this file, so are all before it in the segment. Regions of this file are known by what index and
-//! footers confirm, and else by the end of the file, which is its last trailer. This decides
-//! breaks:
+//! A *segment* is a sequence of regions between breaks or lost headers. If one of its regions
+//! belongs to this file, so do all regions before it in the segment. Some regions are known to
+//! belong to this file: those that index and footers confirm, or else the last trailer, which ends
+//! the file. Breaks are decided by three rules:
 //!
-//! 1. A segment that both neighbours contradict is foreign: nothing but itself accepts it.
-//! 2. If one side of a break is of this file, the other is foreign. What follows it in its segment
-//!    is foreign, too, as it comes from the same other file. What precedes it need not be: twins
-//!    can have a common beginning.
-//! 3. Otherwise it is unknown which side is foreign, and both regions at the break are given up.
+//! 1. A segment with a break on both sides is foreign: nothing but itself accepts it.
+//! 2. If one side of a break belongs to this file, the other side is foreign. Regions after the
+//!    foreign one in its segment are foreign, too, because they come from the same other file.
+//!    Regions before it may belong to this file, because two files can have a common beginning.
+//! 3. Otherwise it is unknown which side is foreign, and the regions on both sides are given up.
 //!
-//! A break beside a chunk that the index contradicts is explained by that chunk, and accuses
-//! nothing else. Where twins have a common beginning, and the end of this file is lost, too, rule 3
-//! finds the last foreign chunk only. So without index and footers no chunk is ever *confirmed* by
-//! its links; links can only contradict.
+//! A chunk that the index contradicts explains the breaks beside it; they accuse no other region.
 //!
-//! Rejected: to trust the longest segment. An interrupted copy leaves more of the old file than of
-//! the new one, and then this returns old values.
+//! If two files have a common beginning and the end of this file is lost, too, rule 3 finds only
+//! the last of several foreign chunks. So links can contradict a chunk, but never *confirm* one.
+//!
+//! Rejected: trusting the longest segment. An interrupted copy leaves more of the old file than of
+//! the new one, so that would return old values.
 
 use super::scan::Region;
 use crate::Result;
@@ -31,14 +31,14 @@ use crate::bytes::memory;
 use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use std::ops::Range;
 
-/// What index and footers say about a region.
+/// The verdict of index and footers on a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
-    /// It is of this file.
+    /// It belongs to this file.
     Own,
     /// Nothing is known.
     Unknown,
-    /// It is not of this file.
+    /// It belongs to another file.
     Foreign,
 }
 
@@ -47,16 +47,16 @@ pub(super) enum Claim {
 enum Link {
     Intact,
     Broken,
-    /// A region between them may be lost, or one of them is known to be foreign.
+    /// A region between the two may be lost, or one of them is known to be foreign.
     Unknown,
 }
 
-/// The regions that are contradicted by their neighbours.
+/// The regions that their neighbours contradict.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     /// Their offsets, in ascending order.
     offsets: Vec<u64>,
-    /// The offset of the last region that is of the file, if one is known.
+    /// The offset of the last region that is known to belong to this file.
     last_own: Option<u64>,
 }
 
@@ -65,20 +65,20 @@ impl Foreign {
         self.offsets.binary_search(&offset).is_ok()
     }
 
-    /// Returns whether a region at this offset is in the place of one of the file, so that the file
-    /// has lost what it states.
+    /// Returns whether a foreign region at this offset has replaced a region of this file, so that
+    /// the samples it states are lost.
     pub(super) fn is_loss(&self, offset: u64) -> bool {
         self.contains(offset) && self.last_own.is_none_or(|last| offset < last)
     }
 
-    /// Compares the regions of a file with their neighbours. `claim` says what else is known of a
+    /// Compares regions with their neighbours. `claim` returns what index and footers say about a
     /// region.
     ///
-    /// Cost: one pass. Memory: 3 bytes for each region, and 8 for each that is foreign.
+    /// Cost: one pass. Memory: 3 bytes for each region, and 8 for each foreign one.
     pub(super) fn find(regions: &[&Region], claim: impl Fn(&Region) -> Claim) -> Result<Self> {
         let mut claims = memory::with_capacity(regions.len())?;
         claims.extend(regions.iter().map(|region| claim(region)));
-        // the state of a file is that of its last trailer
+        // the last trailer defines the state of a file
         let knows_end = claims.contains(&Claim::Own);
         let last = regions.iter().rposition(|region| region.header.kind == RegionKind::Trailer);
         if let Some(claim) = last.filter(|_| !knows_end).and_then(|last| claims.get_mut(last)) {
@@ -102,7 +102,7 @@ impl Foreign {
     }
 }
 
-/// Compares neighbours. Nothing is known if a lost region fits between them, for instance in the
+/// Compares neighbours. The link is unknown if a lost region fits between them, for instance in the
 /// padding of a large alignment.
 fn link(one: &RegionHeader, next: &RegionHeader) -> Link {
     if next.check_previous(one.header_crc()).is_ok() {
@@ -111,25 +111,25 @@ fn link(one: &RegionHeader, next: &RegionHeader) -> Link {
     if next.offset.saturating_sub(one.end()) < HEADER_LEN { Link::Broken } else { Link::Unknown }
 }
 
-/// The segments of a file, one after the other.
+/// Iterates over the segments of a file.
 struct Segments<'a> {
     claims: &'a [Claim],
-    /// One fewer than claims.
+    /// One fewer than `claims`.
     links: &'a [Link],
     next: usize,
 }
 
-/// A segment, and how far it is of this file.
+/// A segment, and how much of it belongs to this file.
 struct Segment {
     regions: Range<usize>,
-    /// The end of its regions that are of this file: those up to the last that is known to be.
+    /// The end of the regions that belong to this file: all up to the last that is known to.
     own: usize,
     follows_break: bool,
     precedes_break: bool,
 }
 
 impl Segment {
-    /// Rule 1.
+    /// Applies rule 1.
     fn is_foreign(&self) -> bool {
         self.follows_break && self.precedes_break && self.own == self.regions.start
     }
@@ -153,7 +153,7 @@ impl Iterator for Segments<'_> {
 }
 
 impl Segments<'_> {
-    /// Calls `add` for each region that is foreign or given up, in order.
+    /// Calls `add` with the index of each region that is foreign or given up, in order.
     fn for_each_foreign(self, mut add: impl FnMut(usize) -> Result<()>) -> Result<()> {
         let mut segments = self.peekable();
         let mut before: Option<Segment> = None;
@@ -162,7 +162,7 @@ impl Segments<'_> {
             if segment.is_foreign() {
                 regions.clone().try_for_each(&mut add)?;
             } else {
-                // a break beside a foreign segment is explained
+                // a foreign segment explains the break beside it
                 let other = before.as_ref().filter(|other| *follows_break && !other.is_foreign());
                 let mut foreign = regions.start..regions.start;
                 if let Some(other) = other.filter(|_| *own == regions.start) {
@@ -186,8 +186,8 @@ impl Segments<'_> {
 mod tests {
     use super::*;
 
-    /// The foreign regions of a sequence: a letter for each region (`o` own, `u` unknown), and
-    /// between them `-` for a right link, `|` for a break and ` ` for neither.
+    /// Returns the foreign regions of a sequence. Regions are letters (`o` own, `u` unknown);
+    /// between them, `-` is an intact link, `|` a break and ` ` an unknown link.
     fn foreign(file: &str) -> Vec<usize> {
         let claims: Vec<_> =
             file.chars().step_by(2).map(|c| if c == 'o' { Claim::Own } else { Claim::Unknown }).collect();

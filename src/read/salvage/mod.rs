@@ -1,13 +1,29 @@
-//! Reading what is left of a damaged file (chapter 10, "Salvage").
+//! Recovers the intact chunks of a damaged file (chapter 10.6).
 //!
-//! A salvage takes four steps. The scan finds every region whose head is intact, and identifies the
-//! file. Evidence tells which chunks the index and the footers confirm or contradict. Links tell
-//! which regions their neighbours contradict. Then the chunks that nothing contradicts are
-//! collected, and become the columns of a reader, which lists them in memory instead of reading an
-//! index.
+//! Finding chunks is easy. A region header starts at a multiple of 64 and proves itself by its CRC,
+//! its file id and its own offset. A chunk's header also states its column and its samples, so the
+//! chunk can be placed without an index. The hard question is whether a chunk belongs to this file.
+//! Two files of the same schema and options have the same file id. After a lost write, an
+//! interrupted copy or a partial restore, a chunk of an older file can lie in this one with perfect
+//! checksums, and returning it would give wrong values without an error.
 //!
-//! A chunk that is returned although it is from another file would give wrong values without an
-//! error. So what cannot be told apart is given up, and what nothing confirms is reported.
+//! So salvage gathers chunks first and then removes what does not belong, in four steps:
+//!
+//! 1. [`scan`] tests every multiple of 64 and lists the regions with intact headers. The file is
+//!    the one whose id most intact chunks have.
+//! 2. [`evidence`] consults the index and the footers. The content id of a commit is a hash of its
+//!    index pages and its footer. If it is right, the chunks that these pages list are *confirmed*,
+//!    and everything else in that range is contradicted. Damaged or stale pages are restored from
+//!    chunk headers, which state the same fields.
+//! 3. [`links`] compares neighbours. Each header repeats the CRC of the header before it, so two
+//!    neighbours that disagree cannot both belong to this file.
+//! 4. [`chunks`] takes the chunks that are left, in file order, and recovers the intact blocks of
+//!    damaged ones. They become the columns of an ordinary reader, which finds chunks in a list in
+//!    memory instead of the index. Samples keep their indices; samples in no chunk are lost.
+//!
+//! Invariants: a chunk that something contradicts is never returned. If two chunks contradict each
+//! other and it is unknown which one is foreign, both are lost. Samples that nothing confirms are
+//! returned, but reported as unconfirmed.
 
 mod chunks;
 mod evidence;
@@ -29,30 +45,30 @@ use scan::{Identity, ScanProgress};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// A damaged file, of which all that is intact can be read.
+/// A damaged file whose intact samples can be read.
 #[non_exhaustive]
 pub struct Salvaged {
-    /// The reader of every intact chunk, and of the intact blocks of damaged chunks. Samples keep
-    /// their numbers. A lost sample gives an error of kind [`Corrupt`](crate::ErrorKind::Corrupt)
-    /// that names the lost range. Facts of columns are those of the chunks of which anything is
+    /// Reads every intact chunk and the intact blocks of damaged chunks. Samples keep their
+    /// indices. Reading a lost sample gives an error of kind [`Corrupt`](crate::ErrorKind::Corrupt)
+    /// that names the lost range. The facts of a column cover the chunks that are at least partly
     /// intact.
     pub reader: Reader,
-    /// Exactly what is lost.
+    /// Exactly the lost samples.
     pub losses: Losses,
-    /// The samples that can be read, but that nothing in the file confirms. An older file of the
-    /// same schema may have left them there, so their values may be wrong. None of them is lost.
+    /// The samples that can be read, but that nothing in the file confirms. They may come from an
+    /// older file of the same schema, so their values may be wrong. None of them is lost.
     pub unconfirmed: Losses,
-    /// Whether the header is intact; if not, the schema is that of a footer.
+    /// Whether the header is intact. If not, the schema comes from a footer.
     pub header_is_intact: bool,
     /// The number of samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
     /// Whether [`Reader::sample_count`] is certainly complete: the end of the file is intact and
     /// finished. If not, more samples may be lost at the end without a trace. If samples are
-    /// unconfirmed, the end may be that of an older file, too.
+    /// unconfirmed, the end, too, may come from an older file.
     pub end_is_known: bool,
 }
 
-/// The facts of a commit that something else than the file tells.
+/// Facts of the commit that are known from outside the file.
 #[derive(Clone, Copy)]
 struct KnownCommit {
     bytes: u64,
@@ -71,42 +87,43 @@ pub struct SalvageOptions<'a> {
 }
 
 impl<'a> SalvageOptions<'a> {
-    /// Returns the defaults: the checksum of each chunk is checked, no chunk is decoded.
+    /// Returns the defaults: verifies the checksum of each chunk, and decodes none.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether chunks are decoded (default: no). If a chunk does not decode, its samples are
-    /// lost, even if its checksum is right. Only a faulty writer causes that, no damage.
+    /// Sets whether to decode chunks as well (default: no). A chunk that does not decode is lost
+    /// even if its checksum is right. Only a faulty writer causes that; damage does not.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self
     }
 
-    /// Sets when the reader checks chunks again. The default is [`Verification::FirstTouch`].
+    /// Sets when the resulting reader verifies chunks again. The default is
+    /// [`Verification::FirstTouch`].
     pub fn verification(mut self, verification: Verification) -> Self {
         self.verification = verification;
         self
     }
 
-    /// Says which commit is salvaged, as a manifest knows it: the length of the file up to it, and
-    /// its number of samples. Bytes after it are not read, and samples that are missing at the end
-    /// are lost. By default all samples count that the file has.
+    /// Sets the commit to salvage, if it is known, for example from a manifest: the length of the
+    /// file up to it, and its number of samples. Bytes after it are not read, and samples missing
+    /// at its end are lost. By default the whole file is salvaged.
     pub fn commit(mut self, bytes: u64, sample_count: u64) -> Self {
         self.commit = Some(KnownCommit { bytes, sample_count });
         self
     }
 
-    /// Says which content id the last commit has, as a manifest knows it. Chunks are then confirmed
-    /// only by an index that belongs to it. By default, the index that confirms the most chunks
-    /// counts.
+    /// Sets the content id of the last commit, if it is known, for example from a manifest. Then
+    /// only the index that belongs to it confirms chunks. By default, the index that confirms the
+    /// largest number of chunks counts.
     pub fn content_id(mut self, content_id: ContentId) -> Self {
         self.content_id = Some(content_id);
         self
     }
 
-    /// Sets a function that is called from time to time with two numbers: the bytes examined, and
-    /// all bytes to examine. If it breaks, the work ends with an error of kind
+    /// Sets a function that is called from time to time with the number of bytes examined and the
+    /// total. If it returns [`Break`](ControlFlow::Break), the salvage ends with an error of kind
     /// [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
@@ -114,25 +131,28 @@ impl<'a> SalvageOptions<'a> {
     }
 }
 
-/// Opens a file of which any part may be damaged: header, index, footer, trailer or chunks.
+/// Opens a file that may be damaged anywhere: header, index, footer, trailer or chunks.
 ///
-/// Scans the file from its first byte to its last for intact chunks at valid offsets; the index is
-/// not needed to find them. A lost write, an interrupted copy or a partial restore can leave a
-/// chunk that an older file of the same schema had in the same place. If footer and index are
-/// intact, such a chunk is lost, because they contradict it. If they are damaged, too, it is lost
-/// if the regions before and after it contradict it. Twins with a common beginning can escape that,
-/// so all chunks that nothing confirms are reported as [unconfirmed](Salvaged::unconfirmed).
-/// Damaged pages of the index are restored from the chunks if the footer confirms the result. If a
-/// chunk in blocks is damaged and its front is intact, only the samples that have a byte in a
-/// damaged block are lost; if bytes of it cannot be read, all of it is. Chunks after the last
-/// commit count, unconfirmed: a killed writer wrote them. The schema comes from the header or from
-/// any footer. If neither is intact, the file is lost, which is an error. A file that this release
-/// cannot read is an error, too.
+/// Scans the whole file for intact chunks at valid offsets; the index is not needed to find them.
+/// If a chunk in blocks is damaged and its block index is intact, only the samples with a byte in a
+/// damaged block are lost. If some of its bytes cannot be read, the whole chunk is lost. Damaged
+/// pages of the index are restored from the chunks if the footer confirms the result.
+///
+/// A lost write, an interrupted copy or a partial restore can leave a chunk of an older file of the
+/// same schema. If footer and index are intact, they contradict such a chunk, and it is lost. If
+/// they are damaged, too, it is lost if the regions before and after it contradict it. Files with a
+/// common beginning can escape that check, so all samples that nothing confirms are reported as
+/// [unconfirmed](Salvaged::unconfirmed). So are chunks after the last commit, which a killed writer
+/// has left.
+///
+/// The schema comes from the header or from any footer. Fails if none of them is intact, or if this
+/// release cannot read the file.
 ///
 /// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 200
 /// bytes for each region, and at most 16 times the stored bytes of damaged chunks in blocks. These
 /// are read again, and their validity and shape are decoded. A malicious file can contain many
-/// heads that each claim the rest of it. The first pass then takes time quadratic in its length.
+/// headers that each claim the rest of the file. The first pass then takes time quadratic in its
+/// length.
 ///
 /// ```
 /// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};
@@ -186,7 +206,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     Ok(salvaged(source, options.verification, identity, found, is_finished))
 }
 
-/// Makes the reader of the chunks that were found, and says what is lost.
+/// Builds the reader of the recovered chunks and the lists of lost and unconfirmed samples.
 fn salvaged(
     source: Arc<dyn Source>,
     verification: Verification,
@@ -237,9 +257,8 @@ fn salvaged(
     }
 }
 
-/// Returns a file of which nothing is left but its columns and its number of samples, as a manifest
-/// knows them: all samples of all columns are lost. [`Salvaged::write_to`] makes a file of nulls of
-/// it.
+/// Returns the result for a file that is completely lost, given its columns and its number of
+/// samples, for example from a manifest. [`Salvaged::write_to`] turns it into a file of nulls.
 pub fn all_lost(schema: Schema, sample_count: u64) -> Result<Salvaged> {
     schema.check()?;
     let columns = schema.columns.iter().map(SalvagedColumn::empty).collect::<Result<_>>()?;

@@ -1,15 +1,16 @@
-//! The first pass over a damaged file: its regions, and whose they are.
+//! The first pass over a damaged file: finds its regions, and decides which file they belong to.
 //!
-//! Nothing that the file says about offsets is believed. Every multiple of 64 is examined for a
-//! head, and a region counts if its head is intact and at the offset that it states. Bodies are
-//! checked in the same pass. An intact body is skipped, because it may contain bytes that look like
-//! heads; after a damaged one the search goes on directly behind the head.
+//! No offset that the file states is trusted. The scan tests every multiple of 64 for a region
+//! header; it accepts one if its CRC is right and it states the offset at which it was found. The
+//! body is verified in the same pass. An intact body is skipped, because it may contain bytes that
+//! look like headers. After a damaged body the scan continues directly behind the header, so that
+//! it finds regions that were written over the body.
 //!
-//! Then the file is identified: its id and its schema, from the header or, if that is damaged, from
-//! a footer. Blocks of another file may have replaced some of this one, even its header, so the
+//! Then the file is identified: its id and schema come from the header or, if that is damaged, from
+//! a footer. Blocks of another file may have replaced some of this one, even its header. So the
 //! file is the one to which most intact chunks belong.
 //!
-//! Both this pass and the one that collects chunks tell the caller how far they are.
+//! Both this pass and the one that collects chunks report their progress to the caller.
 
 use crate::error::check_cancelled;
 use crate::format::file_header::Header;
@@ -22,18 +23,18 @@ use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
-/// A region whose head is intact and at the offset that it states.
+/// A region whose header is intact and lies at the offset that it states.
 pub(super) struct Region {
     pub header: RegionHeader,
-    /// Whether the body is complete and its checksum right.
+    /// Whether the body is complete and its checksum is right.
     pub is_intact: bool,
 }
 
-/// The search begins with 64 bytes, then a sector: the next head is mostly directly after a region.
+/// Starts with 64 bytes, then a sector: the next header usually follows the region directly.
 const BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 4 << 10, largest: 1 << 20 };
 
-/// Examines every multiple of 64 for a head. Skips intact bodies, because they may
-/// contain bytes that look like heads. Bytes that cannot be read count as damaged.
+/// Returns all regions whose headers obey, in file order. Unreadable bytes count as
+/// damaged.
 pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> Result<Vec<Region>> {
     let mut regions = Vec::new();
     let mut buffer = Vec::new();
@@ -50,8 +51,8 @@ pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> R
     Ok(regions)
 }
 
-/// Returns whether a body can be read and its checksum is right. Errors that are not about the
-/// file, such as those of memory, are returned.
+/// Returns whether a body can be read and its checksum is right. Fails only for reasons outside the
+/// file, such as a lack of memory.
 fn is_intact(source: &dyn Source, header: &RegionHeader, buffer: &mut Vec<u8>) -> Result<bool> {
     let length =
         usize::try_from(header.body_bytes).map_err(|_| Error::over_limit("a region is too large for this machine"))?;
@@ -68,13 +69,12 @@ pub(super) struct Identity {
     pub file_id: FileId,
     pub schema: Schema,
     pub schema_block: Vec<u8>,
-    /// The alignment, unless the header is damaged.
+    /// The alignment; `None` if the header is damaged.
     pub alignment: Option<u32>,
 }
 
-/// Returns the file to which most of the intact chunks belong, among those with a known schema.
-///
-/// Blocks of another file may have replaced some blocks of this one, even its header.
+/// Returns the file to which most intact chunks belong, among those whose header or footer is
+/// intact.
 pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identity> {
     let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
     for region in regions.iter().filter(|region| region.is_intact && region.header.kind == RegionKind::Chunk) {
@@ -82,8 +82,8 @@ pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identi
     }
     let chunk_count = |id: FileId| chunk_counts.get(&id).copied().unwrap_or(0);
     let mut best: Option<Identity> = None;
-    // backwards: the last footer describes the most, and the header, which comes last, more than
-    // any footer
+    // backwards, because the last footer is the most complete; the header comes last and beats any
+    // footer
     for region in regions.iter().rev().filter(|region| region.is_intact) {
         let is_better = |found: &Identity| {
             let (new, old) = (chunk_count(region.header.file_id), chunk_count(found.file_id));
@@ -107,7 +107,7 @@ pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identi
     })
 }
 
-/// Reads the identity of the file from a header or a footer.
+/// Reads the identity of a file from its header or a footer.
 fn read_identity(source: &dyn Source, header: &RegionHeader) -> Result<Identity> {
     let body = body(source, header)?;
     let (alignment, schema_block) = if header.kind == RegionKind::Header {
@@ -120,7 +120,7 @@ fn read_identity(source: &dyn Source, header: &RegionHeader) -> Result<Identity>
     Ok(Identity { file_id: header.file_id, schema, schema_block, alignment })
 }
 
-/// Counts the bytes that have been looked at, in one pass or two.
+/// Counts the examined bytes, in one pass or two.
 pub(super) struct ScanProgress<'a> {
     report: Option<&'a mut dyn FnMut(u64, u64) -> ControlFlow<()>>,
     done: u64,
@@ -146,7 +146,7 @@ impl<'a> ScanProgress<'a> {
         self.total = self.total.saturating_add(bytes);
     }
 
-    /// Records that the second pass has handled a region.
+    /// Records that the second pass has processed a region.
     pub(super) fn collected(&mut self, header: &RegionHeader) -> Result<()> {
         if !self.decodes {
             return Ok(());

@@ -1,8 +1,10 @@
-//! Checks some regions at a time, their bodies in several threads.
+//! Verifies regions in batches, with several threads.
 //!
-//! The file is divided into spans, each of which one thread fetches with one request. Heads are
-//! read in the order of the file, because each region tells where the next one begins: threads take
-//! turns. Bodies are checked at the same time.
+//! Headers must be read in file order, because each region determines where the next one starts.
+//! Bodies are independent. So the file is divided into spans. A thread takes the next span and
+//! fetches it with one request, in parallel with the others. Then the threads take turns to walk
+//! over the headers of their spans, and afterwards verify the bodies in parallel again. A batch is
+//! bounded in bytes and regions, which bounds the memory.
 
 use super::body::{BodyCheck, BodyFinding, SeenTables};
 use super::walk::{SpanBytes, Walk, WalkItem};
@@ -14,20 +16,20 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limits of a batch, for each thread: bytes of the file, regions, and bytes of the bodies of
-/// index pages. They are large enough for threads to be worth starting, and bound the memory.
+/// The limits of a batch, for each thread: bytes of the file, regions, and bytes in the bodies of
+/// index pages. Large enough to be worth starting a thread, and small enough to bound the memory.
 const BYTES: u64 = 32 << 20;
 const REGIONS: usize = 4096;
 const PAGE_BYTES: u64 = 1 << 20;
 
 /// A range of the file that one thread fetches.
 struct Span {
-    /// The turn of its thread.
+    /// The turn in which its thread walks.
     number: u64,
     range: Range<u64>,
 }
 
-/// The regions and damages that the walk has met, in the order of the file.
+/// The regions and the damage that the walk has found, in file order.
 pub(super) struct Batch<'w, 'a> {
     state: Mutex<BatchState<'w, 'a>>,
     next_turn: Condvar,
@@ -43,17 +45,17 @@ struct BatchState<'w, 'a> {
     page_bytes_left: u64,
     is_closed: bool,
     span_bytes: u64,
-    /// The bytes that no span contains.
+    /// The bytes that are not yet in a span.
     left: Range<u64>,
     /// The number of spans that threads have taken.
     taken: u64,
-    /// The number of spans whose regions were met.
+    /// The number of spans that were walked over.
     walked: u64,
 }
 
 impl<'w, 'a> Batch<'w, 'a> {
-    /// Walks on and checks bodies, with all of `workers`. The result does not depend on their
-    /// number.
+    /// Continues the walk and verifies bodies, with all `workers`. The result does not depend on
+    /// their number.
     pub(super) fn check(
         walk: &'w mut Walk<'a>,
         tables: &'w SeenTables<'a>,
@@ -82,7 +84,7 @@ impl<'w, 'a> Batch<'w, 'a> {
                 while let Some(span) = batch.take() {
                     worker.with_bytes(&span.range, |worker, bytes| batch.check_span(&span, bytes, worker));
                 }
-                mem::forget(guard); // no panic
+                mem::forget(guard); // disarmed: no panic
             }
         }));
         let state = batch.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +108,7 @@ impl<'w, 'a> Batch<'w, 'a> {
         Some(Span { number: state.taken - 1, range: start..end })
     }
 
-    /// Checks the bodies of the regions that begin in a span.
+    /// Verifies the bodies of the regions that start in a span.
     fn check_span(&self, span: &Span, bytes: SpanBytes<'_>, worker: &mut BodyCheck<'a>) {
         let regions = self.walk(span, bytes);
         let checked: Vec<_> = regions.iter().map(|(number, header)| (*number, worker.check(header, bytes))).collect();
@@ -118,14 +120,15 @@ impl<'w, 'a> Batch<'w, 'a> {
         }
     }
 
-    /// Walks over a span when all spans before it are done or the batch is closed. Returns the
-    /// regions whose bodies a worker can check, and their numbers in the batch.
+    /// Waits until all spans before this one are walked or the batch is closed, and walks over the
+    /// span. Returns the regions whose bodies a worker can verify, and their numbers in the batch.
     fn walk(&self, span: &Span, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHeader)> {
         let mut state = self.lock();
         while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // the latter for a source that failed after it had delivered the span
+        // the latter if a source failed after it had delivered the span, which is then visited
+        // twice
         if state.is_closed || state.walked > span.number {
             return Vec::new();
         }
@@ -136,8 +139,8 @@ impl<'w, 'a> Batch<'w, 'a> {
     }
 }
 
-/// Closes a batch when a worker panics, in the source for example. Else the other workers would
-/// wait for its span forever.
+/// Closes a batch when a worker panics, for example in the source. Otherwise the other workers
+/// would wait for its span forever.
 struct CloseOnPanic<'b, 'w, 'a>(&'b Batch<'w, 'a>);
 
 impl Drop for CloseOnPanic<'_, '_, '_> {
@@ -173,13 +176,13 @@ impl BatchState<'_, '_> {
         regions
     }
 
-    /// Returns whether a worker checks the body of a region.
+    /// Returns whether a worker verifies the body of a region.
     fn is_checked_by_worker(&mut self, header: &RegionHeader) -> bool {
         match header.kind {
             RegionKind::Chunk | RegionKind::Table => true,
             RegionKind::IndexPage => {
                 let left = self.page_bytes_left.checked_sub(header.body_bytes.into());
-                self.page_bytes_left = left.unwrap_or(self.page_bytes_left); // too long for a page
+                self.page_bytes_left = left.unwrap_or(self.page_bytes_left); // otherwise too long for a page
                 left.is_some()
             }
             RegionKind::Header | RegionKind::Footer | RegionKind::Trailer => false,

@@ -1,13 +1,14 @@
-//! Checks a body alone: its checksum, and the content of its parts. Any thread can do that, in any
-//! order.
+//! Verifies one body on its own: its checksum, and the content of its parts. Any thread can do
+//! this, in any order.
 //!
-//! Bytes that the span at hand has are not fetched again. Of a body that extends beyond the span,
-//! the rest is fetched and joined, or, if it need not be decoded, summed block by block. If the
-//! checksum of a chunk in blocks is wrong, the intact blocks are looked for: they cost no sample.
+//! Bytes of the current span are not fetched again. If a body extends beyond the span, the rest is
+//! fetched and appended or, if the body need not be decoded, its checksum is computed block by
+//! block. If the checksum of a chunk in blocks is wrong, intact blocks are looked for, because
+//! their samples are not lost.
 //!
-//! A chunk may need a table before it. The walk meets tables in the order of the file and adds them
-//! to those that all threads share; a chunk sees the ones with lower offsets only, whatever the
-//! other threads have met.
+//! A chunk may need a table that precedes it. The walk finds tables in file order and adds them to
+//! a list that all threads share. A chunk sees only the tables with lower offsets, so the result
+//! does not depend on how far other threads have come.
 
 use super::walk::SpanBytes;
 use crate::bytes::checksum::Crc;
@@ -27,27 +28,28 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The maximum number of bytes that are fetched at once of a body that is not decoded, and of a
-/// body that is joined.
+/// The maximum number of bytes to fetch at once from a body that is not decoded, and the maximum
+/// length of a body that is assembled from two parts of the file.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// The result of the check of a body.
+/// What was found out about a body.
 pub(super) enum BodyFinding {
     /// Not read.
     Unread,
-    /// Unreadable, or in breach of.
+    /// Unreadable, or it breaks.
     Damaged(Error),
-    /// In breach of, but in blocks some of which are intact.
+    /// It breaks, but some of its blocks are intact.
     DamagedBlocks(DamagedChunk),
     /// Not decoded; the checksum is right.
     Intact,
-    /// A page of the index; the checksum is right.
+    /// An index page; the checksum is right.
     Page(Vec<u8>),
-    /// Decoded; the checksum is right. Contains the facts of the content, or its error.
+    /// Decoded; the checksum is right. Contains the facts of the content, or the error of decoding
+    /// it.
     Decoded(Result<SideFacts>),
 }
 
-/// Checks bodies, one after the other, in memory that it reuses.
+/// Verifies bodies, one after the other, in memory that it reuses.
 pub(super) struct BodyCheck<'a> {
     source: &'a dyn Source,
     /// The layouts of all columns.
@@ -57,7 +59,7 @@ pub(super) struct BodyCheck<'a> {
     tables: &'a SeenTables<'a>,
     span: FetchScratch,
     scratch: FetchScratch,
-    /// A body of which a span has only the start.
+    /// A body assembled from the span and the rest of the file.
     whole_body: Vec<u8>,
 }
 
@@ -67,8 +69,8 @@ impl<'a> BodyCheck<'a> {
         Self { source, layouts, decode, decoder: ChunkDecoder::new(), tables, span, scratch, whole_body: Vec::new() }
     }
 
-    /// Fetches a span of the file and calls `then` with its bytes, or with none if it cannot be
-    /// read: then what can be read of it is fetched region by region.
+    /// Fetches a span of the file and calls `then` with its bytes. If the span cannot be read,
+    /// calls `then` without bytes, so that its readable regions are fetched individually.
     pub(super) fn with_bytes(&mut self, range: &Range<u64>, mut then: impl FnMut(&mut Self, SpanBytes<'_>)) {
         let mut scratch = std::mem::take(&mut self.span);
         let source = self.source;
@@ -82,11 +84,11 @@ impl<'a> BodyCheck<'a> {
         self.span = scratch;
     }
 
-    /// Checks the body of a chunk, a table or a page of the index. Fetches what `span` does not
-    /// have. (Others are few, and mean nothing alone.)
+    /// Verifies the body of a chunk, a table or an index page. Fetches bytes that `span` does not
+    /// have. (Other regions are few, and can only be checked in context.)
     pub(super) fn check(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> BodyFinding {
         let body = match self.check_with(header, span) {
-            // the error of one request for the body, wherever spans begin
+            // a single request for the body gives the same error wherever spans start
             BodyFinding::Damaged(error) if error.kind() == ErrorKind::Io => {
                 self.check_with(header, SpanBytes::default())
             }
@@ -100,8 +102,8 @@ impl<'a> BodyCheck<'a> {
         }
     }
 
-    /// Looks for intact blocks in a chunk whose body is damaged. If there are none, or if they
-    /// cannot be told from the others, the chunk is damaged as a whole.
+    /// Looks for intact blocks in a chunk whose body is damaged. Returns `None` if there are none,
+    /// or if they cannot be distinguished from damaged ones.
     fn examine(&mut self, header: &RegionHeader) -> Option<DamagedChunk> {
         let (chunk, layout) = self.chunk(header)?;
         encoding(chunk.entry.encoding).ok().filter(|encoding| encoding.is_in_blocks())?;
@@ -115,7 +117,7 @@ impl<'a> BodyCheck<'a> {
         examined.ok()
     }
 
-    /// Returns the head of a chunk, and the layout of its column.
+    /// Returns the header of a chunk, and the layout of its column.
     fn chunk(&self, header: &RegionHeader) -> Option<(ChunkHeader, &'a Layout)> {
         let chunk = ChunkHeader::parse(header, self.layouts.len()).ok().filter(|_| header.kind == RegionKind::Chunk)?;
         let layout = self.layouts.get(usize::try_from(chunk.column).ok()?)?;
@@ -152,7 +154,7 @@ impl<'a> BodyCheck<'a> {
         self.check_checksum(header, span).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Intact)
     }
 
-    /// Checks of a body. What `span` does not have is fetched in blocks.
+    /// Checks of a body. Bytes that `span` does not have are fetched in blocks.
     pub(super) fn check_checksum(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> Result<()> {
         if let Some(body) = span.get(header.body_offset(), header.end()) {
             return header.check_body(body);
@@ -175,14 +177,14 @@ impl<'a> BodyCheck<'a> {
     }
 }
 
-/// Returns whether to fetch a body without its start, which `span` has. Joining takes memory for a
-/// second body, and copies both parts: so the body must be short, and the start a good part of it.
+/// Returns whether to fetch only the rest of a body, after the start in `span`. Assembling it takes
+/// more memory and copies all of it, so the body must be short, and the start a good part of it.
 fn should_fetch_rest(header: &RegionHeader, span: SpanBytes<'_>) -> bool {
     let (body, known) = (u64::from(header.body_bytes), u64_of(span.from(header.body_offset()).len()));
     body <= BLOCK_BYTES && known >= body / 4
 }
 
-/// Joins the start of a body, which `span` has, with the rest, which is fetched.
+/// Assembles a body from its start in `span` and the rest, which is fetched.
 fn fetch_rest<'b>(
     source: &dyn Source,
     header: &RegionHeader,
@@ -214,7 +216,7 @@ pub(super) fn load_body<'b>(
     Ok(body)
 }
 
-/// The tables of a file by column and number.
+/// The tables found so far, by column and number.
 pub(super) struct SeenTables<'a> {
     source: &'a dyn Source,
     file_id: FileId,
@@ -226,7 +228,7 @@ impl<'a> SeenTables<'a> {
         Self { source, file_id, tables: Mutex::default() }
     }
 
-    /// Adds a region if it is a table whose number is new.
+    /// Adds a region if it is a table with a new number.
     pub(super) fn add_if_table(&self, header: &RegionHeader) {
         if header.kind == RegionKind::Table {
             let table = TableHeader::unchecked(header);
@@ -240,7 +242,7 @@ impl<'a> SeenTables<'a> {
     }
 }
 
-/// The tables of a column that are before a chunk.
+/// The tables of a column that precede a chunk.
 struct PrecedingTables<'t, 'a> {
     pub seen: &'t SeenTables<'a>,
     pub column: u32,

@@ -1,16 +1,17 @@
-//! The check of a file from its first byte to its last.
+//! Verifies a file from its first byte to its last.
 //!
-//! Batches of regions are met in order, and their bodies checked by threads. The findings are then
-//! combined in the order of the file, which decides what each means: regions that agree with each
+//! Regions are visited in batches, in file order, and threads verify their bodies. The findings are
+//! then combined in file order, which decides what each of them means: regions that agree with each
 //! other, damage, or losses that a damage explains. So the report does not depend on the number of
 //! threads.
 //!
-//! At the end, what follows the last commit is examined. A writer writes front to back and commits
-//! with a trailer. So an append that is at work, or was stopped, has left intact regions without a
-//! trailer, and the last may be cut off at any byte. What is there of its padding and its head must
-//! be right. All else is damage, such as a later commit whose trailer or footer is damaged: its
-//! samples were there. Bytes that a failure of power has lost cannot be told from these, and are
-//! damage, too.
+//! The bytes after the last commit are examined at the end. They are not damage if an append has
+//! left them. A writer writes front to back and commits with a trailer. So an append that is at
+//! work, or was stopped, leaves intact regions without a trailer, and the last of them may be cut
+//! off at any byte. As far as its padding and its header exist, they must be right. Anything else
+//! is damage, such as a later commit with a damaged trailer or footer, whose samples were
+//! committed. Bytes lost in a power failure cannot be distinguished from that, so they are damage,
+//! too.
 
 use super::batch::Batch;
 use super::body::{BodyCheck, BodyFinding, SeenTables, load_body};
@@ -29,19 +30,18 @@ use crate::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::io;
 
-/// Checks every byte of a file: structure, checksums, padding, and that all parts agree (chapter 10
-/// of the specification).
+/// Checks every byte of a file: structure, checksums, padding, and that all regions agree (chapter
+/// 10 of the specification).
 ///
-/// Damage is reported, not returned, and so is a file whose writer has not finished: the
-/// [`DamageKind`] of each finding, and [`VerifyReport::state`], tell one from the other. An error
-/// means that the source could not be read, that memory ran out, or that the file needs a newer
-/// release or another build. Works on files that cannot be opened.
+/// Damage is reported, not returned as an error, and so is an unfinished file. The [`DamageKind`]
+/// of each finding and [`VerifyReport::state`] distinguish them. An error means that the source
+/// could not be read, that memory ran out, or that the file needs a newer release or another build.
+/// Works on files that cannot be opened.
 ///
 /// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
 /// chunks are fetched several MiB at a time, see [`Source::coalesce`]. Memory: 40 bytes for each
-/// chunk of a commit, and for each thread at most 7 MiB and, if it decodes, the largest chunk,
-/// stored and decoded. A damaged chunk in blocks is read again, and its validity and shape are
-/// decoded.
+/// chunk of a commit. For each thread, at most 7 MiB plus, if it decodes, the largest chunk, stored
+/// and decoded. A damaged chunk in blocks is read again, and its validity and shape are decoded.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let file_header = match open_header(source) {
@@ -61,7 +61,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             (end, commit.trailer_crc, chunks.fold(0, u64::saturating_add))
         }
         Err(error) => {
-            as_damage(error)?; // the walk will meet it, and name the offset
+            as_damage(error)?; // the walk will find it, and name the offset
             (source.byte_count(), 0, 0)
         }
     };
@@ -89,7 +89,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Findings<'a> {
     source: &'a dyn Source,
     file_header: &'a FileHeader,
@@ -104,11 +104,11 @@ impl<'a> Findings<'a> {
         Self { source, file_header, check, damages: Damages::default(), buffer: Vec::new() }
     }
 
-    /// Adds the next region or damage of the file.
+    /// Adds the next region or damage in file order.
     fn add(&mut self, visited: WalkItem, body: BodyFinding) -> Result<()> {
         match visited {
             WalkItem::Region(header) => self.region(&header, body),
-            // a region that does not follow the one before
+            // a region that does not follow its predecessor
             WalkItem::Damage(damage) if damage.region.is_some() => {
                 self.damages.all.push(damage);
                 Ok(())
@@ -151,7 +151,8 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Adds the damaged blocks of a chunk whose front is intact, with the samples that they cost.
+    /// Adds the damaged blocks of a chunk whose block index is intact, with the samples that they
+    /// cost.
     fn blocks(&mut self, header: &RegionHeader, damaged: &DamagedChunk) -> Result<()> {
         self.check.damaged_region(header);
         let (column, _) = self.check.column_and_samples(header);
@@ -179,7 +180,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and
-    /// has this `header_crc`, then.
+    /// has `trailer_crc` as `header_crc`, then.
     fn finish(mut self, end: u64, trailer_crc: u32, report: &mut VerifyReport) -> Result<()> {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);
@@ -212,15 +213,15 @@ impl<'a> Findings<'a> {
             .extend(found.map(|(kind, error)| Damage::of_bytes(kind, end..file_bytes, None, error.with_offset(end))));
         report.chunk_count = self.check.intact_chunks;
         report.damages = self.damages.all;
-        // losses are found after the bytes that follow them
+        // a loss can be found later than damage behind it
         report.damages.sort_by_key(|damage| damage.file_range.start);
         Ok(())
     }
 }
 
-/// Returns whether the bytes from `start`, the end of the last commit, to the end of the file are
-/// what an append has left that has not committed. `trailer_crc` is the `header_crc` of the trailer
-/// that ends there: what an older file has left does not follow it.
+/// Returns whether an uncommitted append has left the bytes from `start`, the end of the last
+/// commit, to the end of the file. `trailer_crc` is the `header_crc` of the trailer that ends
+/// there; bytes left by an older file do not link to it.
 ///
 /// Cost: reads these bytes.
 fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, trailer_crc: u32) -> Result<bool> {
@@ -233,7 +234,7 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
             Err(error) => return Ok(ends_early(error)? && begins_region(source, file_header, &walk)?),
         };
         if header.kind == RegionKind::Trailer {
-            return Ok(false); // it was not valid, or the commit would end here
+            return Ok(false); // not a valid one, otherwise the commit would end here
         }
         match bodies.check_checksum(&header, SpanBytes::default()) {
             Ok(()) => {}
@@ -243,8 +244,8 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
     }
 }
 
-/// Returns whether the bytes where a walk has ended are padding and the head of another region, as
-/// far as they are there.
+/// Returns whether the bytes at which a walk has ended are the padding and the header of another
+/// region, as far as they exist.
 fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>) -> Result<bool> {
     let (at, Some(previous)) = (walk.at(), walk.previous()) else { return Ok(false) };
     let (alignment, file_id) = (file_header.fields.alignment.into(), file_header.fields.file_id);
@@ -265,8 +266,8 @@ fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>)
     Ok(RegionKind::ALL.into_iter().filter(|kind| *kind != RegionKind::Header).any(begins))
 }
 
-/// Returns whether an error means that the file ends here. If an append has failed in the meantime,
-/// that is earlier than when it was opened. Other damage is not an end.
+/// Returns whether an error means that the file ends here. If an append has failed since the file
+/// was opened, that is earlier than the length of the source.
 fn ends_early(error: Error) -> Result<bool> {
     if error.kind() == ErrorKind::Corrupt {
         return Ok(matches!(error.rule(), Some("R-2.5" | "R-2.9")));

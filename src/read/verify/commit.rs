@@ -1,12 +1,12 @@
-//! Checks that the regions of a commit agree (chapters 4, 6, 7).
+//! Checks that the regions of a commit agree with each other (chapters 4, 6 and 7).
 //!
-//! Each region is checked against those before it, in the order of the file: a chunk continues the
-//! samples of its column, a page lists the chunks that were met, a footer states the facts of all
-//! of them. The facts are computed from the chunks, and compared.
+//! Each region is checked against the regions before it, in file order: a chunk continues the
+//! samples of its column, an index page lists the chunks that were found, and a footer states the
+//! facts of all of them. The facts are computed again from the chunks, and compared.
 //!
-//! Checks across regions are done only while nothing is damaged: after the first damage they would
-//! only report it again. From then on, what index and footer list and the walk has not met is
-//! recorded as lost.
+//! These checks stop at the first damage, because after it they would only report the same damage
+//! again. From then on, whatever index and footer list and the walk has not found is recorded as
+//! lost.
 
 use super::report::{Damages, LostBytes, LostRegion, gaps, samples_of_page};
 use crate::bytes::le::u64_of;
@@ -28,17 +28,17 @@ struct ColumnCheck {
     pub next_sample: u64,
     pub facts: ColumnRecord,
     pub table_count: u32,
-    /// Chunks of this commit.
+    /// The chunks of this commit.
     pub chunks: Vec<ChunkEntry>,
-    /// The number of them that the index has listed.
+    /// How many of `chunks` the index has listed so far.
     pub listed: usize,
-    /// Chunks that the index has listed and that the walk has not met.
+    /// Chunks that the index lists and that the walk has not found.
     pub missing: Vec<ChunkEntry>,
 }
 
 impl ColumnCheck {
-    /// Returns the samples of the chunks that a page of the index lists from sample `first` on, if
-    /// all of these chunks were met.
+    /// Returns the samples of the chunks that an index page lists from sample `first` on; `None` if
+    /// some of these chunks were not found.
     fn listed_from(&self, first: u64, body_bytes: u32) -> Option<Range<u64>> {
         let count = usize::try_from(body_bytes).ok()? / ENTRY_BYTES;
         let at = self.chunks.partition_point(|chunk| chunk.first_sample < first);
@@ -48,11 +48,11 @@ impl ColumnCheck {
         (follow && from == first).then_some(from..to)
     }
 
-    /// Begins or continues the run of this commit: for `first_chunk`.
+    /// Begins or continues the run of this commit. Checks for `first_chunk`.
     fn start_page(&mut self, page: &PageHeader, offset: u64) -> Result<()> {
         let before = self.facts.chunk_count.saturating_sub(u64_of(self.chunks.len()));
         if page.first_chunk != before.saturating_add(u64_of(self.listed)) {
-            let message = format!("the page begins at chunk {}, which is not the next", page.first_chunk);
+            let message = format!("the page begins at chunk {}, which is not the next one", page.first_chunk);
             return Err(Error::corrupt("R-6.2", message).with_offset(offset));
         }
         if self.listed == 0
@@ -69,7 +69,7 @@ impl ColumnCheck {
         Ok(())
     }
 
-    /// Checks that every chunk is listed and that the facts are true.
+    /// Checks that every chunk is listed and that the facts are right.
     fn compare(&self, found: &ColumnRecord, decoded: bool) -> Result<()> {
         if self.listed != self.chunks.len() {
             let message =
@@ -82,26 +82,26 @@ impl ColumnCheck {
             expected.null_count = found.null_count;
             let found_only =
                 found.encodings.iter().filter(|&&(id, chunks)| chunks == 0 && expected.encoding(id).is_none());
-            // seen only in the parts that were not decoded
+            // these may occur only in parts that were not decoded
             let side: Vec<u16> = found_only.map(|&(id, _)| id).collect();
             side.into_iter().for_each(|id| expected.count_encoding(id, 0));
         }
         if *found == expected {
             return Ok(());
         }
-        let message = format!("the footer's facts are not those of the file: {found:?}, not {expected:?}");
+        let message = format!("the footer's facts do not match the file: found {found:?}, expected {expected:?}");
         Err(Error::corrupt("R-7.4", message))
     }
 }
 
-/// The state of the check of one commit after another.
+/// The state of the check, from commit to commit.
 pub(super) struct CommitCheck<'a> {
     file_header: &'a FileHeader,
     decode: bool,
     columns: Vec<ColumnCheck>,
     tables: Vec<TableEntry>,
     flags: Flags,
-    /// The kind of the region before, which says what may follow.
+    /// The kind of the previous region, which determines what may follow.
     last_kind: RegionKind,
     last_page: Option<(u32, u32)>,
     last_footer: Option<(u64, u64)>,
@@ -148,16 +148,15 @@ impl<'a> CommitCheck<'a> {
         self.last_kind == RegionKind::Trailer
     }
 
-    /// Returns the losses that were found since the last call.
+    /// Returns the losses found since the last call.
     pub(super) fn take_lost(&mut self) -> Vec<LostRegion> {
         std::mem::take(&mut self.lost)
     }
 
-    /// Checks a region whose head and body are intact.
+    /// Checks a region whose header and body are intact.
     ///
     /// A chunk comes without its body. If it was decoded, `parts` has the result. Checks across
-    /// regions are done only if `damages` is empty: after the first damage they would only report
-    /// it again.
+    /// regions are done only if `damages` is empty.
     pub(super) fn region(
         &mut self,
         header: &RegionHeader,
@@ -191,7 +190,7 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// Returns the column and the samples of a region, as its head states them.
+    /// Returns the column and the samples of a region, as its header states them.
     pub(super) fn column_and_samples(&self, header: &RegionHeader) -> (Option<Arc<str>>, Option<Range<u64>>) {
         let column = |number| usize::try_from(number).ok().and_then(|number: usize| self.columns.get(number));
         let (column, samples) = match header.kind {
@@ -211,7 +210,7 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Records samples of this commit that no chunk contains. `footer` has the file's sample count
-    /// with this commit and the offset of its footer, if it was met.
+    /// including this commit, and the offset of its footer, if it was found.
     pub(super) fn find_gaps(&mut self, footer: Option<(u64, u64)>) {
         let from = (self.sample_count, self.commit_start());
         for column in &self.columns {
@@ -225,12 +224,12 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// Returns the least offset at which the regions of this commit can begin.
+    /// Returns the lowest offset at which the regions of this commit can start.
     fn commit_start(&self) -> u64 {
         self.last_footer.map_or(self.file_header.header.end(), |(_, end)| end)
     }
 
-    /// Records pages of this commit that the walk has not met.
+    /// Records pages of this commit that the walk has not found.
     fn find_lost_pages(&mut self, footer: &Footer, damages: &Damages) {
         let from = self.commit_start();
         let of_column = |(facts, column): (&'_ ColumnRecord, _)| {
@@ -243,7 +242,7 @@ impl<'a> CommitCheck<'a> {
                 .collect::<Vec<_>>()
         };
         let mut runs: Vec<(Run, &ColumnCheck)> = footer.columns.iter().zip(&self.columns).flat_map(of_column).collect();
-        // they do not overlap, which parsing has checked
+        // they do not overlap, by, which parsing has checked
         runs.sort_unstable_by_key(|(run, _)| run.offset);
         let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         for (number, page) in damages.lost_pages(&runs, from) {
@@ -282,7 +281,7 @@ impl<'a> CommitCheck<'a> {
         let next_sample = std::mem::replace(&mut column.next_sample, entry.samples().end);
         column.chunks.push(entry);
         if is_clean && entry.first_sample != next_sample {
-            let message = format!("the chunk begins at sample {}, {next_sample} is next", entry.first_sample);
+            let message = format!("the chunk begins at sample {}, expected {next_sample}", entry.first_sample);
             return Err(Error::corrupt("R-4.2", message).with_offset(header.offset));
         }
         encoding(entry.encoding).map_err(|error| error.with_offset(header.offset))?;
@@ -312,13 +311,13 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    /// Checks a page of the index.
+    /// Checks an index page.
     fn page(&mut self, header: &RegionHeader, body: &[u8], is_clean: bool) -> Result<()> {
         let page = PageHeader::parse(header, self.columns.len())?;
         self.content.add_page(body);
         let entries = body.as_chunks::<ENTRY_BYTES>().0;
         if entries.first().map(|entry| parse_entry(entry).first_sample) != Some(page.first_sample) {
-            let message = "the page's first sample is not that of its first entry";
+            let message = "the page's first sample is not the first sample of its first entry";
             return Err(Error::corrupt("R-6.1", message).with_offset(header.offset));
         }
         if is_clean {
@@ -337,10 +336,10 @@ impl<'a> CommitCheck<'a> {
                 && let Ok(at) = column.chunks.binary_search_by_key(&entry.offset, |chunk| chunk.offset)
                 && column.chunks.get(at) == Some(&entry)
             {
-                // a page before this one is damaged: its entries were not met
+                // an earlier page is damaged, so its entries were not seen
                 column.listed = at + 1;
             } else if is_clean {
-                let message = format!("an entry of the index is not that of the next chunk: {entry:?}");
+                let message = format!("an index entry does not match the next chunk: {entry:?}");
                 return Err(Error::corrupt("R-6.2", message).with_offset(header.offset));
             } else {
                 column.missing.push(entry);
@@ -357,7 +356,10 @@ impl<'a> CommitCheck<'a> {
             return Err(Error::corrupt("R-6.2", "the columns of the index do not ascend"));
         }
         if page.column == column && u64::from(entry_count) != PAGE_ENTRIES {
-            return Err(Error::corrupt("R-6.3", "the page before, which is not its run's last, is not full"));
+            return Err(Error::corrupt(
+                "R-6.3",
+                "the previous page is not full, although it is not the last of its run",
+            ));
         }
         Ok(())
     }
@@ -393,12 +395,12 @@ impl<'a> CommitCheck<'a> {
             return Err(Error::corrupt("R-9.2", "the footer lacks flags that were set before"));
         }
         if footer.commit != self.commits || footer.sample_count < self.sample_count {
-            let message = format!("commit {} follows {} others", footer.commit, self.commits);
+            let message = format!("commit number {} follows {} commits", footer.commit, self.commits);
             return Err(Error::corrupt("R-7.5", message));
         }
         self.tables.sort_by_key(|table| (table.column, table.table));
         if footer.tables != self.tables {
-            return Err(Error::corrupt("R-7.4", "the footer's tables are not those of the file"));
+            return Err(Error::corrupt("R-7.4", "the footer's tables do not match the file"));
         }
         for (column, found) in self.columns.iter().zip(&footer.columns) {
             column.compare(found, self.decode).map_err(|error| error.with_column(&column.name))?;

@@ -1,13 +1,17 @@
-//! Checks every byte of a file.
+//! Verification: checks every byte of a file, and reports what damage costs.
+//!
+//! A walk goes from header to header through the file. Threads verify the bodies of many regions at
+//! a time, and the findings are combined in file order. So the report does not depend on the number
+//! of threads.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `check` | runs the others, and combines what they find |
-//! | `walk` | from head to head, over every byte that is in no body |
-//! | `batch` | some regions at a time, by several threads |
-//! | `body` | one body: its checksum and its content |
-//! | `commit` | whether the regions of a commit agree |
-//! | `report` | damages, and what they cost |
+//! | `check` | runs the others, and combines their findings |
+//! | `walk` | goes from header to header, over every byte that is in no body |
+//! | `batch` | verifies many regions at a time, with several threads |
+//! | `body` | verifies one body: its checksum and its content |
+//! | `commit` | checks that the regions of a commit agree |
+//! | `report` | the damage found, and the samples it costs |
 
 mod batch;
 mod body;

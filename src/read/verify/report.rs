@@ -1,10 +1,10 @@
-//! What a verification is asked, and what it reports: damages, each with the samples that it costs.
+//! The options and the report of a verification: damage, and the samples that it costs.
 //!
-//! A walk over the file meets regions, and bytes that cannot be a region. The latter say nothing of
-//! what was there. What was lost is known later, from the index, the footer, or the chunks before
-//! and after: a chunk that the index lists, a page between others, samples that no chunk contains.
-//! A loss is reported in the damage of its bytes if that contains nothing else, so that one damage
-//! is not reported twice, and otherwise as a damage of its own.
+//! The walk over a file finds regions, and bytes that cannot be a region. Such bytes do not say
+//! what was there. That is known only later, from the index, the footer, or the chunks before and
+//! after: a chunk that the index lists, a page between others, samples that no chunk contains. If a
+//! damage covers exactly one loss, the loss is reported as part of that damage, so that nothing is
+//! reported twice. Otherwise it is reported as a damage of its own.
 
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
@@ -28,51 +28,52 @@ impl Default for VerifyOptions<'_> {
 }
 
 impl<'a> VerifyOptions<'a> {
-    /// Returns the defaults: every byte is checked, no chunk is decoded, by one thread.
+    /// Returns the defaults: one thread checks every byte and decodes no chunk.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether chunks are decoded (default: no). Checks every value, too: bools are 0 or 1,
-    /// texts are UTF-8, nulls are zero.
+    /// Sets whether to decode chunks and check every value (default: no): bools are 0 or 1, texts
+    /// are UTF-8, nulls are zero.
     ///
-    /// Cost: the decoding of every chunk. A chunk of some hundred bytes can decode to 64 MiB, so a
-    /// hostile file of a megabyte can take minutes: [`VerifyOptions::progress`] can end the work.
+    /// Cost: decodes every chunk. A chunk of some hundred bytes can decode to 64 MiB, so a hostile
+    /// file of a megabyte can take minutes. Use [`VerifyOptions::progress`] to set a limit.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self
     }
 
-    /// Sets the number of threads that check and decode chunks, this one included: 1 (the default)
-    /// or more. 0 is taken as 1. The report does not depend on it.
+    /// Sets the number of threads that verify and decode chunks, including the calling thread. The
+    /// default is 1; 0 means 1. The report does not depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
     }
 
     /// Sets a function that is called from time to time with the number of bytes checked. If it
-    /// breaks, the work ends with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// returns [`Break`](ControlFlow::Break), the verification ends with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
 }
 
-/// What a finding of a verification means.
+/// The meaning of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DamageKind {
-    /// Bytes are wrong, or missing.
+    /// Bytes are wrong or missing.
     Damaged,
-    /// An append is at work, or was stopped, and has not committed the bytes: intact regions, the
-    /// last of which may be cut off. They hold no sample of the file.
+    /// An append is at work, or was stopped before it committed the bytes: intact regions, except
+    /// that the last may be cut off. They contain no samples of the file.
     Uncommitted,
-    /// The file ends with a commit, but its writer has not finished it.
+    /// The file ends with a commit, but its writer has not declared it complete.
     Unfinished,
 }
 
 impl DamageKind {
-    /// Returns the name that the program prints, such as `"uncommitted"`.
+    /// Returns the name that the command line prints, such as `"uncommitted"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Damaged => "damaged",
@@ -96,7 +97,7 @@ pub enum FileState {
 }
 
 impl FileState {
-    /// Returns the name that the program prints, such as `"unfinished"`.
+    /// Returns the name that the command line prints, such as `"unfinished"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Intact => "ok",
@@ -106,24 +107,24 @@ impl FileState {
     }
 }
 
-/// A damaged region, or what a writer that has not finished has left.
+/// A damaged region, or bytes of an unfinished writer.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Damage {
-    /// What the finding means.
+    /// The meaning of the finding.
     pub kind: DamageKind,
-    /// The bytes concerned. Of a chunk in blocks whose front is intact, the damaged blocks: those
-    /// that follow each other are one damage.
+    /// The damaged bytes. If a chunk is in blocks and its block index is intact, these are only its
+    /// damaged blocks. Adjacent damaged blocks are one damage.
     pub file_range: Range<u64>,
     /// The kind of the damaged region, if known.
     pub region: Option<RegionKind>,
-    /// The column whose chunk or index it is, if that can be told.
+    /// The column of the damaged chunk, table or index page, if known.
     pub column: Option<Arc<str>>,
-    /// The samples that are lost or in doubt, if known: the first to the last. Of damaged blocks,
-    /// these have a byte in one of them; so empty samples between them are not lost. For a page of
-    /// the index, the samples that are found through it.
+    /// The samples that are lost or in doubt, if known, from the first to the last. For damaged
+    /// blocks, these are the samples with a byte in one of them, so empty samples between them are
+    /// not lost. For an index page, these are the samples that are found through it.
     pub samples: Option<Range<u64>>,
-    /// The error, which names the rule of the specification.
+    /// The error, which names the broken rule of the specification.
     pub error: Error,
 }
 
@@ -138,13 +139,13 @@ impl Damage {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// Length of the file.
+    /// The length of the file.
     pub file_bytes: u64,
-    /// Intact chunks.
+    /// The number of intact chunks.
     pub chunk_count: u64,
-    /// Samples in the last valid commit, if there is one.
+    /// The number of samples in the last valid commit, if there is one.
     pub sample_count: Option<u64>,
-    /// Everything that was found, in the order of the file. Empty: the file is intact.
+    /// All findings, in file order. Empty if the file is intact.
     pub damages: Vec<Damage>,
 }
 
@@ -159,12 +160,13 @@ impl VerifyReport {
     }
 }
 
-/// Returns damage as a value; other errors end the verification.
+/// Returns an error that is damage as a value. Fails with any other error, which ends the
+/// verification.
 pub(super) fn as_damage(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
 }
 
-/// A region that must have been in the file, and that the walk has not met.
+/// A region that must have been in the file, but that the walk has not found.
 pub(super) struct LostRegion {
     pub region: RegionKind,
     pub column: Option<Arc<str>>,
@@ -188,15 +190,15 @@ impl LostRegion {
     }
 }
 
-/// Returns the bytes of a chunk: head and body.
+/// Returns the bytes of a chunk: header and body.
 fn file_range(entry: &ChunkEntry) -> Range<u64> {
     let stored = u64::from(entry.stored_bytes.min(limits::CHUNK_BYTES));
     entry.offset..entry.offset.saturating_add(HEADER_LEN).saturating_add(stored)
 }
 
-/// Returns the samples from `from` on that no chunk of `known` contains, each with the range that
-/// must have contained their chunks. `last` has the sample count and the end of the chunks, if that
-/// is known.
+/// Returns the ranges of samples that no chunk in `known` contains, each with the range of bytes
+/// that must have contained their chunks. `from` is the first sample and the start of the bytes;
+/// `last` is the sample count and the end of the bytes, if known.
 pub(super) fn gaps(
     from: (u64, u64),
     known: impl Iterator<Item = ChunkEntry>,
@@ -217,8 +219,8 @@ pub(super) fn gaps(
     gaps
 }
 
-/// Returns the samples of page `page` of a run. The chunks of the run were all met, or have one
-/// size.
+/// Returns the samples of page `page` of a run; `None` unless all chunks of the run were found or
+/// have one size, or the run has a single page.
 pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
     let entries = page.saturating_mul(PAGE_ENTRIES);
     if run.samples_per_chunk > 0 {
@@ -236,11 +238,11 @@ pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Op
     Some(rest.first()?.first_sample..last.samples().end)
 }
 
-/// Damages, and which of them are of bytes that cannot be a region.
+/// All damage, and which of it is bytes that cannot be a region.
 #[derive(Default)]
 pub(super) struct Damages {
     pub all: Vec<Damage>,
-    /// The indices of the latter, in ascending order of their ranges.
+    /// The indices in `all` of bytes that cannot be a region, in ascending order of their ranges.
     unidentified: Vec<usize>,
 }
 
@@ -251,7 +253,7 @@ impl Damages {
         self.all.push(damage);
     }
 
-    /// Returns the damages of [`Damages::push_unidentified`] that overlap a range.
+    /// Returns the indices of unidentified damage that overlaps a range.
     fn touching(&self, range: &Range<u64>) -> &[usize] {
         let bytes = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
         let from = self.unidentified.partition_point(|number| bytes(number).end <= range.start);
@@ -259,7 +261,7 @@ impl Damages {
         self.unidentified.get(from..to).unwrap_or(&[])
     }
 
-    /// Reports a loss, in the damage of its bytes if that contains nothing else.
+    /// Reports a loss. If the damage of its bytes has no cause yet, the loss becomes part of it.
     pub(super) fn report(&mut self, lost: LostRegion) {
         let (mut file_range, is_exact) = match &lost.bytes {
             LostBytes::Exactly(range) => (range.clone(), true),
@@ -268,7 +270,7 @@ impl Damages {
         let header = align(file_range.start, HEADER_LEN);
         let touching = self.touching(&if is_exact { header..header.saturating_add(1) } else { file_range.clone() });
         let (first, last) = match touching {
-            // no damage is the cause: the bytes of these chunks are reported
+            // no unidentified damage is the cause; the damage of these chunks was reported
             [] if !is_exact => return,
             [] => (None, None),
             [first, .., last] => (Some(*first), Some(*last)),
@@ -298,8 +300,8 @@ impl Damages {
         self.all.push(Damage { file_range, kind: DamageKind::Damaged, region: Some(region), column, samples, error });
     }
 
-    /// Returns the lost pages of these runs, which ascend and do not overlap: the number of the run
-    /// and that of the page. Their bytes cannot be a region.
+    /// Returns the lost pages of these runs, which ascend and do not overlap, as pairs of run index
+    /// and page number. A page is lost if its bytes cannot be a region.
     pub(super) fn lost_pages(&self, runs: &[Run], from: u64) -> Vec<(usize, u64)> {
         let mut lost = Vec::new();
         let first = self

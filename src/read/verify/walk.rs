@@ -1,12 +1,12 @@
-//! The walk of chapter 2, from head to head: over every byte that is in no body.
+//! Walks from header to header through a file (chapter 2), over every byte that is in no body.
 //!
-//! A region tells where the next one begins, so heads are read in the order of the file. The walk
-//! checks what is between regions and what links them: padding, offsets, and the checksum of the
-//! head before, which each head repeats. If no region begins where one must, it reports the bytes
-//! up to the next intact head of this file, and goes on there.
+//! A region determines where the next one starts, so headers are read in file order. The walk
+//! checks what is between regions, and what links them: padding, offsets, and the CRC of the
+//! previous header, which each header repeats. If no region starts where one must, it reports the
+//! bytes up to the next intact header of this file, and continues there.
 //!
-//! Single heads are small, and a request for each would take long. So the file is fetched in spans
-//! that hold many regions, and the walk reads heads itself only where a span lacks them.
+//! Headers are small, and a request for each would take long. So the file is fetched in spans that
+//! contain many regions, and the walk reads a header itself only if its span lacks it.
 
 use super::report::{Damage, DamageKind, as_damage};
 use crate::bytes::le::u64_of;
@@ -15,14 +15,14 @@ use crate::open::source::{Source, check_inside};
 use crate::open::{BlockSizes, FileHeader, HeaderScan};
 use crate::{Error, Result};
 
-/// The search for the region after damaged bytes, which may be a whole chunk.
+/// The scan for the next region after damaged bytes, which may be a whole chunk.
 const BLOCKS: BlockSizes = BlockSizes { first: 1 << 20, second: 1 << 20, largest: 1 << 20 };
 
 /// A step of the walk.
 pub(super) enum WalkItem {
-    /// A region, whose body was not read.
+    /// A region. Its body was not read.
     Region(RegionHeader),
-    /// Bytes that cannot be a region, or a region that does not follow the one before.
+    /// Bytes that cannot be a region, or a region that does not follow its predecessor.
     Damage(Damage),
 }
 
@@ -32,12 +32,12 @@ pub(super) struct Walk<'a> {
     file_header: &'a FileHeader,
     /// The end of the last valid trailer, or of the file if no trailer is valid.
     end: u64,
-    /// The end of the region before.
+    /// The end of the previous region.
     at: u64,
-    /// The `header_crc` of the region before, which the next one repeats; `None` if damaged
-    /// bytes follow that region.
+    /// The `header_crc` of the previous region, which the next one repeats; `None` if
+    /// damaged bytes are between them.
     previous: Option<u32>,
-    /// A region after damaged bytes.
+    /// The region found after damaged bytes.
     found: Option<RegionHeader>,
     scan: HeaderScan<'a>,
 }
@@ -48,14 +48,14 @@ impl<'a> Walk<'a> {
         Self { source, file_header, end, at, previous, found: None, scan: HeaderScan::new(source, BLOCKS) }
     }
 
-    /// A walk over what follows the last commit, which ends at `start` with a trailer that has this
-    /// `header_crc`.
+    /// Creates a walk over the bytes after the last commit, which ends at `start` with a trailer
+    /// that has this `header_crc`.
     pub(super) fn of_tail(source: &'a dyn Source, file_header: &'a FileHeader, start: u64, trailer_crc: u32) -> Self {
         Self { at: start, previous: Some(trailer_crc), ..Self::new(source, file_header, source.byte_count()) }
     }
 
-    /// Returns the next region. Its head is intact and follows the region before, and the padding
-    /// before it is zero.
+    /// Returns the next region. Fails unless its header is intact and follows the previous region,
+    /// and the padding between them is zero.
     pub(super) fn next_intact(&mut self, span: SpanBytes<'_>) -> Result<RegionHeader> {
         let header = self.next_region(span)?;
         self.previous.map_or(Ok(()), |previous| header.check_previous(previous))?;
@@ -68,12 +68,12 @@ impl<'a> Walk<'a> {
         self.previous = Some(header.header_crc());
     }
 
-    /// Returns the `header_crc` of the region before, unless damaged bytes follow it.
+    /// Returns the `header_crc` of the previous region; `None` if damaged bytes follow it.
     pub(super) fn previous(&self) -> Option<u32> {
         self.previous
     }
 
-    /// Returns the end of the last region that was met.
+    /// Returns the end of the last region.
     pub(super) fn at(&self) -> u64 {
         self.at
     }
@@ -83,7 +83,8 @@ impl<'a> Walk<'a> {
         self.end
     }
 
-    /// Returns the next region or damage; `None` at the end. Reads heads that `span` does not have.
+    /// Returns the next region or damage; `None` at the end. Reads headers that `span` does not
+    /// have.
     pub(super) fn next(&mut self, span: SpanBytes<'_>) -> Result<Option<WalkItem>> {
         if self.found.is_none() && self.at >= self.end {
             return Ok(None);
@@ -95,7 +96,7 @@ impl<'a> Walk<'a> {
         match header {
             Ok(header) => {
                 if let Some(Err(error)) = self.previous.take().map(|previous| header.check_previous(previous)) {
-                    // the region itself is met next, as one whose predecessor is unknown
+                    // the region itself comes next, as one with unknown predecessor
                     (self.at, self.found) = (header.offset, Some(header));
                     return Ok(Some(WalkItem::Damage(broken_link(&header, error))));
                 }
@@ -106,7 +107,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Reads the head of the next region at the offset that demands, and checks that the
+    /// Reads the header of the next region at the offset that requires, and checks that the
     /// padding before it is zero.
     fn next_region(&mut self, span: SpanBytes<'_>) -> Result<RegionHeader> {
         let alignment = self.file_header.fields.alignment.into();
@@ -116,7 +117,7 @@ impl<'a> Walk<'a> {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
         }
-        // the padding and both heads: less than two alignments
+        // the padding and both possible headers: less than two alignments
         let until = chunk.saturating_add(HEADER_LEN);
         let lookahead = match span.get(self.at, until) {
             Some(bytes) => bytes,
@@ -128,10 +129,10 @@ impl<'a> Walk<'a> {
         let header = match header_of(first, other) {
             Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk_header()?,
             Err(_) if first.starts_with(&[0; 4]) => {
-                let message = "no region begins at the offset of the next one";
+                let message = "no region begins where the next one must";
                 return Err(Error::corrupt("R-2.7", message).with_offset(other));
             }
-            // a chunk behind padding that is damaged, which `check_padding` refuses
+            // a chunk after damaged padding, which `check_padding` refuses
             Err(error) if chunk > other => chunk_header().ok().filter(holds_column_data).ok_or(error)?,
             header => header?,
         };
@@ -140,7 +141,7 @@ impl<'a> Walk<'a> {
             let message = format!("a {} begins at an offset that R-2.7 does not allow", header.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        let found = (at == other).then_some(header); // else other regions may have been between
+        let found = (at == other).then_some(header); // otherwise there may have been regions in between
         check_padding(lookahead, self.at, at).inspect_err(|_| self.found = found)?;
         Ok(header)
     }
@@ -166,20 +167,20 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the damage of a region that does not follow the one before. Either can be the wrong one,
-/// so no sample is named: the index tells which chunk it is.
+/// Returns the damage of a region that does not follow its predecessor. Either of the two can be
+/// wrong, so the damage names no samples; the index shows which chunk it is.
 fn broken_link(header: &RegionHeader, error: Error) -> Damage {
     Damage::of_bytes(DamageKind::Damaged, header.offset..header.body_offset(), Some(header.kind), error)
 }
 
-/// Returns the head at `offset`, out of the bytes from `start` on.
+/// Returns the header at `offset`, out of `bytes`, which start at `start`.
 fn header_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, offset: u64) -> Result<&'b [u8; HEADER_BYTES]> {
     check_inside(source, offset, HEADER_BYTES)?;
     let header = offset.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
-    header.ok_or_else(|| Error::internal("a head inside the file was not read").with_offset(offset))
+    header.ok_or_else(|| Error::internal("a header inside the file was not read").with_offset(offset))
 }
 
-/// Checks of the head at `at`, of a region that ends at `end` at most.
+/// Parses the header at `at` and checks. The region must not extend beyond `end`.
 fn intact_header(bytes: &[u8; HEADER_BYTES], at: u64, file_id: FileId, end: u64) -> Result<RegionHeader> {
     let header = RegionHeader::parse(bytes, at)?;
     header.expect(header.kind, file_id)?;
@@ -187,42 +188,42 @@ fn intact_header(bytes: &[u8; HEADER_BYTES], at: u64, file_id: FileId, end: u64)
     Ok(header)
 }
 
-/// Returns whether the body of a region is aligned.
+/// Returns whether a region holds column data, whose body is aligned.
 fn holds_column_data(header: &RegionHeader) -> bool {
     matches!(header.kind, RegionKind::Chunk | RegionKind::Table)
 }
 
-/// Checks of the bytes from `start`, where `bytes` begins, to `end`.
+/// Checks for the bytes from `start` to `end`. `bytes` starts at `start`.
 fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     let length = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
     let padding = bytes.get(..length).unwrap_or(bytes);
     if padding.iter().fold(0, |any, byte| any | byte) == 0 {
-        return Ok(()); // without a branch for each byte
+        return Ok(()); // no branch per byte
     }
     let at = u64_of(padding.iter().take_while(|byte| **byte == 0).count());
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
 }
 
-/// The smallest and largest span of a source that is not in memory. The smallest stays in the
-/// second-level cache until it is checked.
+/// The minimum and maximum length of a span of a source that is not in memory. The minimum stays in
+/// the L2 cache until it is verified.
 const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
-/// The ratio of a span to the gap that a source reads rather than skips.
+/// The ratio of a span to the maximum gap that a source reads rather than skips.
 const SPAN_GAPS: u64 = 16;
-/// The largest mean number of regions in a span. If a batch is full before its last span ends, the
+/// The maximum mean number of regions in a span. If a batch is full before its last span ends, the
 /// next batch fetches the rest of that span again.
 const SPAN_REGIONS: u64 = 256;
-/// The smallest span of many small regions.
+/// The minimum length of a span of many small regions.
 const REGIONS_SPAN_BYTES: u64 = 64 << 10;
-/// A span of a file that is in memory: enough for a lock to cost nothing.
+/// The length of a span of a file in memory: enough to make the cost of locking negligible.
 const MEMORY_SPAN_BYTES: u64 = 256 << 10;
-/// A span of a file with large chunks, whose bodies are fetched alone.
+/// The length of a span of a file with large chunks, whose bodies are fetched individually.
 const HEADER_SPAN_BYTES: u64 = 4 << 10;
 
 /// Returns the length of the spans of a source, given the mean length of its regions, if known.
 ///
-/// While one thread has not found the regions of a span, others fetch the next spans. If a region
-/// extends into one of these, its bytes are fetched twice. So a span has at least 8 regions on
-/// average, or is so short that it contains little more than the head of one.
+/// While one thread is still walking over a span, others fetch the next spans. If a region extends
+/// into one of these, its bytes are fetched twice. To keep that rare, a span has at least 8 regions
+/// on average, or is so short that it contains little more than one header.
 pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) -> u64 {
     if source.as_bytes().is_some() {
         return MEMORY_SPAN_BYTES;
@@ -232,11 +233,11 @@ pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) ->
     match mean_region_bytes {
         Some(mean) if mean > bytes / 8 => HEADER_SPAN_BYTES,
         Some(mean) => bytes.min(mean.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
-        None => REGIONS_SPAN_BYTES, // enough for small regions, and little beside large ones
+        None => REGIONS_SPAN_BYTES, // enough for small regions, little compared with large ones
     }
 }
 
-/// The bytes of a span; none if it could not be fetched.
+/// The bytes of a span; empty if it could not be fetched.
 #[derive(Clone, Copy, Default)]
 pub(super) struct SpanBytes<'b> {
     pub start: u64,
@@ -244,7 +245,7 @@ pub(super) struct SpanBytes<'b> {
 }
 
 impl<'b> SpanBytes<'b> {
-    /// Returns the bytes from `start` to `end`, if the span has all of them.
+    /// Returns the bytes from `start` to `end`; `None` if the span lacks some of them.
     pub(super) fn get(self, start: u64, end: u64) -> Option<&'b [u8]> {
         let length = usize::try_from(end.checked_sub(start)?).ok()?;
         self.from(start).get(..length)

@@ -1,4 +1,10 @@
-//! Loss of power at any time: what the disk may hold then.
+//! Loss of power at any moment: what the disk may hold then.
+//!
+//! [`Machine`] follows a log and knows, for each file, which bytes are durable and which operations
+//! are pending. An image is the durable bytes plus some of the pending operations, chosen by a
+//! [`Fate`]: none, all, a prefix, all but one, one only, or any subset, with sectors torn. Names
+//! are durable only once their folder is synced. A reader of each image must find a commit that had
+//! returned, or a later one, whole, and must be able to append.
 
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op};
@@ -9,35 +15,36 @@ use tensilo_testing::{Random, env_or};
 
 const SECTOR: usize = 512;
 
-/// How many images all scenarios together give, at least.
+/// The minimum number of images over all scenarios.
 fn requested_images() -> usize {
     env_or("TENSILO_CRASH_IMAGES", 4_000)
 }
 
-/// What of the operations since the last sync has reached the disk.
+/// Which operations since the last sync have reached the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Nothing,
     All,
-    /// The first so many.
+    /// This many of the first ones.
     Prefix(usize),
     AllBut(usize),
     Only(usize),
-    /// The first so many, and of the next one its first sectors.
+    /// This many of the first ones, and the first sectors of the next one.
     Torn(usize),
-    /// Any of them, any sectors of them, any length of the file that one of them gives.
+    /// Any subset, any sectors of them, and any length of the file that one of them gives.
     Any,
 }
 
-/// A file: what is on disk for sure, and what may be.
+/// A file: the bytes that are durable, and the operations that may be on disk.
 #[derive(Clone, Default)]
 struct Inode {
     durable: Vec<u8>,
     pending: Vec<Op>,
-    /// Writes that a failed sync has given up: no later one makes them durable.
+    /// Writes that a failed sync has dropped. A later sync does not make them durable.
     lost: Vec<Op>,
-    /// Whether it had a name when it was synced. Some file systems (btrfs) make nothing durable of
-    /// a file that has none: if its folder is synced next, an empty file has the name.
+    /// Whether the file had a name when it was synced. On some file systems (btrfs), a sync makes
+    /// nothing of an unnamed file durable. If its folder is synced next, the name has an empty
+    /// file.
     synced_by_name: bool,
 }
 
@@ -55,7 +62,7 @@ impl Inode {
         }
     }
 
-    /// What may be on disk, in order.
+    /// Returns the operations that may be on disk, in order.
     fn uncertain(&self) -> Vec<&Op> {
         self.lost.iter().chain(&self.pending).collect()
     }
@@ -106,7 +113,7 @@ impl Inode {
     }
 }
 
-/// Does an operation, or of a write those sectors that `reaches` says.
+/// Applies an operation. Of a write, applies only the sectors for which `reaches` is true.
 fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
     match op {
         Op::Truncate { bytes, .. } if reaches(0) => image.resize(*bytes, 0),
@@ -126,18 +133,18 @@ fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
     }
 }
 
-/// The disk as it is for sure, and as it may be.
+/// The disk: what is durable, and what may be.
 #[derive(Clone, Default)]
 struct Machine {
     inodes: Vec<Inode>,
     durable_names: BTreeMap<PathBuf, usize>,
     names: BTreeMap<PathBuf, usize>,
-    /// The last state that was said to be durable.
+    /// The last state that was reported as durable.
     state: usize,
 }
 
 impl Machine {
-    /// With a durable file at the destination.
+    /// Creates a disk with a durable file at the destination.
     fn new(file: Option<&[u8]>) -> Self {
         let mut machine = Self::default();
         if let Some(bytes) = file {
@@ -186,7 +193,7 @@ impl Machine {
         }
     }
 
-    /// The files that may stand at the destination.
+    /// Returns the files that may be at the destination.
     fn possible_files(&self) -> Vec<Option<&Inode>> {
         let mut numbers = vec![self.durable_names.get(path()), self.names.get(path())];
         numbers.dedup();
@@ -194,12 +201,12 @@ impl Machine {
     }
 }
 
-/// Looks at images, and counts.
+/// Checks images and counts them.
 #[derive(Default)]
 pub struct Inspector {
     seen: HashSet<u64>,
     pub images: usize,
-    /// How many of them show each state.
+    /// The number of images that show each state.
     pub states: BTreeMap<usize, usize>,
 }
 
@@ -225,7 +232,7 @@ impl Inspector {
         }
     }
 
-    /// The images of a moment: the systematic ones, or so many random ones.
+    /// Checks the images of a moment: the systematic ones, or `count` random ones.
     fn inspect_moment(
         &mut self,
         machine: &Machine,
@@ -253,7 +260,7 @@ impl Inspector {
     }
 }
 
-/// What a reader finds after these operations if nothing happens to the machine.
+/// Returns what a reader finds after these operations without a loss of power.
 pub fn view(before: Option<&[u8]>, log: &[Op]) -> Option<Vec<u8>> {
     let mut machine = Machine::new(before);
     log.iter().for_each(|op| machine.step(op));
@@ -261,7 +268,7 @@ pub fn view(before: Option<&[u8]>, log: &[Op]) -> Option<Vec<u8>> {
     inode.map(|inode| inode.image(Fate::All, &mut Random(0)))
 }
 
-/// Replays a log; images of every moment from `from` on.
+/// Replays a log, and checks the images of every moment from `from` on.
 pub fn replay(
     before: Option<&[u8]>,
     log: &[Op],
@@ -284,8 +291,8 @@ pub fn replay(
     }
 }
 
-/// After a loss of power at any time, with any of the unsynced operations on disk, in whole or in
-/// part, a reader sees a commit that had returned or a later one, whole.
+/// After a loss of power at any moment, with any subset of the unsynced operations on disk, whole
+/// or torn, a reader sees a commit that had returned or a later one, whole.
 #[test]
 fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
     struct Run {
@@ -332,7 +339,7 @@ fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
         );
         images += run.inspector.images;
         moments += run.log.len() + 1;
-        // the images show all there is to see, so that a reader who finds nothing new is noticed
+        // the images cover all states, so a reader that always finds nothing would be noticed
         let unseen: Vec<usize> =
             (0..run.states.len()).filter(|state| !run.inspector.states.contains_key(state)).collect();
         assert!(unseen.is_empty(), "{}: no image shows the states {unseen:?}", run.what);

@@ -1,4 +1,5 @@
-//! A disk that is full, or fails, at any call.
+//! A disk that is full, or fails, at any call. The error is reported, nothing is retried, and the
+//! file is what the last commit that returned has made of it.
 
 use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
@@ -7,7 +8,7 @@ use crate::ErrorKind;
 use crate::write::sink::{AtomicSink, Sink};
 use std::io::{self, Write};
 
-/// What has failed, and when.
+/// Returns when the first call failed, and which.
 fn first_failure(log: &[Op]) -> (usize, &'static str) {
     let failure = |(at, op): (usize, &Op)| match op {
         Op::Failed(what) => Some((at, *what)),
@@ -17,7 +18,7 @@ fn first_failure(log: &[Op]) -> (usize, &'static str) {
     log.iter().enumerate().find_map(failure).expect("an injected failure")
 }
 
-/// The operations up to the last commit that returned, and the state that it made.
+/// Returns the number of operations up to the last commit that returned, and its state.
 fn last_returned(log: &[Op]) -> (usize, usize) {
     let returned = |(at, op): (usize, &Op)| match op {
         Op::Returned { state } => Some((at + 1, *state)),
@@ -26,7 +27,8 @@ fn last_returned(log: &[Op]) -> (usize, usize) {
     log.iter().enumerate().filter_map(returned).next_back().unwrap_or((0, 0))
 }
 
-/// Nothing was tried again, and the file is what the last commit that returned has made of it.
+/// Checks that nothing was retried, and that the file is what the last commit that returned has
+/// made of it.
 fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u8]>, states: &[Contents], what: &str) {
     let log = disk.state().log.clone();
     let faults = disk.state().faults;
@@ -36,14 +38,14 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
 
     let (mark, state) = last_returned(&log);
     let found = disk.bytes(path()).map(|bytes| contents(&bytes).unwrap_or_else(|error| panic!("{what}: {error}")));
-    // the last commit is there, but for its folder, the sync that follows its name or, where
-    // nothing can be cut off any more, its last sync
+    // the new commit may be there although a call failed: if it was the sync of the folder or the
+    // sync after naming, or if it was the last sync and the disk cannot cut the bytes off any more
     let is_named = log[..failed_at].last().is_some_and(|op| matches!(op, Op::Link { .. } | Op::Rename { .. }));
     let later = call == "sync of the folder" || (call == "sync" && (faults.for_ever || is_named));
     assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");
     let expected = view(before, &log[..mark]);
     if !later && !faults.for_ever && !scenario.has_tail() {
-        assert!(disk.bytes(path()) == expected, "{what}: the file is not as it was");
+        assert!(disk.bytes(path()) == expected, "{what}: the file has changed");
     }
     let names: Vec<_> = disk.state().names.keys().cloned().collect();
     assert!(names.iter().all(|name| name == path()), "{what}: {names:?}");
@@ -76,7 +78,7 @@ fn a_call_that_fails_is_reported_and_leaves_the_last_commit() {
                 check_after_failure(&scenario, &disk, before.as_deref(), &states, &what);
                 let log = disk.state().log.clone();
                 let (at, call) = first_failure(&log);
-                assert_eq!(failed.to_string().contains("not tried again"), call == "sync", "{what}: {failed}");
+                assert_eq!(failed.to_string().contains("not retried"), call == "sync", "{what}: {failed}");
                 let mut inspector = Inspector::default();
                 for count in [0, 2] {
                     let pass = (fail_at as u64, count);
@@ -115,7 +117,7 @@ fn short_and_interrupted_writes_give_the_same_file() {
     }
 }
 
-/// Also where no writer stands before it.
+/// Even without a writer in front of it.
 #[test]
 fn a_sink_that_has_failed_calls_nothing_again() {
     // resolving its path is call 0, creating it call 1
@@ -139,5 +141,5 @@ fn a_sink_that_has_failed_calls_nothing_again() {
     }
 }
 
-/// Of a file that gets its name when it is complete.
+/// The calls for a file that gets its name when it is complete.
 const CALLS: [&str; 5] = ["write", "sync", "link", "sync", "sync of the folder"];

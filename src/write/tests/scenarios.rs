@@ -1,4 +1,4 @@
-//! What is done on the disk, and what a reader may find afterwards.
+//! What writers do on the disk, and what a reader may find afterwards.
 
 use super::simulated::{Faults, Simulated};
 use crate::nested::ListBatch;
@@ -17,16 +17,16 @@ pub fn path() -> &'static Path {
     Path::new(NAME)
 }
 
-/// The samples of a file: who wrote each. `None`: no file.
+/// The samples of a file: the number of the writer of each. `None` if there is no file.
 pub type Contents = Option<Vec<u32>>;
 
-/// What happens: files are written, appended to, or overwritten; each commit is of so many samples
-/// of one writer.
+/// A sequence of steps. Each commit of a step is given by its number of samples, which are all of
+/// one writer.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
-    /// Samples in the file that stands there before, in commits; bytes behind it that a writer has
-    /// left.
+    /// The file at the start: the samples of each commit, and the number of bytes that are cut off
+    /// its end.
     pub before: Option<(Vec<u32>, usize)>,
     pub steps: Vec<Step>,
     pub alignment: u32,
@@ -34,9 +34,9 @@ pub struct Scenario {
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Commits of a file in the place of what stands there.
+    /// Commits of a new file, which replaces an existing one.
     Create(Vec<u32>),
-    /// Commits of an appender, which may discard a tail.
+    /// Commits of an appender, which may discard the uncommitted tail.
     Append(Vec<u32>),
     /// A step whose last call, which is an `fsync`, fails.
     Failing(Box<Step>),
@@ -78,8 +78,8 @@ impl Scenario {
         ]
     }
 
-    /// A disk with what stands there before, and the states that a reader may see, in order, of
-    /// which the first is that.
+    /// Returns a disk with the file at the start, and the states that a reader may see, in order.
+    /// The first is the state at the start.
     pub fn disk(&self, faults: Faults) -> (Simulated, Vec<Contents>) {
         let disk = Simulated::new(faults);
         let Some((commits, tail)) = &self.before else { return (disk, vec![None]) };
@@ -99,7 +99,7 @@ impl Scenario {
         (disk.with(path(), &bytes), vec![Some(samples)])
     }
 
-    /// Whether something stands after the last commit at first.
+    /// Returns whether bytes follow the last commit at the start.
     pub fn has_tail(&self) -> bool {
         self.before.as_ref().is_some_and(|(_, tail)| *tail > 0)
     }
@@ -108,8 +108,8 @@ impl Scenario {
         WriterOptions::new().profile(Profile::Raw).chunk_bytes(512).alignment(self.alignment).discard_tail(true)
     }
 
-    /// Does all of it, up to the first error. Each state that may be seen is put into `states`
-    /// before anything of it is written, and marked in the log when its commit has returned.
+    /// Runs all steps, up to the first error. Each state that may be seen is added to `states`
+    /// before any of it is written, and marked in the log when its commit has returned.
     pub fn run(&self, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
         (1..).zip(&self.steps).try_for_each(|(number, step)| self.step(step, number, disk, states))
     }
@@ -129,7 +129,7 @@ impl Scenario {
             Step::Failing(step) => {
                 let faults = disk.state().faults;
                 if faults.fail_at.is_some() {
-                    return self.step(step, number, disk, states); // another failure is being tried
+                    return self.step(step, number, disk, states); // another failure is injected
                 }
                 let rehearsal = disk.copy();
                 self.step(step, number, &rehearsal, &mut states.clone())?;
@@ -142,10 +142,10 @@ impl Scenario {
     }
 }
 
-/// The samples that a reader sees now.
+/// Returns the samples that a reader sees now.
 fn seen(disk: &Simulated, states: &[Contents]) -> Vec<u32> {
     let found = contents(&disk.bytes(path()).unwrap()).unwrap();
-    assert!(states.contains(&Some(found.clone())), "a state that nobody wrote");
+    assert!(states.contains(&Some(found.clone())), "a state that no writer made");
     found
 }
 
@@ -186,7 +186,7 @@ fn schema() -> Schema {
     ])
 }
 
-/// A list of texts, a null one, or null ones in it.
+/// A list of texts: null, or with nulls in it.
 type Texts = Option<Vec<Option<&'static str>>>;
 
 fn push<K: Sink>(writer: &mut Writer<K>, number: u32, count: u32) -> Result<()> {
@@ -219,7 +219,7 @@ fn texts(number: u32, i: u32) -> Texts {
     (!i.is_multiple_of(4)).then(|| (0..i % 6).map(text).collect())
 }
 
-/// The texts that sample `i` of a buffer has.
+/// Returns the texts of sample `i` of a buffer.
 fn texts_of(buffer: &ColumnBuffer, i: usize) -> Option<Vec<Option<&str>>> {
     let lists = &buffer.lists()[0];
     let text = |k: u64| {
@@ -229,7 +229,7 @@ fn texts_of(buffer: &ColumnBuffer, i: usize) -> Option<Vec<Option<&str>>> {
     (!lists.is_null(i)).then(|| (lists.offsets()[i]..lists.offsets()[i + 1]).map(text).collect())
 }
 
-/// The samples that a reader finds, all of them right and nothing damaged; or what is wrong.
+/// Returns the samples that a reader finds. Fails if one is wrong or anything is damaged.
 pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
     let reader = Reader::from_bytes(file.to_vec()).map_err(|error| error.to_string())?;
     let mut columns = Vec::new();
@@ -266,7 +266,7 @@ fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>
     (0..count).map(number).collect()
 }
 
-/// What is left can be appended to, and is intact then.
+/// Checks that the file can be appended to, and is intact then.
 pub fn check_append(file: &[u8], what: &str) {
     let disk = Simulated::default().with(path(), file);
     let options = WriterOptions::new().profile(Profile::Raw).discard_tail(true);

@@ -1,4 +1,4 @@
-//! A file system of one folder that remembers every operation, and fails when it is told to.
+//! A file system of one folder that logs every operation and fails on demand.
 
 use crate::open::Source;
 use crate::write::storage::{Occupant, Storage, StorageFile};
@@ -7,14 +7,14 @@ use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// What was done. Files are numbered in the order in which they appeared.
+/// An operation. Files are numbered in order of creation.
 #[derive(Clone, Debug)]
 pub enum Op {
-    /// `None`: without a name.
+    /// `None` is a file without a name.
     Create {
         name: Option<PathBuf>,
     },
-    /// A file that has no name gets one.
+    /// Names an unnamed file.
     Link {
         file: usize,
         name: PathBuf,
@@ -31,7 +31,7 @@ pub enum Op {
     Sync {
         file: usize,
     },
-    /// What is pending may or may not be on disk; the system has forgotten that it is not.
+    /// Pending writes may or may not be on disk, and the system has forgotten which are not.
     FailedSync {
         file: usize,
     },
@@ -45,14 +45,14 @@ pub enum Op {
     SyncFolder,
     /// Any other call that failed.
     Failed(&'static str),
-    /// The writer has said that this state is durable.
+    /// The writer has reported this state as durable.
     Returned {
         state: usize,
     },
 }
 
 impl Op {
-    /// Whether it adds to what a reader finds, or claims that it is durable.
+    /// Returns whether the operation changes what a reader finds, or makes it durable.
     pub fn changes(&self) -> bool {
         matches!(
             self,
@@ -64,16 +64,16 @@ impl Op {
 /// How the disk misbehaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
-    /// Bytes that a write takes at most.
+    /// The maximum bytes that a write accepts.
     pub accept: usize,
     /// Whether every third write is interrupted.
     pub interrupts: bool,
-    /// The call that fails, counted from 0.
+    /// The number of the call that fails, from 0.
     pub fail_at: Option<usize>,
     pub error: ErrorKind,
-    /// Whether all calls after it fail too.
+    /// Whether all later calls fail too.
     pub for_ever: bool,
-    /// Whether every file needs a name.
+    /// Whether the disk cannot create unnamed files.
     pub only_named: bool,
 }
 
@@ -123,7 +123,7 @@ impl Simulated {
         disk
     }
 
-    /// The same disk, with a durable file on it.
+    /// Adds a durable file to the disk.
     pub fn with(self, name: &Path, bytes: &[u8]) -> Self {
         let mut state = self.state();
         let file = state.files.len();
@@ -133,7 +133,7 @@ impl Simulated {
         self
     }
 
-    /// Another disk, on which the same has happened.
+    /// Returns an independent copy of the disk.
     pub fn copy(&self) -> Self {
         Self(Arc::new(Mutex::new(self.state().clone())))
     }
@@ -142,13 +142,13 @@ impl Simulated {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// What a reader finds now.
+    /// Returns what a reader finds now.
     pub fn bytes(&self, name: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         state.names.get(name).map(|&file| state.files[file].clone())
     }
 
-    /// A new file.
+    /// Creates a file.
     fn create(&self, name: Option<PathBuf>) -> io::Result<SimulatedFile> {
         let mut state = self.state();
         state.call("create")?;
@@ -250,7 +250,7 @@ impl Storage for Simulated {
             state.names.insert(destination.to_path_buf(), file);
             state.log.push(Op::Rename { from: temporary.name.clone(), to: destination.to_path_buf() });
         }
-        drop(state); // for `temporary`, which is dropped now
+        drop(state); // dropping `temporary` locks the state
         called
     }
 

@@ -1,4 +1,8 @@
 //! Chunks in blocks: which bytes are read, in how many requests, and when they are checked.
+//!
+//! A sample costs the block that contains it, and the block index of its chunk the first time. A
+//! gather of more than three quarters of a chunk reads the chunk whole in one request, and so does
+//! any read of a small chunk.
 
 use super::counting_source::CountingSource;
 use super::{CountingReader, ELEMENTS, HEADER_BYTES, SAMPLES, file_of, requests_and_bytes};
@@ -14,14 +18,14 @@ use tensilo_testing::mix;
 
 /// Ten samples of 768 bytes.
 const BLOCK_BYTES: u64 = 7680;
-/// The front of nine blocks: 8 bytes, 12 for each, and 4, in multiples of 64.
+/// The block index of nine blocks: 8 bytes, 12 for each block, and 4, in multiples of 64.
 const BLOCK_INDEX_BYTES: u64 = 128;
-/// What is read of a chunk to find its front.
+/// The first read of a chunk, which finds its block index.
 const FIRST_READ_BYTES: u64 = 1024;
 /// 85 samples.
 const CHUNK_BYTES: u64 = HEADER_BYTES + BLOCK_INDEX_BYTES + 85 * 768;
 
-/// A file whose index was read once.
+/// Opens a file whose index has been read once.
 fn open(verification: Verification, profile: Profile) -> CountingReader {
     let file = file_of(&WriterOptions::new().profile(profile), SAMPLES, ELEMENTS);
     let opened = CountingReader::new(OpenOptions::new().verification(verification), file);
@@ -39,7 +43,7 @@ fn is_sample(i: u64, found: &[i32]) -> bool {
     found.iter().copied().eq(first..first + ELEMENTS as i32)
 }
 
-/// Reads a sample by a cursor of its own.
+/// Reads a sample with a fresh cursor.
 fn read(opened: &CountingReader, i: u64) -> (u64, u64) {
     let mut out = [0; ELEMENTS];
     let counts = requests_and_bytes(opened, || {
@@ -49,7 +53,7 @@ fn read(opened: &CountingReader, i: u64) -> (u64, u64) {
     counts
 }
 
-/// The bytes of the block of a sample of chunk 1.
+/// Returns the bytes of the block of a sample of chunk 1.
 fn block_of(opened: &CountingReader, i: u64) -> u64 {
     let block = blocks(opened, 1).blocks.into_iter().find(|block| block.samples.contains(&i)).unwrap();
     block.file_range.end - block.file_range.start
@@ -61,15 +65,16 @@ fn a_sample_read_fetches_its_block_and_the_block_index_only_once() {
         let opened = open(verification, Profile::Raw);
         assert_eq!((block_of(&opened, 100), block_of(&opened, 169)), (BLOCK_BYTES, 5 * 768));
         assert_eq!(read(&opened, 100), (2, FIRST_READ_BYTES + BLOCK_BYTES), "{verification:?}");
-        // the front is kept, and says where the chunk is
+        // the block index is cached, and says where the chunk is
         assert_eq!(read(&opened, 101), (1, BLOCK_BYTES), "{verification:?}");
         assert_eq!(read(&opened, 169), (1, 5 * 768), "{verification:?}");
     }
 }
 
-/// Samples of incompressible floats, so that the chunk is encoded, and not read whole.
+/// Samples of incompressible floats, so that the chunk is long even when encoded, and not read
+/// whole.
 #[test]
-fn a_sample_that_is_encoded_is_read_by_its_block_too() {
+fn an_encoded_sample_is_read_by_its_block_too() {
     let values: Vec<i32> = (0..170 * ELEMENTS as u64).map(|i| (mix(1, i) & 0x00FF_FFFF) as i32).collect();
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[ELEMENTS as u32]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new().profile(Profile::Fast)).unwrap();
@@ -87,7 +92,7 @@ fn a_sample_that_is_encoded_is_read_by_its_block_too() {
     }
 }
 
-/// Raw samples need no block once the checksum of each block was right.
+/// Raw samples are read without their block once the checksum of every block has matched.
 #[test]
 fn raw_samples_are_read_individually_once_all_blocks_of_their_chunk_were_checked() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
@@ -103,19 +108,19 @@ fn raw_samples_are_read_individually_once_all_blocks_of_their_chunk_were_checked
     let all: Vec<u64> = (0..SAMPLES).collect();
     opened.column("x").unwrap().cursor().gather_into(&all, &mut ColumnBuffer::new()).unwrap();
     assert_eq!(read(&opened, 300), (1, 768));
-    // what is checked each time is not read alone
+    // samples that are checked each time are read with their blocks
     let opened = open(Verification::Always, Profile::Raw);
     for i in 85..170 {
         read(&opened, i);
     }
     assert_eq!(read(&opened, 100), (1, BLOCK_BYTES));
-    // what is never checked is read alone after the head
+    // samples that are never checked are read individually once the header is known
     let opened = open(Verification::Never, Profile::Raw);
     assert_eq!(read(&opened, 100), (2, HEADER_BYTES + 768));
 }
 
 #[test]
-fn a_cursor_caches_the_block_that_it_read_last_and_reads_the_chunk_if_it_needs_much_of_it() {
+fn a_cursor_caches_its_last_block_and_reads_the_chunk_if_it_needs_much_of_it() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
     let (column, mut out) = (opened.column("x").unwrap(), [0; ELEMENTS]);
     let mut cursor = column.cursor();
@@ -128,7 +133,7 @@ fn a_cursor_caches_the_block_that_it_read_last_and_reads_the_chunk_if_it_needs_m
         (101, (0, 0)),
         (102, (0, 0)),
         (103, (0, 0)),
-        (125, (1, CHUNK_BYTES)), // more than an eighth was taken: a sample counts as 1 KiB
+        (125, (1, CHUNK_BYTES)), // more than an eighth was read: a sample counts as 1 KiB
         (150, (0, 0)),
     ] {
         let counts = requests_and_bytes(&opened, || assert!(cursor.read_slice(i, &mut out).is_ok()));
@@ -137,7 +142,7 @@ fn a_cursor_caches_the_block_that_it_read_last_and_reads_the_chunk_if_it_needs_m
     }
 }
 
-/// Gathers with a cursor of its own.
+/// Gathers with a fresh cursor.
 fn gather(opened: &CountingReader, samples: &[u64]) -> (u64, u64) {
     let mut out = ColumnBuffer::new();
     let mut cursor = opened.column("x").unwrap().cursor();
@@ -167,15 +172,15 @@ fn samples_are_gathered_by_their_blocks_up_to_three_quarters_of_their_chunk() {
 fn gathers_of_many_chunks_read_each_block_index_once() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
     let some: Vec<u64> = (0..SAMPLES).step_by(40).collect();
-    // samples 80 and 760 are in blocks of five; the front of the last of twelve chunks was read
-    // before
+    // samples 80 and 760 are in blocks of five; the block index of the last of twelve chunks was
+    // read before
     let (block_indexes, blocks) = (11, some.len() as u64);
     let bytes = blocks * BLOCK_BYTES - 2 * (BLOCK_BYTES / 2);
     assert_eq!(gather(&opened, &some), (block_indexes + blocks, block_indexes * FIRST_READ_BYTES + bytes));
     assert_eq!(gather(&opened, &some), (blocks, bytes));
 }
 
-/// Blocks with a gap that the source rather reads than skips are read by one request.
+/// Blocks with a gap that the source would rather read than skip are read in one request.
 #[test]
 fn blocks_that_are_near_each_other_are_read_together() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
@@ -191,9 +196,9 @@ fn whole_chunks_are_read_by_one_request_without_their_block_index_first() {
     let (mut cursor, mut out) = (column.cursor(), ColumnBuffer::new());
     for (samples, expected) in [
         (0..85, (1, CHUNK_BYTES)),
-        (1..85, (0, 0)), // it is held
+        (1..85, (0, 0)), // cached
         (85..170, (1, CHUNK_BYTES)),
-        (170..190, (1, CHUNK_BYTES)), // the rest will be wanted too
+        (170..190, (1, CHUNK_BYTES)), // the rest will probably be read too
         (190..200, (0, 0)),
     ] {
         let counts = requests_and_bytes(&opened, || cursor.range_into(samples.clone(), &mut out).unwrap());
@@ -217,7 +222,8 @@ fn a_small_chunk_in_blocks_is_read_whole() {
     }
 }
 
-/// Announcing a chunk would read all of it. Its front is, with the block that is probably needed.
+/// Prefetching a chunk would read all of it, so its block index is prefetched, with the block that
+/// is probably needed.
 #[test]
 fn block_index_and_block_are_prefetched_once_for_chunks_read_by_block() {
     let opened = open(Verification::FirstTouch, Profile::Raw);
@@ -239,7 +245,7 @@ fn block_index_and_block_are_prefetched_once_for_chunks_read_by_block() {
     assert_eq!(prefetched(&(85..170).collect::<Vec<u64>>()), [whole]);
 }
 
-/// The last byte of chunks changes after one of their samples was read.
+/// The last byte of a chunk changes after one of its samples was read.
 #[test]
 fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
     for (verification, of_touched, of_untouched) in [
@@ -272,7 +278,7 @@ fn a_damaged_block_index_is_noticed_if_the_policy_checks_it() {
     for (verification, expected) in [
         (Verification::FirstTouch, Some("R-5.15")),
         (Verification::Always, Some("R-5.15")),
-        (Verification::Never, None), // the samples are read alone
+        (Verification::Never, None), // samples are read individually
     ] {
         let opened = open(verification, Profile::Raw);
         let column = opened.column("x").unwrap();
@@ -289,7 +295,7 @@ fn is_read(opened: &CountingReader, i: u64) -> bool {
     opened.column("x").unwrap().cursor().read_slice(i, &mut out).is_ok() && is_sample(i, &out)
 }
 
-/// A view is checked, too, although nothing is copied: its block.
+/// Views check the block of a sample, too, although nothing is copied.
 #[test]
 fn views_of_damaged_blocks_are_refused_by_policies_that_check() {
     let intact = file_of(&WriterOptions::new().profile(Profile::Raw), SAMPLES, ELEMENTS).file;

@@ -6,18 +6,19 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::source::{CoalesceConfig, InMemory, Source};
 
-/// A file that is read by position, counts, and can decay.
+/// A file that is read by position, counts requests and bytes, and can decay.
 pub struct CountingSource {
     pub file: InMemory<Vec<u8>>,
     pub bytes: AtomicU64,
     pub requests: AtomicU64,
-    /// Where a bit has changed.
+    /// The offset of a byte with a flipped bit.
     pub flipped_byte: AtomicU64,
-    /// The ranges that were announced as needed soon.
+    /// The ranges that were prefetched.
     pub prefetched: Mutex<Vec<Range<u64>>>,
-    /// The gap that it reads rather than skips. Unless it is 0, long runs are read in place.
+    /// The gap that is read rather than skipped. Unless it is 0, long runs are read straight to
+    /// their destination.
     pub gap_bytes: AtomicU64,
-    /// Bytes that cannot be read.
+    /// A range that cannot be read.
     pub broken: Mutex<Range<u64>>,
 }
 

@@ -1,5 +1,9 @@
-//! Proves how many bytes a read by position fetches, and when a chunk is checked: here of chunks
-//! without blocks, in `blocks.rs` of those with.
+//! Tests how many bytes a read by position fetches, and when a chunk is checked. This file has
+//! chunks without blocks, `blocks.rs` those with blocks.
+//!
+//! Every read of the source is counted, so the thresholds of the reader are exact here: a sample
+//! counts as at least 1 KiB, a cursor reads a whole chunk after single reads of more than an eighth
+//! of it, and a gather reads samples individually up to three quarters of their chunk.
 
 mod blocks;
 mod counting_source;
@@ -19,7 +23,7 @@ use tensilo::{
 const SAMPLES: u64 = 1000;
 const ELEMENTS: usize = 192;
 
-/// Samples of 768 bytes in chunks of 85.
+/// Opens a file of samples of 768 bytes in chunks of 85.
 fn open(verification: Verification) -> CountingReader {
     open_profile(verification, Profile::Raw)
 }
@@ -28,7 +32,7 @@ fn open_profile(verification: Verification, profile: Profile) -> CountingReader 
     CountingReader::new(OpenOptions::new().verification(verification), file(profile, SAMPLES, ELEMENTS))
 }
 
-/// A reader, and the source that it reads.
+/// A reader and the source that it reads.
 struct CountingReader {
     reader: Reader,
     source: Arc<CountingSource>,
@@ -50,7 +54,7 @@ fn file(profile: Profile, samples: u64, elements: usize) -> CountingSource {
     file_of(&WriterOptions::new().profile(profile).block_bytes(None), samples, elements)
 }
 
-/// Writes samples of `elements` elements: the number of each.
+/// Writes samples of `elements` elements, which count up from 0.
 fn file_of(options: &WriterOptions, samples: u64, elements: usize) -> CountingSource {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[elements as u32]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, options).unwrap();
@@ -59,12 +63,12 @@ fn file_of(options: &WriterOptions, samples: u64, elements: usize) -> CountingSo
     CountingSource::new(writer.into_bytes().unwrap())
 }
 
-/// The bytes that `work` reads from the file.
+/// Returns the number of bytes that `work` reads from the file.
 fn bytes_read(reader: &CountingReader, work: impl FnOnce()) -> u64 {
     requests_and_bytes(reader, work).1
 }
 
-/// The requests and the bytes by which `work` reads from the file.
+/// Returns the requests and the bytes with which `work` reads from the file.
 fn requests_and_bytes(reader: &CountingReader, work: impl FnOnce()) -> (u64, u64) {
     let counts = || [&reader.source.requests, &reader.source.bytes].map(|count| count.load(Ordering::Relaxed));
     let before = counts();
@@ -73,7 +77,7 @@ fn requests_and_bytes(reader: &CountingReader, work: impl FnOnce()) -> (u64, u64
     (after[0] - before[0], after[1] - before[1])
 }
 
-/// A sample; its entry in the index is cached.
+/// A sample whose index entry is cached.
 const SAMPLE_BYTES: u64 = 768;
 const CHUNK_BYTES: u64 = 85 * 768;
 
@@ -127,10 +131,10 @@ fn reading_in_order_reads_each_chunk_once_and_hardly_more() {
     assert!(bytes < SAMPLES * 768 + CHUNK_BYTES / 4, "{bytes} bytes");
 }
 
-/// The head of a chunk. Its entry in the index is cached.
+/// The header of a chunk. Its index entry is cached.
 const HEADER_BYTES: u64 = 64;
 
-/// Of samples in three raw chunks of 64 KiB, that have been checked.
+/// Opens three raw chunks of 64 KiB, checked, with samples of `sample_bytes`.
 fn checked(sample_bytes: u64) -> CountingReader {
     checked_of(3 * (64 << 10) / sample_bytes, sample_bytes)
 }
@@ -144,7 +148,7 @@ fn checked_of(samples: u64, sample_bytes: u64) -> CountingReader {
 #[test]
 fn a_chunk_is_read_whole_after_single_reads_of_more_than_an_eighth_of_it() {
     // a sample counts as at least 1 KiB; a sample that is its whole chunk is read straight to its
-    // destination and needs no copy
+    // destination, without a copy
     for (sample_bytes, straight, single_reads) in
         [(64, false, 9), (1024, true, 9), (4096, false, 3), (4096, true, 3), (64 << 10, false, 1), (64 << 10, true, 20)]
     {
@@ -196,7 +200,7 @@ fn a_small_chunk_is_read_whole() {
 }
 
 #[test]
-fn unread_chunks_are_prefetched_all_at_once() {
+fn unread_chunks_are_prefetched_together() {
     let reader = open(Verification::FirstTouch);
     let column = reader.column("x").unwrap();
     column.chunk_of(0).unwrap(); // reads the page of the index
@@ -233,7 +237,7 @@ fn ranges_of_whole_chunks_are_read_straight_to_their_destination() {
     }
 }
 
-/// Long runs are read without the heads between them, though these are shorter than the gap.
+/// Long runs are read without the headers between them, although these are shorter than the gap.
 #[test]
 fn long_runs_are_read_straight_and_short_ones_together() {
     let opened = checked(1024);
@@ -286,7 +290,7 @@ fn the_chunk_in_which_a_range_ends_stays_cached_unless_a_read_before_it_fails() 
         (third.clone(), 100..130, Err(Some(third.start - HEADER_BYTES))),
         (0..0, 100..130, Ok(HEADER_BYTES + (92 << 10))),
         (second.start..third.end, 120..130, Err(Some(second.start + (56 << 10)))),
-        (0..0, 130..192, Ok(0)), // the second chunk failed, so the third is still held
+        (0..0, 130..192, Ok(0)), // the second chunk failed, so the third is still cached
     ] {
         *opened.source.broken.lock().unwrap() = broken;
         let mut result = Ok(());
@@ -296,7 +300,7 @@ fn the_chunk_in_which_a_range_ends_stays_cached_unless_a_read_before_it_fails() 
     assert!(out.values::<i32>().unwrap().iter().copied().eq(130 * 256..192 * 256));
 }
 
-/// The last byte of chunks changes after one of them was read.
+/// The last byte of a chunk changes after one of its samples was read.
 #[test]
 fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
     for profile in [Profile::Raw, Profile::Fast] {
@@ -317,7 +321,7 @@ fn bytes_that_change_are_noticed_if_the_policy_checks_them() {
                     Err(error) if noticed => {
                         assert_eq!((error.kind(), error.rule()), (ErrorKind::Corrupt, Some("R-2.6")))
                     }
-                    // values that were not checked may be wrong, or not even decode
+                    // values that were not checked may be wrong or fail to decode
                     _ => assert!(
                         !noticed && (result.is_ok() || profile != Profile::Raw),
                         "{profile:?}, {verification:?}, {result:?}"
@@ -345,8 +349,8 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
     }
 }
 
-/// A decoder holds the chunk of the plan before. If the next plan fetches it again, its bytes may
-/// be others.
+/// A decoder caches the chunk of the previous plan. If the next plan fetches the chunk again, its
+/// bytes may have changed.
 #[test]
 fn a_chunk_that_is_fetched_again_is_checked_again_by_the_policy_that_always_checks() {
     for (verification, expected) in [(Verification::FirstTouch, None), (Verification::Always, Some("R-2.6"))] {
@@ -369,7 +373,7 @@ fn a_chunk_that_is_fetched_again_is_checked_again_by_the_policy_that_always_chec
     }
 }
 
-/// A view is checked, too, although nothing is copied.
+/// Views check the chunk, too, although nothing is copied.
 #[test]
 fn views_of_damaged_chunks_are_refused_by_policies_that_check() {
     let intact = file(Profile::Raw, SAMPLES, ELEMENTS).file;

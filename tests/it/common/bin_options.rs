@@ -1,4 +1,4 @@
-//! Columns whose bins have options, palettes ordered by frequency, and multiples of floats. Golden
+//! Columns whose bins have options, dictionaries ordered by frequency, and float multiples. Golden
 //! files have these values: none may change.
 
 use super::bins::{below, noise};
@@ -65,8 +65,8 @@ impl Options {
     }
 }
 
-/// Returns the values of the palette of 4-byte elements that tables of bins have, which are those
-/// of chapters 5.13 and 5.14.
+/// Returns the values of the dictionary of 4-byte elements in tables of bins, decoded as chapters
+/// 5.13 and 5.14 state.
 fn dictionary(tables: &[u8]) -> Vec<i32> {
     let [bin_count, class_count, mapping] = [21, 22, 23].map(|at| usize::from(tables[at]));
     assert_eq!(mapping, 1, "a dictionary");
@@ -92,7 +92,7 @@ fn dictionary(tables: &[u8]) -> Vec<i32> {
     values.split_off(2)
 }
 
-/// Checks that the palette of tokens begins with those that occur most often.
+/// Checks that the dictionary of tokens starts with the most frequent ones.
 pub fn assert_frequent_tokens_are_first(file: &[u8]) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let column = reader.schema().columns.iter().position(|column| column.name == "tokens").unwrap();
@@ -100,7 +100,7 @@ pub fn assert_frequent_tokens_are_first(file: &[u8]) {
     let [chunk] = &chunks.iter().filter(|chunk| chunk.column == column).collect::<Vec<_>>()[..] else {
         panic!("several chunks")
     };
-    // the values are one block, and all that the chunk has
+    // the values are a single block, and all that the chunk has
     let stored = &file[chunk.bytes.start + 64..];
     let table_bytes = u32::from_le_bytes(*stored.first_chunk().unwrap()) as usize;
     let values = dictionary(&stored[..table_bytes]);
@@ -109,7 +109,7 @@ pub fn assert_frequent_tokens_are_first(file: &[u8]) {
     let tokens: Vec<i32> = buffer.bytes().as_chunks().0.iter().map(|bytes| i32::from_ne_bytes(*bytes)).collect();
     let counts: Vec<usize> = values.iter().map(|value| tokens.iter().filter(|token| *token == value).count()).collect();
     assert_eq!(counts.iter().sum::<usize>(), tokens.len(), "tokens without a value");
-    // writers order them by powers of two
+    // writers order them by powers of two of their counts
     assert!(counts.is_sorted_by_key(|count| count.leading_zeros()), "{counts:?}");
     assert!(!values.is_sorted(), "they ascend, as they would in any dictionary");
 }

@@ -1,4 +1,4 @@
-//! Columns that writers code by bins: without a mapping, with each, and with each option.
+//! Columns that writers code by bins: without a mapping, with each mapping, and with each option.
 
 use super::bin_options::{self, Options, assert_frequent_tokens_are_first};
 use half::bf16;
@@ -6,8 +6,8 @@ use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::mix;
 
-/// For each column, words of the description of its coding: for a profile that writes details below
-/// numbers, and for one that does not; or the name of an encoding that costs less than bins.
+/// For each column, words from the description of its coding: in a profile that writes details
+/// below numbers, and in one that does not. Or the name of an encoding that costs less than bins.
 const CODINGS: [(&str, [&str; 2]); 8] = [
     ("skewed", ["none", "none"]),
     ("field", ["separable", "residual-tiers"]),
@@ -19,7 +19,7 @@ const CODINGS: [(&str, [&str; 2]); 8] = [
     ("times", ["multiples of 1000", "multiples of 1000"]),
 ];
 
-/// As many samples have bins in all columns, in several blocks each, with these options.
+/// With this many samples and these options, all columns have bins, in several blocks each.
 pub const SAMPLES_OF_BINS: usize = 100;
 
 pub fn options_of_bins(profile: Profile) -> WriterOptions {
@@ -44,17 +44,17 @@ pub fn schema_of_bins() -> Schema {
     Schema::new(schema.into_iter().chain(bin_options::schemas()))
 }
 
-/// Returns any number below `end`.
+/// Returns a pseudorandom number below `end`.
 pub fn below(seed: u64, i: usize, end: u64) -> u64 {
     mix(seed, i as u64) % end
 }
 
-/// Returns any number from -1 to 1; those near 0 are the most frequent.
+/// Returns a pseudorandom number from -1 to 1. Numbers near 0 are the most frequent.
 pub fn noise(seed: u64, i: usize) -> f64 {
     (0..3).map(|k| below(seed + k, i, 1 << 20) as f64 / f64::from(1 << 20)).sum::<f64>() / 1.5 - 1.0
 }
 
-/// Returns a matrix in which an element is like those to its left and above it.
+/// Returns a matrix in which an element resembles the elements to its left and above it.
 fn field(seed: u64, i: usize, [rows, columns]: [usize; 2], likeness: f64) -> Vec<f64> {
     let mut field = vec![0.0; rows * columns];
     for at in 0..rows * columns {
@@ -118,7 +118,7 @@ pub fn write_bins(options: &WriterOptions, samples: usize) -> Vec<u8> {
 }
 
 /// Checks that each column is coded by bins, with the mapping or option that suits it, and that
-/// some have several blocks: otherwise, a file would test nothing.
+/// some have several blocks. Otherwise the file would test nothing.
 pub fn assert_has_all_bins(file: &[u8], profile: Profile) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let mut block_count = 0;

@@ -1,4 +1,4 @@
-//! Chunks in blocks, read as chapters 4 and 5.12 state them, without the crate.
+//! Parses chunks in blocks as chapters 4 and 5.12 state, without the crate's decoder.
 
 use super::damage::{ChunkLocation, chunks};
 use std::ops::Range;
@@ -7,17 +7,17 @@ use tensilo::{Column, Reader, Result, Sample};
 
 /// The encoding `bins in blocks`.
 pub const BLOCKED_BINS: u16 = BLOCKS | 6;
-/// The bit of an encoding that tells that the part is in several blocks.
+/// The bit of an encoding that marks a part in several blocks.
 const BLOCKS: u16 = 1 << 8;
 
-/// A chunk in blocks of an intact file. Offsets are those of the file.
+/// A chunk in blocks of an intact file. Offsets count from the start of the file.
 pub struct BlockedChunk {
     pub location: ChunkLocation,
     pub encoding: u16,
-    /// What all blocks have in common.
+    /// The tables that all blocks share.
     pub tables: Range<usize>,
     pub blocks: Vec<Block>,
-    /// Where the front ends.
+    /// The end of the block index.
     block_index_end: usize,
     /// The decoded length of the values.
     pub value_bytes: usize,
@@ -25,15 +25,15 @@ pub struct BlockedChunk {
 
 pub struct Block {
     pub bytes: Range<usize>,
-    /// The samples that have a byte in it.
+    /// The samples that have a byte in this block.
     pub samples: Vec<u64>,
-    /// Where its checksum is.
+    /// The offset of its checksum.
     crc: usize,
 }
 
 impl BlockedChunk {
-    /// The samples that are left if the chunk is damaged, but its front is intact and its end in
-    /// the file: those without a byte in a damaged block.
+    /// Returns the samples that are left if the chunk is damaged, but its block index is intact and
+    /// its end is in the file: all samples without a byte in a damaged block.
     pub fn samples_left(&self, intact: &[u8], damaged: &[u8]) -> Vec<u64> {
         let is_left = |bytes: Range<usize>| damaged.get(bytes.clone()) == Some(&intact[bytes]);
         let ChunkLocation { samples, bytes, .. } = &self.location;
@@ -45,7 +45,7 @@ impl BlockedChunk {
         samples.clone().filter(|i| !lost.contains(i)).collect()
     }
 
-    /// Corrects the checksums of a block and of the front.
+    /// Corrects the checksums of a block and of the block index.
     pub fn seal_block(&self, file: &mut [u8], block: usize) {
         let Block { bytes, crc, .. } = &self.blocks[block];
         let sum = crc32fast::hash(&file[bytes.clone()]);
@@ -56,7 +56,7 @@ impl BlockedChunk {
     }
 }
 
-/// All chunks in blocks of an intact file.
+/// Returns all chunks in blocks of an intact file.
 pub fn blocked_chunks(file: &[u8]) -> Vec<BlockedChunk> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let to_blocked = |location: ChunkLocation| {
@@ -89,7 +89,7 @@ fn blocked_chunk(file: &[u8], location: ChunkLocation, column: &Column) -> Optio
     };
     let (elements, stored) = (block_starts(0), block_starts(4));
     let align = if matches!(encoding ^ BLOCKS, 4..=6) { 16 } else { 1 };
-    // blocks end with their padding, but for the last
+    // blocks end with padding, except the last
     let bounds: Vec<usize> = stored.iter().map(|end| end.next_multiple_of(align).min(stored[count])).collect();
     let element_bytes = column.schema().dtype.element_bytes();
     let block = |block: usize| {
@@ -113,7 +113,7 @@ fn u32_at(file: &[u8], at: usize) -> usize {
     u32::from_le_bytes(file[at..][..4].try_into().unwrap()) as usize
 }
 
-/// Returns the number of chunks of a column whose values need a table, as chapter 5.5 states it.
+/// Returns the number of chunks of a column whose values need a table, as chapter 5.5 states.
 pub fn chunks_with_dictionary(file: &[u8], column: usize) -> usize {
     const ZSTD: u16 = 2;
     const NO_TABLE: usize = u32::MAX as usize;
@@ -127,13 +127,13 @@ pub fn chunks_with_dictionary(file: &[u8], column: usize) -> usize {
     chunks(file).iter().filter(|location| location.column == column && needs_table(location)).count()
 }
 
-/// Returns where the values of a chunk begin that has a table of parts.
+/// Returns the offset of the values of a chunk that has a part table.
 fn values_start(file: &[u8], body: usize) -> usize {
     let [validity, shape] = [0, 16].map(|part| u32_at(file, body + part).next_multiple_of(64));
     body + 64 + validity + shape
 }
 
-/// Returns the ends of the values of samples, in bytes from the first.
+/// Returns the ends of the values of samples, in bytes from the first value.
 fn value_ends(column: &Column, samples: Range<u64>) -> Vec<usize> {
     let (schema, mut cursor) = (column.schema(), column.cursor());
     let of_null = match schema.shape.is_ragged() {

@@ -35,7 +35,7 @@ fn check_sample(column: &ColumnSchema, found: &Sample, expected: &ModelSample, w
         let elements = found.as_slice::<T>().expect(what);
         assert_eq!(bytemuck::cast_slice::<T, u8>(elements), bytes, "{what}: elements");
     });
-    // no element type but the column's own is let through
+    // only the column's own element type is accepted
     assert_eq!(found.as_slice::<u8>().is_ok(), super::is_byte_like(column.dtype), "{what}: as u8");
     assert_eq!(found.as_slice::<f64>().is_ok(), column.dtype == DType::F64, "{what}: as f64");
     match column.dtype {
@@ -47,7 +47,7 @@ fn check_sample(column: &ColumnSchema, found: &Sample, expected: &ModelSample, w
     }
 }
 
-/// view, read and read_slice of each sample, in an order that jumps between chunks.
+/// Checks view, read and read_slice of each sample, in an order that jumps between chunks.
 fn check_single_samples(
     column: &Column,
     samples: &[ModelSample],
@@ -120,7 +120,7 @@ fn check_buffer(schema: &ColumnSchema, buffer: &ColumnBuffer, expected: &[&Model
     }
     assert!(!buffer.is_null(expected.len()), "{what}: null after the last");
     if !schema.shape.is_ragged() {
-        assert!(buffer.offsets().is_empty() && buffer.extents().is_empty(), "{what}: of a fixed shape");
+        assert!(buffer.offsets().is_empty() && buffer.extents().is_empty(), "{what}: fixed shape");
         return;
     }
     let varying = schema.shape.varying_count();
@@ -141,7 +141,7 @@ fn check_buffer(schema: &ColumnSchema, buffer: &ColumnBuffer, expected: &[&Model
     assert_eq!(buffer.ragged_bytes(expected.len()), None, "{what}: ragged bytes after the last");
 }
 
-/// Indices in any order, with repeats; sometimes none, sometimes all in one chunk.
+/// Returns indices in any order, with repeats; sometimes none, sometimes all in one chunk.
 fn request(samples: usize, random: &mut Random) -> Vec<u64> {
     if samples == 0 {
         return Vec::new();
@@ -204,7 +204,7 @@ fn check_gather_slice<T: Element + Pod>(cursor: &mut Cursor, indices: &[u64], ex
     assert!(cursor.gather_slice(indices, &mut out).is_err(), "gather_slice of {what} with too long a destination");
 }
 
-/// Checks gathers of many threads.
+/// Checks gathers on many threads.
 #[cfg(feature = "rayon")]
 fn check_parallel(
     cursor: &mut tensilo::ParallelCursor,
@@ -233,7 +233,7 @@ fn check_parallel(
     });
 }
 
-/// Checks that samples out of range are refused by name and number, by every call.
+/// Checks that every call refuses samples out of range, by name and number.
 fn check_out_of_range(column: &Column, count: u64) {
     let schema = column.schema();
     let mut cursor = column.cursor();
@@ -324,7 +324,7 @@ fn check_facts(reader: &Reader, table: &Table, plan: &WritePlan) {
         }
         assert_eq!(facts.encodings.iter().map(|(_, count)| count).sum::<u64>(), facts.chunk_count);
     }
-    // no byte belongs to two chunks, heads (64 bytes before each body) included
+    // no byte belongs to two chunks, including the 64 bytes of header before each body
     bodies.sort_by_key(|range| range.start);
     assert!(bodies.windows(2).all(|pair| pair[0].end + 64 <= pair[1].start), "chunks overlap");
 }
@@ -333,7 +333,7 @@ fn values_and_shape_bytes(schema: &ColumnSchema, sample: &ModelSample) -> usize 
     stored_bytes(schema, sample).len() + shape_bytes(schema)
 }
 
-/// Decoded bytes of the parts of a chunk (chapter 4.3).
+/// Returns the decoded bytes of the parts of a chunk (chapter 4.3).
 fn chunk_raw_bytes(schema: &ColumnSchema, samples: &[ModelSample]) -> u64 {
     let has_nulls = samples.iter().any(Option::is_none);
     let validity = if has_nulls { samples.len().div_ceil(8) } else { 0 };
@@ -341,8 +341,8 @@ fn chunk_raw_bytes(schema: &ColumnSchema, samples: &[ModelSample]) -> u64 {
     (validity + rest) as u64
 }
 
-/// Checks chapter 4.6: a chunk is as large as was asked for, or one sample. It ends only if the
-/// next sample does not fit, or at a commit.
+/// Checks chapter 4.6: a chunk is as large as requested, or one sample. It ends only if the next
+/// sample does not fit, or at a commit.
 fn check_size(
     schema: &ColumnSchema,
     samples: &[ModelSample],
@@ -352,8 +352,8 @@ fn check_size(
 ) {
     let (start, end) = (chunk.samples.start as usize, chunk.samples.end as usize);
     let bytes = |end: usize| samples[start..end].iter().map(|s| values_and_shape_bytes(schema, s)).sum::<usize>();
-    assert!(end - start == 1 || bytes(end) <= chunk_bytes, "a chunk of {} bytes, {chunk_bytes} asked for", bytes(end));
-    // where samples have no bytes, only the sum of their counts (a u32) bounds a chunk
+    assert!(end - start == 1 || bytes(end) <= chunk_bytes, "a chunk of {} bytes, {chunk_bytes} requested", bytes(end));
+    // if samples have no bytes, only the sum of their counts (a u32) limits a chunk
     if !commits.contains(&end) && inner_bytes(schema) > 0 {
         assert!(bytes(end + 1) > chunk_bytes, "a chunk was closed at {} bytes of {chunk_bytes}", bytes(end));
     }

@@ -10,11 +10,11 @@ use tensilo_testing::Random;
 pub struct ChunkLocation {
     pub column: usize,
     pub samples: Range<u64>,
-    /// Head and body.
+    /// Header and body.
     pub bytes: Range<usize>,
 }
 
-/// All chunks of an intact file.
+/// Returns all chunks of an intact file.
 pub fn chunks(file: &[u8]) -> Vec<ChunkLocation> {
     let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
     let of_column = |(column, handle): (usize, Column)| chunks_of(column, &handle);
@@ -30,16 +30,16 @@ fn chunks_of(column: usize, handle: &Column) -> Vec<ChunkLocation> {
     (0..).map_while(location).collect()
 }
 
-/// Returns the apparent ranges of the regions that begin with one of these magic numbers: heads
-/// and, if their length is sound, bodies.
+/// Returns the apparent ranges of the regions that start with one of these magic numbers: header
+/// and, if its length is plausible, body.
 pub fn regions(file: &[u8], magics: &[&[u8; 4]]) -> Vec<Range<usize>> {
     let headers = (0..file.len()).step_by(64).filter(|&at| magics.iter().any(|magic| file[at..].starts_with(*magic)));
     let length = |at: usize| file.get(at + 44..at + 48).map_or(0, |b| u32::from_le_bytes([b[0], b[1], b[2], b[3]]));
     headers.map(|at| at..(at + 64 + length(at) as usize).min(file.len())).collect()
 }
 
-/// Makes the checksums of the chunk at `header` right, and its entry in the index: a faulty writer
-/// wrote it.
+/// Corrects the checksums of the chunk at `header` and of its index entry, as if a faulty writer
+/// had written the chunk.
 pub fn seal_chunk(file: &mut [u8], header: usize) {
     seal(file, header);
     let body_crc = header + 56..header + 60;
@@ -52,31 +52,31 @@ pub fn seal_chunk(file: &mut [u8], header: usize) {
     }
 }
 
-/// Every region but the chunks.
+/// The magic numbers of all regions except chunks.
 pub const STRUCTURE: [&[u8; 4]; 5] = [b"\x89TSL", b"TSLI", b"TSLF", b"TSLE", b"TSLT"];
 
 /// One way to damage a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Damage {
-    /// One bit is another.
+    /// One bit is flipped.
     Flip,
-    /// Some bytes are others.
+    /// Some bytes are replaced by garbage.
     Garbage,
-    /// A block is zero.
+    /// A block is zeroed.
     ZeroBlock,
-    /// A block is a copy of another.
+    /// A block is overwritten with a copy of another.
     CopyBlock,
-    /// Two blocks are exchanged.
+    /// Two blocks are swapped.
     SwapBlocks,
-    /// The file ends too early.
+    /// The file is cut off.
     Truncate,
-    /// A block is replaced by one of another file.
+    /// A block is replaced by one from another file.
     ForeignBlock,
-    /// A region that is no chunk is zero.
+    /// A region that is not a chunk is zeroed.
     EraseStructure,
-    /// All regions of a kind but chunks are zero.
+    /// All regions of one kind, but not chunks, are zeroed.
     EraseKind,
-    /// A chunk is replaced by another.
+    /// A chunk is overwritten with another one.
     MoveChunk,
 }
 
@@ -94,7 +94,7 @@ impl Damage {
         Self::MoveChunk,
     ];
 
-    /// Damages `file`; `foreign` is another file. Chance may leave it as it was.
+    /// Damages `file`; `foreign` is another file. By chance, the file may stay unchanged.
     pub fn apply(self, file: &mut Vec<u8>, foreign: &[u8], random: &mut Random) {
         let block_bytes = [512, 4096, 65536][random.below(3) as usize];
         let length = file.len();

@@ -1,5 +1,5 @@
 //! Arbitrary schemas and samples. Proptest makes the structure, which shrinks. A generator with a
-//! seed from proptest makes the values, which need no tree of their own.
+//! seed from proptest makes the values, which need no value tree.
 
 use super::{ModelSample, Table, TensorValue, inner_bytes};
 use proptest::collection::{btree_map, vec};
@@ -7,18 +7,18 @@ use proptest::prelude::*;
 use tensilo::{ColumnSchema, DType, Extent, Metadata, Schema, Shape};
 use tensilo_testing::Random;
 
-/// The look of the values of a column.
+/// The pattern of the values of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
     Random,
     Constant,
     Smooth,
     Zero,
-    /// All zero but for one element.
+    /// All zero except one element.
     OneOutlier,
 }
 
-/// A column, and how its samples are made.
+/// A column and how its samples are made.
 #[derive(Clone, Debug)]
 pub struct ColumnPlan {
     pub dtype: DType,
@@ -52,7 +52,7 @@ pub fn arbitrary_column() -> impl Strategy<Value = ColumnPlan> {
     )
 }
 
-/// Rank 0 to 4; up to three extents vary; a fixed one may be 0.
+/// Returns shapes of rank 0 to 4, with up to three varying extents; a fixed extent may be 0.
 fn shape() -> impl Strategy<Value = Vec<Extent>> {
     let extent = prop_oneof![
         1 => Just(Extent::Fixed(0)),
@@ -68,7 +68,7 @@ fn shape() -> impl Strategy<Value = Vec<Extent>> {
                 *extent = Extent::Fixed(2);
             }
         }
-        // several large extents would make samples that only cost time
+        // several large extents would only make samples that take long
         let large = |extent: &Extent| matches!(extent, Extent::Fixed(6..));
         for extra in extents.iter_mut().filter(|extent| large(extent)).skip(1) {
             *extra = Extent::Fixed(3);
@@ -81,7 +81,7 @@ pub fn metadata() -> impl Strategy<Value = Metadata> {
     prop_oneof![2 => Just(Metadata::new()), 1 => btree_map(text(1..12), text(0..20), 0..4)]
 }
 
-/// Any Unicode, control characters and NUL included.
+/// Returns any Unicode text, including control characters and NUL.
 fn text(chars: std::ops::Range<usize>) -> impl Strategy<Value = String> {
     vec(any::<char>(), chars).prop_map(String::from_iter)
 }
@@ -107,12 +107,12 @@ pub fn table(plans: &[ColumnPlan], metadata: Metadata, sample_count: usize) -> T
     Table { schema, sample_count, columns }
 }
 
-/// The samples of a column.
+/// Returns the samples of a column.
 pub fn samples(column: &ColumnSchema, distribution: Distribution, seed: u64, sample_count: usize) -> Vec<ModelSample> {
     let random = &mut Random(seed);
     let outlier = random.below(sample_count.max(1) as u64);
     let constant = element(column.dtype, random);
-    // some columns have long runs of nulls, some single ones, some none at all
+    // some columns have long runs of nulls, some single nulls, some none
     let null_run = 1 + random.below(12);
     let null_rate = [0, 2, 9, 40][random.below(4) as usize];
     let mut is_null = false;
@@ -156,8 +156,8 @@ fn varying_extents(column: &ColumnSchema, random: &mut Random) -> Vec<u32> {
         .collect()
 }
 
-/// If an inner extent is 0, a sample has no bytes, however long it is. The sum of its counts then
-/// bounds a chunk.
+/// Returns large extents. If an inner extent is 0, a sample has no bytes however long it is, and
+/// only the sum of counts limits a chunk.
 fn huge_extents(varying: usize, random: &mut Random) -> Vec<u32> {
     let long = random.below(varying as u64) as usize;
     let extent = |i: usize| if i == long { random.bits() as u32 & !1 } else { 1 };
@@ -189,7 +189,7 @@ fn arbitrary_char(random: &mut Random) -> char {
     char::from_u32(code as u32).unwrap_or('\u{FFFD}')
 }
 
-/// One element of any bits that its type allows, in memory order.
+/// Returns one element of any bits that its type allows, in memory order.
 fn element(dtype: DType, random: &mut Random) -> Vec<u8> {
     let bits = random.bits();
     let special = random.below(24);
@@ -203,13 +203,13 @@ fn element(dtype: DType, random: &mut Random) -> Vec<u8> {
     low_bytes(bits, dtype.element_bytes())
 }
 
-/// The bits that an element may have.
+/// Returns the bits that an element may have.
 pub fn value_mask(dtype: DType) -> u64 {
     u64::MAX >> (64 - dtype.value_bits())
 }
 
-/// Floats that go wrong first: zeros, subnormals, infinities, quiet and signalling NaNs with
-/// payloads.
+/// Returns floats that often go wrong: zeros, subnormals, infinities, quiet and signalling NaNs
+/// with payloads.
 fn special_float(which: u64, exponent_bits: u32, mantissa_bits: u32) -> Option<u64> {
     let sign = 1_u64 << (exponent_bits + mantissa_bits);
     let infinity = ((1_u64 << exponent_bits) - 1) << mantissa_bits;
@@ -238,7 +238,8 @@ fn low_bytes(bits: u64, width: usize) -> Vec<u8> {
     }
 }
 
-/// `position` counts the elements of the column, so that smooth columns are smooth across samples.
+/// Returns values. `position` counts the elements of the column, so that smooth columns are smooth
+/// across samples.
 fn values(
     dtype: DType,
     count: usize,

@@ -1,12 +1,12 @@
-//! Checks of explanations.
+//! Checks that explanations of chunks are consistent and true.
 
 use std::ops::Range;
 use tensilo::Profile;
 use tensilo::explain::{Choice, Explanation};
 use tensilo::facts::ChunkBlocks;
 
-/// Of a chunk that this profile wrote. A chunk after the first may have the choice of the one
-/// before, which explanations do not know.
+/// Checks the explanation of a chunk that this profile wrote. A chunk after the first may reuse the
+/// choice of the previous chunk, which explanations do not know.
 #[track_caller]
 pub fn check(explanation: &Explanation, profile: Profile) {
     let info = &explanation.info;
@@ -56,14 +56,14 @@ fn check_ratios(explanation: &Explanation) {
     }
 }
 
-/// Checks the blocks, and that the cost of a sample is that of its blocks. Returns the cost.
+/// Checks the blocks, and that reading a sample costs its blocks. Returns the cost.
 fn check_cold_read(explanation: &Explanation) -> u64 {
     let (info, cold) = (&explanation.info, explanation.cold_read);
     let samples = info.samples.end - info.samples.start;
     assert_eq!(explanation.blocks.is_some(), info.encoding.ends_with(" in blocks"), "{explanation:?}");
     let blocks = explanation.blocks.as_ref().filter(|blocks| {
         check_blocks(explanation, blocks);
-        samples > 1 && explanation.chunk_bytes() >= 8 << 10 // shorter chunks are read whole
+        samples > 1 && explanation.chunk_bytes() >= 8 << 10 // smaller chunks are read whole
     });
     let Some(blocks) = blocks else {
         assert_eq!((cold.block_index_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
@@ -77,7 +77,7 @@ fn check_cold_read(explanation: &Explanation) -> u64 {
     cold.bytes()
 }
 
-/// Checks that blocks follow each other from the front to the end of the chunk.
+/// Checks that blocks follow each other from the block index to the end of the chunk.
 fn check_blocks(explanation: &Explanation, blocks: &ChunkBlocks) {
     let info = &explanation.info;
     assert_eq!(blocks.block_index.start, info.file_range.start);
@@ -98,7 +98,7 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
     let is_blocked = |name: &str| name.ends_with(" in blocks");
     let tried = explanation.trials.iter().filter(|trial| trial.profiles.contains(&choice.profile));
     let in_blocks = tried.clone().any(|trial| trial.encoding == "raw in blocks");
-    // have no twin
+    // these exist in one form only
     let is_for_both = |name: &str| ["zstd", "zstd in blocks", "constant"].contains(&name);
     let tried = tried.filter(|trial| is_blocked(&trial.encoding) == in_blocks || is_for_both(&trial.encoding));
     let tried = tried.filter(|trial| !is_raw(&trial.encoding));
@@ -116,7 +116,7 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
         "the profile stores all values raw" => choice.profile == Profile::Raw,
         "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
         "the smallest encoding of the profile" => chosen == min_bytes && chosen < raw - raw / 20,
-        " is smaller, but its estimate from a sample was greater" => min_bytes < chosen,
+        " is smaller, but its estimate from a sample was larger" => min_bytes < chosen,
         "blocks take 5 % more" => {
             in_blocks && !is_blocked(&choice.encoding) && (chosen < 8 << 10 || choice.encoding == "planes-zstd")
         }

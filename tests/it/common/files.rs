@@ -7,7 +7,7 @@ use tensilo::sink::Stream;
 use tensilo::{DType, Extent, Metadata, Profile, WriterOptions};
 use tensilo_testing::Random;
 
-/// The contents of a file, and how it is written.
+/// The content of a file and how it is written.
 #[derive(Clone, Debug)]
 pub struct FilePlan {
     pub columns: Vec<ColumnPlan>,
@@ -33,14 +33,14 @@ impl FilePlan {
         Self { columns, samples, write }
     }
 
-    /// The same, but for the values.
+    /// Returns a plan that differs only in the values.
     pub fn twin(&self) -> Self {
         let mut twin = self.clone();
         twin.columns.iter_mut().for_each(|column| column.seed = !column.seed);
         twin
     }
 
-    /// The table and the file; the file's id depends on `origin`.
+    /// Returns the table and the file; the id of the file depends on `origin`.
     pub fn write(&self, origin: &str) -> (Table, Vec<u8>) {
         let table = table(&self.columns, Metadata::new(), self.samples);
         let options: WriterOptions = self.write.options().origin(origin);

@@ -17,27 +17,27 @@ pub mod vectors;
 use proptest::test_runner::{Config, FileFailurePersistence};
 use tensilo::{ColumnSchema, DType, Extent, Schema};
 
-/// One sample as the model holds it; `None` is a null.
+/// One sample in the model; `None` is a null.
 pub type ModelSample = Option<TensorValue>;
 
-/// The varying extents, outermost first, and the elements in memory order of this machine.
+/// The varying extents, outermost first, and the elements in the byte order of this machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TensorValue {
     pub extents: Vec<u32>,
     pub bytes: Vec<u8>,
 }
 
-/// The expected contents of a file.
+/// The expected content of a file.
 #[derive(Clone, Debug)]
 pub struct Table {
     pub schema: Schema,
     pub sample_count: usize,
-    /// For each column, its samples.
+    /// The samples of each column.
     pub columns: Vec<Vec<ModelSample>>,
 }
 
 impl Table {
-    /// The first `sample_count` samples.
+    /// Returns the first `sample_count` samples.
     pub fn head(&self, sample_count: usize) -> Self {
         let columns = self.columns.iter().map(|samples| samples[..sample_count].to_vec()).collect();
         Self { schema: self.schema.clone(), sample_count, columns }
@@ -48,7 +48,7 @@ impl Table {
     }
 }
 
-/// Bytes of one count: the product of the fixed extents and the element bytes.
+/// Returns the bytes of one count: the product of the fixed extents and the element bytes.
 pub fn inner_bytes(column: &ColumnSchema) -> usize {
     let fixed = column.shape.extents().iter().filter_map(|extent| match extent {
         Extent::Fixed(extent) => Some(*extent as usize),
@@ -57,7 +57,7 @@ pub fn inner_bytes(column: &ColumnSchema) -> usize {
     fixed.product::<usize>() * column.dtype.element_bytes()
 }
 
-/// All extents of a sample, fixed ones included.
+/// Returns all extents of a sample, including the fixed ones.
 pub fn full_shape(column: &ColumnSchema, sample: &ModelSample) -> Vec<u32> {
     let mut varying = sample.iter().flat_map(|value| value.extents.iter().copied());
     let extent = |extent: &Extent| match extent {
@@ -67,7 +67,7 @@ pub fn full_shape(column: &ColumnSchema, sample: &ModelSample) -> Vec<u32> {
     column.shape.extents().iter().map(extent).collect()
 }
 
-/// Returns the bytes that reading a sample gives. A null of a fixed shape has zeros, a null of a
+/// Returns the bytes that reading a sample gives. A null of a fixed shape gives zeros, a null of a
 /// ragged shape nothing.
 pub fn stored_bytes(column: &ColumnSchema, sample: &ModelSample) -> Vec<u8> {
     match sample {
@@ -77,7 +77,7 @@ pub fn stored_bytes(column: &ColumnSchema, sample: &ModelSample) -> Vec<u8> {
     }
 }
 
-/// Decoded bytes of the shape part for one sample (chapter 4.3).
+/// Returns the decoded bytes of the shape part for one sample (chapter 4.3).
 pub fn shape_bytes(column: &ColumnSchema) -> usize {
     match column.shape.varying_count() {
         0 => 0,
@@ -86,8 +86,8 @@ pub fn shape_bytes(column: &ColumnSchema) -> usize {
     }
 }
 
-/// Returns the proptest configuration: `cases`, or the number in PROPTEST_CASES. Failures are kept
-/// beside the test, in a file that is committed.
+/// Returns the proptest configuration: `cases`, or the number in PROPTEST_CASES. Failures are
+/// stored next to the test, in a file that is committed.
 pub fn config(cases: u32) -> Config {
     let env_number = |name| std::env::var(name).ok().and_then(|number| number.parse().ok());
     Config {
@@ -120,12 +120,12 @@ macro_rules! with_element {
 }
 pub(crate) use with_element;
 
-/// Elements out of bytes of any alignment.
+/// Copies elements from bytes of any alignment.
 pub fn elements<T: tensilo::Element + bytemuck::Pod>(bytes: &[u8]) -> Vec<T> {
     bytemuck::pod_collect_to_vec(bytes)
 }
 
-/// A name of every dtype, for messages.
+/// Returns whether elements of a type can be read as bytes.
 pub fn is_byte_like(dtype: DType) -> bool {
     dtype == DType::U8 || dtype.is_byte()
 }

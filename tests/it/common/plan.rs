@@ -1,4 +1,4 @@
-//! Arbitrary ways to write a table: options, one sample at a time or batches, commits in between.
+//! Arbitrary ways to write a table: options, single samples or batches, commits in between.
 
 use super::{ModelSample, Table, inner_bytes};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use tensilo::{
 };
 use tensilo_testing::Random;
 
-/// The profiles that this build can write.
+/// Returns the profiles that this build can write.
 pub fn profiles() -> Vec<Profile> {
     let built = |profile: &Profile| {
         let writer = Writer::new(Stream(Vec::new()), Schema::default(), &WriterOptions::new().profile(*profile));
@@ -22,7 +22,7 @@ pub fn profiles() -> Vec<Profile> {
     Profile::ALL.into_iter().filter(built).collect()
 }
 
-/// The default options, but for a profile that this build can write.
+/// Returns the default options, with a profile that this build can write.
 pub fn options() -> WriterOptions {
     let profile = if cfg!(feature = "zstd") { Profile::default() } else { Profile::Raw };
     WriterOptions::new().profile(profile)
@@ -31,9 +31,9 @@ pub fn options() -> WriterOptions {
 /// The next step of a writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// That many samples, one after the other.
+    /// This many samples, one after the other.
     OneByOne(usize),
-    /// That many samples at once.
+    /// This many samples at once.
     Batch(usize),
     Commit,
 }
@@ -59,7 +59,7 @@ impl WritePlan {
             .threads(self.threads)
     }
 
-    /// How many samples each commit but the last covers, if `sample_count` are written.
+    /// Returns how many samples each commit except the last covers, if `sample_count` are written.
     pub fn commits(&self, sample_count: usize) -> Vec<usize> {
         let mut written = 0;
         let mut commits = Vec::new();
@@ -111,7 +111,7 @@ pub fn arbitrary_plan() -> impl Strategy<Value = WritePlan> {
         .prop_map(|(profile, chunk_bytes, block_bytes, alignment, threads, steps)| WritePlan {
             profile,
             chunk_bytes,
-            // some profiles have none
+            // some profiles have no blocks
             block_bytes: profile.block_bytes().and(block_bytes),
             alignment,
             threads,
@@ -119,7 +119,7 @@ pub fn arbitrary_plan() -> impl Strategy<Value = WritePlan> {
         })
 }
 
-/// The file as bytes.
+/// Writes a table; returns the file.
 pub fn write(table: &Table, plan: &WritePlan) -> Vec<u8> {
     let summary = write_to(Stream(Vec::new()), table, plan, &plan.options()).expect("a valid table");
     assert_eq!(summary.sample_count, table.sample_count as u64);
@@ -128,14 +128,14 @@ pub fn write(table: &Table, plan: &WritePlan) -> Vec<u8> {
     bytes
 }
 
-/// Writes a table as the plan says; samples that the steps leave over are pushed as one batch.
+/// Writes a table as the plan says; samples left over by the steps are pushed as one batch.
 pub fn write_to<K: Sink>(sink: K, table: &Table, plan: &WritePlan, options: &WriterOptions) -> Result<Summary<K>> {
     let mut writer = Writer::new(sink, table.schema.clone(), options)?;
     push_all(&mut writer, table, plan)?;
     writer.finish()
 }
 
-/// All but the end of [`write_to`].
+/// Does the work of [`write_to`], except finishing.
 pub fn push_all<K: Sink>(writer: &mut Writer<K>, table: &Table, plan: &WritePlan) -> Result<()> {
     let mut written = 0;
     for step in &plan.steps {
@@ -163,11 +163,11 @@ pub fn push_one<K: Sink>(writer: &mut Writer<K>, table: &Table, i: usize) -> Res
     writer.push(&values)
 }
 
-/// A sample with its elements in aligned memory, as `Value` wants to borrow them.
+/// A sample with its elements in aligned memory, for `Value` to borrow.
 struct TypedValue<'a> {
     column: &'a ColumnSchema,
     sample: &'a ModelSample,
-    /// The elements in memory that is aligned for all types.
+    /// The elements, in memory that is aligned for all types.
     words: Vec<u64>,
 }
 
@@ -196,7 +196,7 @@ impl<'a> TypedValue<'a> {
     }
 }
 
-/// Samples `range` of a column as the parts of a batch.
+/// Samples `range` of a column, laid out for a batch.
 pub struct BatchData {
     pub dtype: DType,
     pub sample_count: usize,
@@ -207,7 +207,7 @@ pub struct BatchData {
 
 impl BatchData {
     pub fn new(column: &ColumnSchema, samples: &[ModelSample]) -> Self {
-        // the values under a null are ignored, so put garbage there
+        // the values of a null are ignored, so they are garbage here
         let garbage = &mut Random(samples.len() as u64);
         let sample_bytes = inner_bytes(column) / column.dtype.element_bytes() * column.pushed_dtype().element_bytes();
         let has_nulls = samples.iter().any(Option::is_none);

@@ -5,10 +5,11 @@ use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::mix;
 
-/// Samples of a file: a shorter one would have chunks of one block.
+/// Samples of a file: fewer would give chunks of one block.
 pub const SAMPLES_OF_SOUND: usize = 12;
 
-/// Elements of a sample. Prediction restarts at its end, and within a block of several.
+/// Elements of a sample. Prediction restarts at the end of a sample, and within a block of several
+/// samples.
 const SAMPLE_ELEMENTS: usize = 1024;
 
 pub fn schema_of_sound() -> Schema {
@@ -19,10 +20,10 @@ pub fn schema_of_sound() -> Schema {
     ])
 }
 
-/// Returns the sound of all samples: noise through two resonances, whose loudness varies. It is
-/// made by integers alone, so that it is the same on every machine.
+/// Returns the sound of all samples: noise through two resonances of varying loudness. It uses only
+/// integers, so that it is the same on every machine.
 fn sound(seed: u64) -> Vec<i16> {
-    // in 4096ths: the last number first
+    // in units of 1/4096, the most recent number first
     let coefficients = [10_501, -12_704, 8689, -2870];
     let mut last = [0_i64; 4];
     let next = |i: usize| {
@@ -47,7 +48,7 @@ pub fn write_sound(profile: Profile) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// Checks that both columns have filters, and several blocks: otherwise, a file would test nothing.
+/// Checks that both columns have filters and several blocks. Otherwise the file would test nothing.
 pub fn assert_has_filters(file: &[u8], profile: Profile) {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     for column in reader.columns() {

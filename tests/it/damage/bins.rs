@@ -1,5 +1,5 @@
-//! Chunks of bins, without a mapping, with each, and with each option, as vectors and writers make
-//! them.
+//! Chunks of bins, without a mapping, with each mapping, and with each option, from vectors and
+//! from writers.
 
 use super::files::blocked_files;
 use super::in_blocks::flip;
@@ -18,14 +18,14 @@ fn a_flip_in_one_block_of_bins_costs_no_sample_of_another() {
     assert!(in_blocks > flips / 2 && saved > 10 * in_blocks);
 }
 
-/// Where the byte `mapping` is in the tables.
+/// The offset of the byte `mapping` in the tables.
 const MAPPING: usize = 23;
-// Its bits that are options.
+// The bits of `mapping` that are options.
 const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
 const FILTERS: u8 = 64;
 
-/// All samples that are not lost; of lost ones, `None`.
+/// Returns all samples; lost ones are `None`.
 fn read_left(salvaged: &Salvaged) -> Vec<Vec<Option<Sample>>> {
     let columns = salvaged.reader.columns().zip(&salvaged.losses.columns);
     let of_column = |(column, (_, lost)): (Column, &(String, LostSamples))| {
@@ -36,7 +36,8 @@ fn read_left(salvaged: &Salvaged) -> Vec<Vec<Option<Sample>>> {
     columns.map(of_column).collect()
 }
 
-/// Every block is destroyed in turn, and the checksum of every front: all other samples come back.
+/// Destroys every block in turn, and the checksum of every block index: all other samples can still
+/// be read.
 #[test]
 fn a_damaged_block_of_bins_loses_its_samples_and_a_block_index_those_of_its_chunk() {
     let (mut block_count, mut block_index_count) = (0, 0);
@@ -53,7 +54,7 @@ fn a_damaged_block_of_bins_loses_its_samples_and_a_block_index_those_of_its_chun
             for (bytes, lost) in blocks.chain(block_index) {
                 let mut damaged = file.clone();
                 damaged[bytes.clone()].iter_mut().for_each(|byte| *byte = !*byte);
-                // decoding would find most of it, too
+                // decoding would also find most of these faults
                 let options = SalvageOptions::new().decode(block_index_count % 2 == 1);
                 let salvaged = salvage(InMemory(damaged), options).unwrap();
                 for (column, (found, intact)) in read_left(&salvaged).iter().zip(&intact).enumerate() {
@@ -68,10 +69,10 @@ fn a_damaged_block_of_bins_loses_its_samples_and_a_block_index_those_of_its_chun
     }
     println!("{block_count} blocks and {block_index_count} block indexes of bins destroyed: nothing else is lost");
     println!("the byte `mapping` of written chunks: {written:?}; of vectors: {in_vectors:?}");
-    // outliers have no palette: its numbers are too short
+    // outliers have no dictionary, whose numbers are too short
     let expected = [0, 1, 2, 3, GAPS, GAPS | 1, GAPS | 2, GAPS | 3, OUTLIERS, OUTLIERS | 2, OUTLIERS | 3];
     let all = [OUTLIERS | GAPS, OUTLIERS | GAPS | 2];
-    // nor filters outliers
+    // filters have no outliers
     let filters = [0, 1, 2, 3, GAPS].map(|others| FILTERS | others);
     assert!(expected.iter().chain(&all).chain(&filters).all(|mapping| in_vectors.contains(mapping)), "{in_vectors:?}");
     let is_written = |option: u8| written.iter().any(|mapping| mapping & option != 0);

@@ -1,4 +1,4 @@
-//! Blocks and chunks of arbitrary files.
+//! Damaged blocks and chunks of arbitrary files.
 
 use super::{check_reads, is_long, is_noticed, read_all};
 use crate::common::damage::{Damage, chunks};
@@ -7,7 +7,7 @@ use tensilo::Reader;
 use tensilo::facts::FileId;
 use tensilo_testing::Random;
 
-/// How many files are damaged in each way.
+/// Returns how many files are damaged in each way.
 fn file_count() -> u64 {
     if is_long() { 3000 } else { 150 }
 }
@@ -27,8 +27,7 @@ fn every_kind_of_damage_is_noticed() {
             let (_, foreign) = FilePlan::arbitrary(random).write("foreign");
             let mut damaged = intact.clone();
             damage.apply(&mut damaged, &foreign, random);
-            // a block of zeros may be zeroed, and a small file may be replaced by another as a
-            // whole
+            // the damage may replace zeros by zeros, or a small file by another one as a whole
             if damaged == intact || id(&damaged).is_ok_and(|found| found != id(&intact).unwrap()) {
                 continue;
             }
@@ -40,12 +39,12 @@ fn every_kind_of_damage_is_noticed() {
         }
         let name = format!("{damage:?}");
         println!("{name:<16}{changed:>8}{changed:>9}{right:>14}{refused:>12}{:>12}", 0);
-        assert!(changed > file_count() / 4, "{damage:?} damages nearly nothing");
+        assert!(changed > file_count() / 4, "{damage:?} damages almost nothing");
     }
 }
 
 /// Two files have the same id if their schemas and options are equal and the caller gives no
-/// origin. A chunk of the other file has a right checksum, but not the one in the index.
+/// origin. A chunk of the other file has a correct checksum, but not the one in the index.
 #[test]
 fn a_chunk_of_a_twin_is_noticed() {
     let mut replaced = 0;
@@ -66,6 +65,6 @@ fn a_chunk_of_a_twin_is_noticed() {
             }
         }
     }
-    println!("{replaced} chunks replaced by those of a twin: all noticed");
+    println!("{replaced} chunks replaced by chunks of a twin: all noticed");
     assert!(replaced > file_count());
 }

@@ -1,12 +1,13 @@
-//! Every bit and every length.
+//! Every single-bit flip, and every truncation.
 
 use super::files::{encodings, for_each_file};
 use super::{check_reads, is_long, is_noticed, read_all};
 use std::sync::atomic::{AtomicU64, Ordering};
 use tensilo::Reader;
 
-/// Whether all samples are read after this bit was flipped: for all bits in a long run, otherwise
-/// for one of each byte, which is another in the next byte. `verify` sees every flip in any run.
+/// Returns whether all samples are read after this bit was flipped. A long run reads for every bit,
+/// a short run for one bit of each byte, a different one in the next byte. `verify` sees every flip
+/// in any run.
 fn is_read(bit: usize) -> bool {
     is_long() || bit % 8 == bit / 8 % 8
 }
@@ -48,8 +49,8 @@ fn every_bit_flip_is_noticed() {
     assert!(in_bins > 1_000_000);
 }
 
-/// No format can tell a file that is cut off where an earlier writer finished from the file that
-/// this writer finished (chapter 7.3).
+/// A file that is cut off where an earlier writer finished equals the file that this writer
+/// finished, so no format can tell them apart (chapter 7.3).
 fn is_an_earlier_finish(cut: &[u8]) -> bool {
     Reader::from_bytes(cut.to_vec()).is_ok_and(|reader| reader.is_finished() && reader.tail_bytes() == 0)
 }

@@ -1,4 +1,4 @@
-//! The files that are damaged.
+//! The files to damage.
 
 use super::is_long;
 use crate::common::bins::{PROFILES_OF_BINS, SAMPLES_OF_BINS, assert_has_all_bins, options_of_bins, write_bins};
@@ -45,7 +45,7 @@ fn written(profile: Profile, samples: u32, alignment: u32) -> Vec<u8> {
     writer.into_bytes().unwrap()
 }
 
-/// So many samples of lists take more than a block.
+/// This many samples of lists exceed a block.
 const LISTS_OF_BLOCKS: usize = 2500;
 
 /// A file of lists of fixed, varying and text items, with nulls at every level.
@@ -78,7 +78,7 @@ pub fn encodings(file: &[u8]) -> Vec<String> {
 }
 
 /// Returns each vector of at most 64 KiB, and small files that together have every encoding. A long
-/// run has larger files, too.
+/// run adds larger files.
 fn files() -> Vec<(String, Vec<u8>)> {
     let vectors = vectors(true);
     let vectors = vectors.iter().map(|vector| (file_of(vector).to_owned(), bytes(file_of(vector))));
@@ -127,7 +127,7 @@ fn the_files_have_every_encoding() {
 }
 
 /// Returns the vectors of chunks in blocks, and files whose chunks have several blocks: nulls,
-/// lists, texts, and samples of more than a block.
+/// lists, texts, and samples larger than a block.
 pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
     let vectors = vectors(true);
     let vectors = vectors.iter().map(file_of).map(|name| (name.to_owned(), bytes(name)));
@@ -136,29 +136,29 @@ pub fn blocked_files() -> Vec<(String, Vec<u8>)> {
     assert!(files.len() >= 8, "the vectors are missing");
     for profile in [Profile::Fast, Profile::Balanced, Profile::Raw] {
         files.push((format!("{profile:?}, blocks"), written_blocks(profile)));
-        files.push((format!("{profile:?}, blocks of lists"), written_lists(profile, LISTS_OF_BLOCKS, 64 << 10, 3)));
+        files.push((format!("{profile:?}, lists in blocks"), written_lists(profile, LISTS_OF_BLOCKS, 64 << 10, 3)));
     }
     files.extend(PROFILES_OF_BINS.map(|profile| (format!("{profile:?}, bins"), written_bins(profile))));
     files.extend(PROFILES_OF_BINS.map(|profile| (format!("{profile:?}, sound"), written_sound(profile))));
     files
 }
 
-/// A file whose columns have bins, without a mapping or with any, and with each option, in several
-/// blocks.
+/// Writes a file whose columns have bins in several blocks, without a mapping or with any, and with
+/// each option.
 fn written_bins(profile: Profile) -> Vec<u8> {
     let file = write_bins(&options_of_bins(profile), SAMPLES_OF_BINS);
     assert_has_all_bins(&file, profile);
     file
 }
 
-/// A file whose columns have filters, in several blocks.
+/// Writes a file whose columns have filters in several blocks.
 fn written_sound(profile: Profile) -> Vec<u8> {
     let file = write_sound(profile);
     assert_has_filters(&file, profile);
     file
 }
 
-/// A file whose chunks have several blocks; some of the samples are longer than a block.
+/// Writes a file whose chunks have several blocks; some samples are longer than a block.
 fn written_blocks(profile: Profile) -> Vec<u8> {
     let noise = |i: u32| i.wrapping_mul(0x9E37_79B9).rotate_left(i % 31) >> 7;
     let (samples, bf16) = (450_u32, DType::Bf16);

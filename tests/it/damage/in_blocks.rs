@@ -1,5 +1,5 @@
-//! Chunks in blocks: a flipped bit of a block costs the samples that have a byte in it, and no
-//! others. One of the front costs the samples of the chunk at most.
+//! Chunks in blocks: a flipped bit in a block costs exactly the samples that have a byte in it. A
+//! flipped bit in the block index costs at most the samples of the chunk.
 
 use super::files::{blocked_files, for_each};
 use super::{Sample, is_long, is_noticed, read_all, read_one};
@@ -16,8 +16,8 @@ use tensilo::{
 };
 use tensilo_testing::mix;
 
-/// Every so many bits of a chunk are flipped: in other places of each byte. Each costs a look at
-/// all samples, so that chunks of bins with thousands of lists have few.
+/// Returns the distance between flipped bits, an odd number, so that all bits of a byte get their
+/// turn. Each flip reads all samples, so chunks of bins with thousands of lists get few.
 fn step(chunk: &BlockedChunk) -> usize {
     let has_many = chunk.location.samples.end - chunk.location.samples.start > 1000;
     match (is_long(), chunk.encoding) {
@@ -29,17 +29,17 @@ fn step(chunk: &BlockedChunk) -> usize {
     }
 }
 
-/// Whether samples are read after this bit was flipped. What is lost is found for every bit.
+/// Returns whether samples are read after this bit was flipped. Losses are checked for every bit.
 fn is_read(bit: usize) -> bool {
     !is_long() || bit.is_multiple_of(5)
 }
 
-/// Reads a sample with a cursor of its own, so that no chunk is decoded whole.
+/// Reads a sample with a fresh cursor, so that no chunk is decoded whole.
 fn read_individually(reader: &Reader, column: usize, i: u64) -> Result<Sample> {
     read_one(&mut reader.column_at(column).unwrap().cursor(), i)
 }
 
-/// A file in which a bit of a chunk is flipped.
+/// A file with a flipped bit in a chunk.
 struct FlippedChunk<'a> {
     intact: &'a [Vec<Sample>],
     chunk: &'a BlockedChunk,
@@ -49,7 +49,7 @@ struct FlippedChunk<'a> {
 }
 
 impl FlippedChunk<'_> {
-    /// Checks that verify names exactly what is lost.
+    /// Checks that verification names exactly what is lost.
     fn check_verified(&self, damaged: &[u8], bytes: &Range<usize>, decode: bool) {
         let report = verify(&InMemory(damaged), VerifyOptions::new().decode(decode)).unwrap();
         let [damage] = &report.damages[..] else { panic!("{}: {:?}", self.what, report.damages) };
@@ -67,8 +67,8 @@ impl FlippedChunk<'_> {
         }
     }
 
-    /// Checks that a reader gives the samples that are not lost, and refuses the others: those next
-    /// to lost ones, and some more.
+    /// Checks that a reader returns the samples that are not lost and refuses the others. Reads the
+    /// neighbours of lost samples, and some more.
     fn check_reads(&self, reader: &Reader, salt: u64) {
         let (column, samples) = (self.chunk.location.column, self.chunk.location.samples.clone());
         let is_lost = |i: u64| self.lost.binary_search(&i).is_ok();
@@ -84,8 +84,8 @@ impl FlippedChunk<'_> {
     }
 }
 
-/// Flips bits of chunks in blocks of these encodings, and checks what is lost. Returns the flips,
-/// those of them in a block, and the samples of their chunks that were not lost.
+/// Flips bits of chunks in blocks of these encodings and checks what is lost. Returns the number of
+/// flips, how many of them hit a block, and how many samples of the chunks were not lost.
 pub fn flip(is_chosen: fn(u16) -> bool) -> [u64; 3] {
     let counts = [(); 3].map(|()| AtomicU64::new(0));
     for_each(&blocked_files(), |name, file| {
@@ -133,7 +133,7 @@ fn a_flip_in_one_block_costs_no_sample_of_another() {
     assert!(in_blocks > flips / 2 && saved > 10 * in_blocks);
 }
 
-/// Chunks of more than 16 KiB, whose blocks are read alone.
+/// Chunks of more than 16 KiB, whose blocks are read individually.
 #[test]
 fn a_file_read_by_position_gives_the_samples_of_the_other_blocks() {
     let mut count = 0;
@@ -159,7 +159,8 @@ fn a_file_read_by_position_gives_the_samples_of_the_other_blocks() {
     assert!(count > 10, "{count} blocks");
 }
 
-/// Readers note checked blocks of such chunks in groups: damage costs no other block of its group.
+/// Readers note the checked blocks of such chunks in groups. Damage costs no other block of its
+/// group.
 #[test]
 fn a_damaged_block_of_a_chunk_of_many_costs_no_sample_of_another() {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[128]))]);
@@ -182,10 +183,10 @@ fn a_damaged_block_of_a_chunk_of_many_costs_no_sample_of_another() {
     }
 }
 
-/// Two blocks of every chunk are damaged: what is left is written to a new file, lost samples as
-/// nulls or not at all.
+/// Damages two blocks of every chunk, then writes the remaining samples to a new file, with lost
+/// samples as nulls or left out.
 #[test]
-fn what_is_left_of_damaged_chunks_is_written_again() {
+fn samples_left_of_damaged_chunks_can_be_rewritten() {
     let mut lost_count = 0;
     for (name, file) in blocked_files() {
         let intact = read_all(&file);

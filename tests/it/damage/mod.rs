@@ -1,6 +1,7 @@
-//! Proves that no damage goes unnoticed: `verify` reports it, and no read gives a wrong value.
+//! Tests that no damage goes unnoticed: `verify` reports it, and no read returns a wrong value.
+//!
 //! Every bit of every vector and of files in every encoding is flipped, and the files are cut off
-//! at every byte. Blocks and chunks of arbitrary files are zeroed, copied, swapped and replaced.
+//! at every byte. In arbitrary files, blocks and chunks are zeroed, copied, swapped and replaced.
 //!
 //! `TENSILO_DAMAGE=long` adds larger files, and damages more of them.
 
@@ -26,7 +27,7 @@ fn is_noticed(file: &[u8]) -> bool {
 /// A sample as it was read: null, or extents and bytes.
 type Sample = Option<(Vec<u32>, Vec<u8>)>;
 
-/// All samples of all columns of an intact file.
+/// Returns all samples of all columns of an intact file.
 fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let of_column = |column: usize| {
@@ -40,7 +41,7 @@ fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
     (0..reader.schema().columns.len()).map(of_column).collect()
 }
 
-/// Sample `i`; of a nested column its lists and extents, and the bytes of all items.
+/// Returns sample `i`; for a nested column, its lists and extents and the bytes of all items.
 fn read_one(cursor: &mut Cursor, i: u64) -> Result<Sample> {
     if cursor.column().schema().levels.is_empty() {
         let sample = cursor.read(i)?;
@@ -66,7 +67,7 @@ fn flatten(list: &List<'_>, extents: &mut Vec<u32>, bytes: &mut Vec<u8>) -> Resu
     Ok(())
 }
 
-/// The samples that a reader of a damaged file gave or refused.
+/// How many samples of a damaged file could be read, and how many were refused.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reads {
     right: u64,

@@ -1,4 +1,7 @@
-//! Exported files hold every value, null, length and shape of the file they were made from.
+//! Tests that an exported file holds every value, null, length and shape of its source.
+//!
+//! [`model`] writes every type in every shape and compares the batches of the export, whatever the
+//! format, the batch size and the chosen columns. A failed export leaves no file.
 
 mod model;
 
@@ -83,7 +86,7 @@ fn batches_do_not_exceed_their_bytes() {
     assert!(sizes.len() < 20, "{sizes:?}");
 }
 
-/// A file whose columns have metadata.
+/// Writes a file whose columns have metadata.
 fn described() -> Reader {
     let with = |mut column: ColumnSchema, entries: &[(&str, &str)]| {
         column.metadata = entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
@@ -264,7 +267,7 @@ mod parquet_files {
     }
 }
 
-/// Returns samples of scalars as Arrow has them.
+/// Returns samples of scalars in Arrow's layout.
 fn samples(schema: &ColumnSchema, values: &[i64], validity: Option<&[u8]>) -> Option<(FieldRef, ArrayData)> {
     let samples = ArrowSamples {
         schema,
@@ -288,7 +291,7 @@ fn a_bitmap_of_samples_that_is_too_short_is_an_error() {
 }
 
 #[test]
-fn samples_keep_the_type_of_the_source_if_they_do_not_get_it() {
+fn samples_that_do_not_get_the_source_type_keep_it_as_metadata() {
     let mut schema = ColumnSchema::tensor("x", DType::I64, Shape::scalar());
     schema.metadata.insert("arrow.type".to_owned(), "date32".to_owned());
     let (field, _) = samples(&schema, &[1, 2], None).unwrap();

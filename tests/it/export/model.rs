@@ -9,7 +9,7 @@ use tensilo_testing::Random;
 
 pub const SAMPLES: usize = 300;
 
-/// One sample: extents and elements as they are exported, or null.
+/// One exported sample: extents and elements, or null.
 pub type Model = Option<(Vec<u32>, Vec<u8>)>;
 
 fn shapes() -> Vec<(&'static str, Shape)> {
@@ -40,7 +40,7 @@ fn all_columns() -> Vec<ColumnSchema> {
     columns
 }
 
-/// The bits of an element: anything, and often those that are easily lost.
+/// Returns the bits of an element: anything, and often values that are easily lost.
 fn element(dtype: DType, numbers: &mut Random) -> Vec<u8> {
     let random = numbers.bits();
     let special = match dtype {
@@ -57,7 +57,7 @@ fn element(dtype: DType, numbers: &mut Random) -> Vec<u8> {
     }
 }
 
-/// Returns the bytes as which an element is exported.
+/// Returns the bytes that an element is exported as.
 fn exported(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     if dtype != DType::Bf16 {
         return bytes.to_vec();
@@ -66,7 +66,7 @@ fn exported(dtype: DType, bytes: &[u8]) -> Vec<u8> {
     bytes.chunks(2).flat_map(|pair| [0, 0, pair[0], pair[1]]).collect()
 }
 
-/// Samples of a column: those to push, and those to find.
+/// Returns the samples of a column: those to push, and the model of the export.
 fn fill(column: &ColumnSchema, numbers: &mut Random) -> (Vec<u32>, Vec<u8>, Vec<u8>, Vec<Model>) {
     let (mut extents, mut values, mut models) = (Vec::new(), Vec::new(), Vec::new());
     let mut validity = vec![0xFF_u8; SAMPLES.div_ceil(8)];
@@ -117,7 +117,7 @@ pub fn all_types() -> (Reader, Vec<Vec<Model>>) {
     (Reader::from_bytes(bytes).unwrap(), filled.into_iter().map(|(.., models)| models).collect())
 }
 
-/// The bytes of all elements of an array.
+/// Returns the bytes of all elements of an array.
 pub fn bytes_of(array: &dyn Array) -> Vec<u8> {
     match array.data_type() {
         DataType::Boolean => array.as_boolean().values().iter().map(u8::from).collect(),
@@ -129,7 +129,7 @@ pub fn bytes_of(array: &dyn Array) -> Vec<u8> {
     }
 }
 
-/// Returns the model of a sample of an array. `shape` is that of a fixed shape.
+/// Returns the model of a sample of an array. `shape` applies if it is fixed.
 fn model_of(array: &ArrayRef, i: usize, shape: &Shape) -> Model {
     let fixed = || {
         shape.extents().iter().map(|extent| match extent {

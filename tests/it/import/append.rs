@@ -1,5 +1,5 @@
-//! Appending to a file that exists: the columns must be the file's, and what fails leaves the file
-//! as it was.
+//! Tests appending to a file: the columns must match, and a failed append leaves the file
+//! unchanged.
 
 use super::common::{GO_ON, append_with, arrow_file, batch, check_mixed, convert_with, mixed, read};
 use std::fs;
@@ -25,7 +25,7 @@ fn raw() -> AppendOptions {
     AppendOptions::new().writer(WriterOptions::new().profile(Profile::Raw))
 }
 
-/// The error, after which the file is as it was.
+/// Returns the error of an append that leaves the file unchanged.
 fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
     let before = fs::read(file).unwrap();
     let error = append_with(inputs, file, options).expect_err("an input that does not fit");
@@ -34,7 +34,7 @@ fn refused(file: &Path, inputs: &[PathBuf], options: &AppendOptions) -> Error {
 }
 
 #[test]
-fn appended_rows_follow_those_that_are_there() {
+fn appended_rows_follow_the_existing_ones() {
     let folder = Folder::new();
     let file = file_of(&folder, &mixed(10, 0), &ConvertOptions::new());
     // the columns in another order, in two files of several batches
@@ -76,8 +76,8 @@ fn all_differences_of_an_input_are_listed() {
     let text = error.to_string();
     for part in [
         r#"column "id" is missing"#,
-        r#"column "embedding" is f32[9], and f32[8] in the file"#,
-        r#"column "tokens" is i32, and i32[*] in the file"#,
+        r#"column "embedding" is f32[9], but f32[8] in the file"#,
+        r#"column "tokens" is i32, but i32[*] in the file"#,
         r#"column "more" is not in the file"#,
         "`AppendOptions::skip_extra_columns`",
         "file.tsl",
@@ -87,7 +87,7 @@ fn all_differences_of_an_input_are_listed() {
     assert!(!text.contains(r#""text""#), "{text}");
     let skipping = raw().skip_extra_columns(true);
     assert!(!refused(&file, &[input], &skipping).to_string().contains("more"));
-    // columns that are only more are left out when asked to
+    // additional columns are left out if the caller says so
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![1_i64; 5]));
     let (fields, columns) = (mixed(5, 10).schema(), mixed(5, 10));
     let mut all: Vec<(Field, ArrayRef)> =
@@ -100,7 +100,7 @@ fn all_differences_of_an_input_are_listed() {
 }
 
 #[test]
-fn a_type_that_means_something_else_is_another_type() {
+fn a_type_with_another_meaning_is_another_type() {
     let folder = Folder::new();
     let column = |array: ArrayRef| batch(vec![(Field::new("at", array.data_type().clone(), false), array)]);
     let micro = column(Arc::new(TimestampMicrosecondArray::from(vec![1, 2])));
@@ -116,7 +116,7 @@ fn a_type_that_means_something_else_is_another_type() {
 }
 
 #[test]
-fn a_column_without_nulls_takes_what_could_have_some_and_has_none() {
+fn a_column_without_nulls_takes_a_nullable_one_that_has_none() {
     let folder = Folder::new();
     let column = |nullable, values: Vec<Option<i32>>| {
         batch(vec![(Field::new("n", DataType::Int32, nullable), Arc::new(Int32Array::from(values)) as ArrayRef)])
@@ -156,11 +156,11 @@ fn a_column_that_was_rounded_is_rounded_again() {
     assert_eq!(cast.to_infinite, 2);
     let values = super::common::scalars::<half::bf16>;
     assert_eq!(values(&appended, "x"), values(&expected, "x"));
-    // of the type it was rounded from, not of another
+    // only the type that it was rounded from is rounded
     let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0]));
     let other = arrow_file(&folder, "f64.arrow", &[batch(vec![(Field::new("x", DataType::Float64, false), doubles)])]);
     let text = refused(&file, &[other], &raw()).to_string();
-    assert!(text.contains(r#"column "x" is f64, and f32 (rounded to bf16) in the file"#), "{text}");
+    assert!(text.contains(r#"column "x" is f64, but f32 (rounded to bf16) in the file"#), "{text}");
 }
 
 #[test]

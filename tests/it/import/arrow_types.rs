@@ -1,4 +1,5 @@
-//! Scalars, strings, structs, metadata.
+//! Tests that Arrow's types keep their values: scalars, strings, times, structs, and their
+//! metadata.
 
 use super::common::*;
 use half::f16;
@@ -68,7 +69,7 @@ fn bools_keep_their_values_in_slices_that_begin_inside_a_byte() {
 
 #[test]
 fn text_and_binary_of_every_layout_keep_their_bytes() {
-    let long = "a text too long to stand inside a view";
+    let long = "a text too long to be inlined in a view";
     let values = [Some("a"), None, Some(""), Some(long), Some("ü")];
     let bytes = values.map(|value| value.map(str::as_bytes));
     let arrays: [ArrayRef; 8] = [
@@ -97,7 +98,7 @@ fn text_and_binary_of_every_layout_keep_their_bytes() {
 }
 
 #[test]
-fn bytes_behind_a_null_are_not_stored() {
+fn bytes_under_a_null_are_not_stored() {
     let array = StringArray::from(vec!["one", "two", "three"]);
     let (offsets, values, _) = array.into_parts();
     let array = StringArray::new(offsets, values, Some(NullBuffer::from(vec![true, false, true])));
@@ -196,9 +197,9 @@ fn metadata_is_preserved_and_what_is_too_large_is_listed() {
     assert_ne!(file.schema().metadata["ARROW:schema"], "...");
 }
 
-/// The importer marks fields so itself.
+/// Only the importer itself sets such marks on fields.
 #[test]
-fn marks_of_an_arrow_schema_are_not_believed() {
+fn marks_in_an_arrow_schema_are_ignored() {
     let times: ArrayRef = Arc::new(TimestampSecondArray::from(vec![1, 2]));
     for key in ["PARQUET:int96", "PARQUET:encrypted", "tensilo.refused"] {
         let field = Field::new("x", times.data_type().clone(), false).with_metadata([(key, "")]);
@@ -208,7 +209,7 @@ fn marks_of_an_arrow_schema_are_not_believed() {
     }
 }
 
-/// Parquet has no such units: the embedded Arrow schema tells them.
+/// Parquet does not have these units; the embedded Arrow schema states them.
 #[cfg(feature = "parquet")]
 #[test]
 fn seconds_and_dates_in_milliseconds_come_back_through_parquet() {

@@ -1,4 +1,4 @@
-//! Casts of decimals, integers and timestamps, and to integers.
+//! Tests casts of decimals, integers and timestamps to floats and integers.
 
 use super::common::*;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn decimals_become_floats_and_the_errors_are_recorded() {
         let file = cast(&one(array), "x", DType::Bf16);
         assert_eq!(plain::<half::bf16>(&file)[3], Some(half::bf16::from_f32(0.1)));
         let facts = file.column("x").unwrap().facts().cast.unwrap();
-        assert_eq!(facts.max_abs_error, 9.765625e-5); // the nearest of 0.1 is 0.10009765625
+        assert_eq!(facts.max_abs_error, 9.765625e-5); // the value nearest to 0.1 is 0.10009765625
         assert_eq!(exported(&file).data_type(), &DataType::Float32);
     }
 }
@@ -111,7 +111,7 @@ fn integers_become_floats_and_the_errors_are_recorded() {
 }
 
 #[test]
-fn timestamps_become_the_counts_that_they_are_stored_as() {
+fn timestamps_become_their_stored_counts() {
     let array = TimestampMicrosecondArray::from(vec![Some(5), None]);
     let file = cast(&one(Arc::new(array)), "x", DType::I64);
     assert_eq!(plain::<i64>(&file), [Some(5), None]);
@@ -130,7 +130,7 @@ fn decimals_are_cast_in_lists_structs_and_dictionaries() {
         let lists = [(vec![2], vec![1.5, -2.25]), (vec![0], vec![]), (vec![1], vec![0.1])];
         assert_eq!(tensors::<f64>(&file, "x"), lists.map(Some));
 
-        // null elements: as lists of items, or replaced
+        // null elements: as items of lists, or replaced
         let with_nulls = one(three_lists(&values.slice(1, 3)));
         let file = cast(&with_nulls, "x", DType::F64);
         assert_eq!(exported(&file).as_list::<i32>().values().null_count(), 1);
@@ -177,7 +177,7 @@ fn appended_decimals_are_cast_like_those_of_the_file() {
     }
 }
 
-/// A file that keeps decimals can be converted to one that has values.
+/// A file that keeps decimals can be converted to one with numbers.
 #[test]
 fn decimals_of_a_tensilo_file_are_cast() {
     for array in prices() {

@@ -1,5 +1,9 @@
-//! Inputs that are replaced or changed while they are read: a file is of one version of each input,
-//! or there is none.
+//! Tests inputs that are replaced or changed while they are read: the result is of one version of
+//! each input, or the conversion fails.
+//!
+//! A conversion reads an input twice, once to infer shapes and once for the values, so a change in
+//! between could mix versions silently. Here the input changes at every call of the progress
+//! callback, and at random moments from another thread.
 
 use super::common::*;
 use std::fs;
@@ -13,7 +17,7 @@ use tensilo::import::{AppendOptions, ConvertOptions, append, convert};
 use tensilo::{Error, ErrorKind, Reader};
 use tensilo_testing::{Folder, Random};
 
-/// Rows that all have the number of the version; the list is for the first pass.
+/// Returns rows that all have the number of the version. The list makes a first pass necessary.
 fn version(number: i64, rows: usize) -> Vec<RecordBatch> {
     let numbers: ArrayRef = Arc::new(Int64Array::from_value(number, rows));
     let lists = (0..rows).map(|_| Some(vec![Some(number); 3]));
@@ -25,7 +29,7 @@ fn version(number: i64, rows: usize) -> Vec<RecordBatch> {
     (0..rows).step_by(100).map(|start| whole.slice(start, 100.min(rows - start))).collect()
 }
 
-/// The version that a whole file is of.
+/// Returns the version of a file, all of whose values must agree.
 #[track_caller]
 fn version_of(file: &Reader) -> i64 {
     let numbers = scalars::<i64>(file, "number");
@@ -45,13 +49,13 @@ const FORMATS: &[Writer] = &[
     |path, batches| write_parquet(path, batches),
 ];
 
-/// A change that happens to an input, and its name.
+/// A change to an input, with its name.
 type Event<'a> = (&'static str, Box<dyn Fn(&Path) + 'a>);
 
-/// The event whose input is no file of one version.
+/// The event after which the input mixes two versions.
 const OVERWRITTEN: &str = "overwritten in the middle";
 
-/// Changes in place; `next` is the file of another version.
+/// Returns changes in place; `next` is the file of another version.
 fn changes(next: &[u8]) -> [Event<'_>; 5] {
     let open = |path: &Path| fs::File::options().write(true).open(path).unwrap();
     [
@@ -73,10 +77,10 @@ fn changes(next: &[u8]) -> [Event<'_>; 5] {
 #[track_caller]
 fn is_changed(error: &Error, path: &Path) {
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(path)), "{error}");
-    assert!(error.message().contains("was changed while it was read"), "{error}");
+    assert!(error.message().contains("changed while it was read"), "{error}");
 }
 
-/// Converts; at the call of `moment` of the progress, the event happens. How many calls there were.
+/// Converts, with the event at progress call `moment`. Also returns the number of calls.
 fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn()) -> (tensilo::Result<Reader>, usize) {
     let output = folder.join("out.tsl");
     let mut calls = 0;
@@ -95,7 +99,7 @@ fn at_moment(folder: &Path, inputs: &[PathBuf], moment: usize, event: &dyn Fn())
     (result.map(taken), calls)
 }
 
-#[cfg(unix)] // elsewhere an open file may not be replaced
+#[cfg(unix)] // other systems may not allow replacing an open file
 #[test]
 fn a_file_that_is_replaced_is_read_to_its_end() {
     let folder = Folder::new();
@@ -136,7 +140,7 @@ fn a_file_that_is_changed_in_place_is_an_error() {
                     assert!(moment > 5, "only {moment} moments");
                     break;
                 }
-                let Err(error) = result else { panic!("{name} at {moment}, and unnoticed") };
+                let Err(error) = result else { panic!("{name} at {moment} was not noticed") };
                 is_changed(&error, &input);
                 assert_eq!(folder.names(), ["input"]);
             }
@@ -154,7 +158,7 @@ fn the_error_names_what_has_changed() {
     let (_, truncate) = &changes[1];
     let (result, _) = at_moment(folder.root(), std::slice::from_ref(&input), 1, &|| truncate(&input));
     let text = result.map(|_| ()).unwrap_err().to_string();
-    assert!(text.contains(&format!("its size was {bytes} bytes and is 100")), "{text}");
+    assert!(text.contains(&format!("its size changed from {bytes} to 100 bytes")), "{text}");
     write_arrow(&input, &version(1, 600));
     let (_, touch) = &changes[4];
     let (result, _) = at_moment(folder.root(), std::slice::from_ref(&input), 1, &|| touch(&input));
@@ -162,8 +166,8 @@ fn the_error_names_what_has_changed() {
     assert!(text.contains("modification time") && !text.contains("size"), "{text}");
 }
 
-/// Another thread does it, so that it happens at any time: also while the input is opened or a
-/// batch is decoded.
+/// Another thread changes the input, so that this can happen at any time, even while the input is
+/// opened or a batch is decoded.
 #[test]
 fn at_50_random_moments_there_is_no_mixture() {
     let folder = Folder::new();
@@ -196,7 +200,7 @@ fn at_50_random_moments_there_is_no_mixture() {
         });
         match result {
             // on a busy machine the change can be over before the file is opened: then the input
-            // itself is a mixture, and is read as it is
+            // itself is a mixture, and is read unchanged
             Ok(file) if *name == OVERWRITTEN && reads_alike(&folder, &input, &file) => {}
             Ok(file) => seen[usize::try_from(version_of(&file)).unwrap()] += 1,
             Err(error) => {
@@ -210,7 +214,7 @@ fn at_50_random_moments_there_is_no_mixture() {
     assert!(seen[0] > 0 && seen[1] > 0, "errors, files of version 1 and 2: {seen:?}");
 }
 
-/// Whether a conversion of the input as it is now gives the same values.
+/// Returns whether converting the input now gives the same values.
 fn reads_alike(folder: &Folder, input: &Path, file: &Reader) -> bool {
     let again = converted(folder, &[input.to_path_buf()], &ConvertOptions::new());
     again.is_ok_and(|again| {
@@ -219,13 +223,13 @@ fn reads_alike(folder: &Folder, input: &Path, file: &Reader) -> bool {
     })
 }
 
-/// Checks an error. An input that was truncated before it was opened is malformed, and one whose
-/// writer has emptied it and pauses is empty; otherwise the change is the reason.
+/// Checks an error. An input that was truncated before it was opened is malformed, and one that its
+/// writer had just emptied is empty. Otherwise the error names the change.
 #[track_caller]
 fn check_refusal(error: &Error, input: &Path, event: &str) {
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(input)), "{event}: {error}");
     let is_named =
-        ["was changed while it was read", "is being written to"].iter().any(|part| error.message().contains(part));
+        ["changed while it was read", "still being written"].iter().any(|part| error.message().contains(part));
     let may_be_malformed = match event {
         "touched" => false,
         "rewritten" => error.message().starts_with("the file is empty"),
@@ -235,7 +239,7 @@ fn check_refusal(error: &Error, input: &Path, event: &str) {
 }
 
 #[test]
-fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
+fn an_append_of_a_changed_input_leaves_the_file_unchanged() {
     let folder = Folder::new();
     let (input, file) = (folder.path("input"), folder.path("file.tsl"));
     let write = FORMATS.last().unwrap();
@@ -254,13 +258,13 @@ fn an_append_of_a_changed_file_leaves_the_file_as_it_was() {
             GO_ON
         });
         assert!(calls > 2);
-        let Err(error) = result else { panic!("{name}, and unnoticed") };
+        let Err(error) = result else { panic!("{name} was not noticed") };
         is_changed(&error, &input);
         assert!(fs::read(&file).unwrap() == before, "{name}: the file was changed");
     }
 }
 
-/// More inputs than are kept open; the first is `in-000`.
+/// Writes more inputs than are kept open; the first is `in-000`.
 fn many(folder: &Path) -> Vec<PathBuf> {
     let inputs: Vec<PathBuf> = (0..300).map(|i| folder.join(format!("in-{i:03}"))).collect();
     inputs.iter().for_each(|input| write_arrow(input, &version(1, 1)));
@@ -278,7 +282,7 @@ fn more_inputs_than_stay_open_are_read_and_watched() {
         let file = fs::File::options().write(true).open(input).unwrap();
         file.set_modified(SystemTime::now()).unwrap();
     };
-    // one that was read before, and one that is to be read; while shapes are found, and at the end
+    // an input that was read and one that is still to be read, during inference and at the end
     for (moment, input) in [(0, 299), (calls - 1, 280), (calls - 1, 3)] {
         let input = &inputs[input];
         let (result, _) = at_moment(folder.root(), &inputs, moment, &|| touch(input));
@@ -293,8 +297,8 @@ fn a_file_that_took_the_name_of_a_closed_one_is_never_read() {
     let next = folder.path("next");
     let inputs = many(folder.root());
     let (_, calls) = at_moment(folder.root(), &inputs, usize::MAX, &|| ());
-    // (when, which, whether it is noticed): one that is kept open, one that is to be read again,
-    // one that was read
+    // (when, which, whether it is noticed): an input that is kept open, one that will be read
+    // again, and one that was read completely
     for (moment, input, is_error) in [(0, 3, false), (0, 299, true), (calls - 100, 260, true), (calls - 1, 260, false)]
     {
         many(folder.root());
@@ -306,7 +310,7 @@ fn a_file_that_took_the_name_of_a_closed_one_is_never_read() {
             Ok(file) => assert_eq!((version_of(&file), is_error), (1, false)),
             Err(error) => {
                 is_changed(&error, input);
-                assert!(is_error && error.message().contains("another file has taken its place"), "{error}");
+                assert!(is_error && error.message().contains("another file replaced it"), "{error}");
             }
         }
     }

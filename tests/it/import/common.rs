@@ -1,4 +1,4 @@
-//! Helpers of the tests of importers.
+//! Helpers for the tests of importers.
 
 use crate::support::intact::assert_intact;
 use std::fs;
@@ -13,7 +13,7 @@ use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, Element, Reader, Result};
 use tensilo_testing::Folder;
 
-/// A batch of one column, `x`.
+/// Returns a batch of one column, `x`.
 pub fn one(array: ArrayRef) -> RecordBatch {
     batch(vec![(Field::new("x", array.data_type().clone(), true), array)])
 }
@@ -29,7 +29,7 @@ pub fn import_with(batches: &[RecordBatch], options: &ConvertOptions) -> Result<
     Ok(opened(file))
 }
 
-/// Opens a file in memory, which is intact.
+/// Opens a file in memory, which must be intact.
 #[track_caller]
 pub fn opened(bytes: Vec<u8>) -> Reader {
     let reader = Reader::from_bytes(bytes).unwrap();
@@ -37,7 +37,7 @@ pub fn opened(bytes: Vec<u8>) -> Reader {
     reader
 }
 
-/// Opens a copy of a file, which is intact.
+/// Opens a copy of a file, which must be intact.
 #[track_caller]
 pub fn read(path: &Path) -> Reader {
     opened(fs::read(path).unwrap())
@@ -92,7 +92,7 @@ pub fn texts(values: &[Option<&str>]) -> Vec<Option<Vec<u8>>> {
     values.iter().map(|value| value.map(|value| value.as_bytes().to_vec())).collect()
 }
 
-/// Three lists: of two values, of none, and of one.
+/// Returns three lists: of two values, of none, and of one.
 pub fn three_lists(values: &ArrayRef) -> ArrayRef {
     let offsets = OffsetBuffer::new(vec![0, 2, 2, 3].into());
     Arc::new(ListArray::new(item(values.data_type().clone()), offsets, values.clone(), None))
@@ -110,7 +110,7 @@ pub fn item(data_type: DataType) -> FieldRef {
     Arc::new(Field::new("item", data_type, true))
 }
 
-/// A batch with columns of many types, including nulls, for round trips through files.
+/// Returns a batch with columns of many types, including nulls, for round trips through files.
 pub fn mixed(rows: i32, first: i32) -> RecordBatch {
     use tensilo::import::arrow::array::*;
     use tensilo::import::arrow::datatypes::{Float32Type, Int32Type};
@@ -146,8 +146,8 @@ pub fn check_mixed(file: &Reader, rows: i32) {
     assert_eq!(strings(file, "text"), (0..rows).map(text).collect::<Vec<_>>());
 }
 
-/// Writes a file, and sets its modification time back: otherwise a conversion would wait until that
-/// time tells changes apart.
+/// Writes a file and sets its modification time back. Otherwise a conversion would wait until the
+/// time of a later change could differ.
 pub fn write_old(path: &Path, bytes: &[u8]) {
     fs::write(path, bytes).unwrap();
     let file = fs::File::options().write(true).open(path).unwrap();
@@ -168,7 +168,7 @@ pub fn arrow_file(folder: &Folder, name: &str, batches: &[RecordBatch]) -> PathB
     folder.path(name)
 }
 
-/// Returns an Arrow file or stream in which the first text ends behind the others.
+/// Returns an Arrow file or stream whose first text ends after the others.
 pub fn with_wrong_offset(bytes: &[u8], text: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     let start = bytes.windows(text.len()).position(|bytes| bytes == text).unwrap();
@@ -186,7 +186,7 @@ pub fn write_stream(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     write_old(path.as_ref(), &writer.into_inner().unwrap());
 }
 
-/// Writes a Parquet file with row groups of 100 rows, each value by itself.
+/// Writes a Parquet file with row groups of 100 rows, without dictionaries.
 #[cfg(feature = "parquet")]
 pub fn write_parquet(path: impl AsRef<Path>, batches: &[RecordBatch]) {
     use parquet::file::properties::WriterProperties;
@@ -205,7 +205,7 @@ pub fn exported(file: &Reader) -> ArrayRef {
     batches[0].column(0).clone()
 }
 
-/// Exports a file to Parquet, and imports that.
+/// Exports a file to Parquet and imports the result.
 #[cfg(feature = "parquet")]
 pub fn through_parquet(file: &Reader) -> Reader {
     let folder = Folder::new();
@@ -215,25 +215,25 @@ pub fn through_parquet(file: &Reader) -> Reader {
     converted(&folder, &[path], &ConvertOptions::new()).unwrap()
 }
 
-/// The progress of work that is not cancelled.
+/// What the progress callback of uncancelled work returns.
 pub const GO_ON: ControlFlow<()> = ControlFlow::Continue(());
 
-/// Converts with these options, and tells no progress.
+/// Converts with these options, without reporting progress.
 pub fn convert_with(inputs: &[PathBuf], output: &Path, options: &ConvertOptions) -> Result<u64> {
     convert(inputs, output, options, &mut |_| GO_ON)
 }
 
-/// Converts, and replaces the file at the destination, if any.
+/// Converts, and replaces any file at the destination.
 pub fn convert_over(inputs: &[PathBuf], output: &Path) -> Result<u64> {
     convert_with(inputs, output, &ConvertOptions::new().overwrite(true))
 }
 
-/// Appends with these options, and tells no progress.
+/// Appends with these options, without reporting progress.
 pub fn append_with(inputs: &[PathBuf], file: &Path, options: &AppendOptions) -> Result<u64> {
     append(inputs, file, options, &mut |_| GO_ON)
 }
 
-/// Converts to `out.tsl` in a folder, and reads it.
+/// Converts to `out.tsl` in a folder and opens it.
 pub fn converted(folder: &Folder, inputs: &[PathBuf], options: &ConvertOptions) -> Result<Reader> {
     let output = folder.path("out.tsl");
     convert_with(inputs, &output, options)?;
@@ -242,8 +242,8 @@ pub fn converted(folder: &Folder, inputs: &[PathBuf], options: &ConvertOptions) 
     Ok(file)
 }
 
-/// Converts damaged input, the only file of a folder: to a whole file, or to an error that names
-/// the input and leaves no output.
+/// Converts damaged input, the only file of a folder. The result is a complete file, or an error
+/// that names the input and leaves no output.
 #[track_caller]
 pub fn convert_damaged(folder: &Folder, bytes: &[u8]) -> Result<Reader> {
     let input = folder.path("input");

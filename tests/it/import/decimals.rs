@@ -1,4 +1,8 @@
-//! Decimals, from Arrow and back.
+//! Tests that decimals of every width come back from a tensilo file.
+//!
+//! The precision decides the storage: an integer type if the digits fit one, otherwise
+//! little-endian bytes. Values of more digits than the type declares are kept where the storage has
+//! room and refused elsewhere.
 
 use super::common::*;
 use proptest::prelude::*;
@@ -10,7 +14,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Fields, i256};
 use tensilo::import::{ConvertOptions, NullElements};
 use tensilo::{ColumnSchema, DType, ErrorKind};
 
-/// The largest value of so many digits, its negative, small values, and a null.
+/// Returns the largest value of this many digits, its negative, small values, and a null.
 fn values<T: DecimalType>(digits: u8, from: impl Fn(i256) -> T::Native) -> Vec<Option<T::Native>> {
     let max = i256::from_string(&"9".repeat(digits.into())).unwrap();
     let all = [max, -max, i256::ZERO, i256::ONE, -i256::ONE];
@@ -26,7 +30,7 @@ fn low(value: i256) -> i128 {
     value.to_i128().unwrap()
 }
 
-/// Decimals of every width and precision.
+/// Returns decimals of every width and precision.
 fn all(scale: i8) -> Vec<ArrayRef> {
     let d32 = (1..=9).map(|digits| Arc::new(decimals::<Decimal32Type>(digits, scale, |x| low(x) as i32)) as ArrayRef);
     let d64 = (1..=18).map(|digits| Arc::new(decimals::<Decimal64Type>(digits, scale, |x| low(x) as i64)) as ArrayRef);
@@ -43,7 +47,7 @@ fn digits(data_type: &DataType) -> u8 {
     }
 }
 
-/// Returns type and shape of a column of decimals.
+/// Returns the type and shape of a column of decimals.
 fn expected(digits: u8) -> (DType, &'static str) {
     match digits {
         0..=9 => (DType::I32, "[]"),
@@ -171,14 +175,14 @@ fn a_value_that_does_not_fit_is_refused_with_its_sample() {
         let error = refused(&[one(Arc::new(lists(array, &[0, 0, 2])))], &ConvertOptions::new());
         assert_eq!(error.samples(), Some(1..2), "{error}");
     }
-    // more digits than declared fit as long as their storage has room, and come back
+    // more digits than declared are accepted as long as their storage has room, and come back
     let array: ArrayRef =
         Arc::new(Decimal128Array::from(vec![i128::from(i32::MIN)]).with_precision_and_scale(1, 0).unwrap());
     assert_eq!(&exported(&import(&one(array.clone()))), &array);
 }
 
 #[test]
-fn null_elements_are_replaced_whole() {
+fn null_elements_are_replaced_as_a_whole() {
     let array = Decimal128Array::from(vec![Some(-1), None, Some(5)]).with_precision_and_scale(38, 0).unwrap();
     let batch = one(Arc::new(lists(Arc::new(array), &[0, 1, 3])));
     let refusing = ConvertOptions::new().null_elements(NullElements::Refuse);
@@ -242,7 +246,7 @@ fn decimals_of_more_digits_than_their_type_states_are_preserved_in_arrow_and_ref
     }
 }
 
-/// What a null struct or a null list hides is no value.
+/// A value under a null struct or a null list is not checked.
 #[test]
 fn hidden_decimals_may_be_too_large() {
     let hidden = Decimal128Array::from(vec![125, 1_000_000_000_000]).with_precision_and_scale(5, 2).unwrap();

@@ -1,4 +1,4 @@
-//! What an Arrow schema in a Parquet file says of the columns.
+//! Tests how an Arrow schema that is embedded in a Parquet file affects the columns.
 
 use super::common::*;
 use super::restored::{exported, only_batch};
@@ -25,7 +25,7 @@ fn with_schema(whole: &RecordBatch, schema: &Schema) -> Vec<u8> {
     writer.into_inner().unwrap()
 }
 
-/// Writes a batch and another schema to a Parquet file, converts that, and exports it.
+/// Writes a batch and another schema to a Parquet file, converts the file, and exports it.
 #[track_caller]
 fn embedded(whole: &RecordBatch, schema: &Schema) -> RecordBatch {
     let folder = Folder::new();
@@ -85,14 +85,14 @@ fn zones_have_the_unit_of_the_column() {
         Box::new(DataType::Timestamp(TimeUnit::Nanosecond, ZURICH.map(Into::into))),
     );
     assert_eq!(embedded(&whole, &nested_schema(&new_empty_array(&dictionary))), nested(&moments(ZURICH)));
-    // a schema without a zone does not deny that the column is in UTC
+    // a schema without a zone does not contradict a column in UTC
     assert_eq!(embedded(&whole, &nested_schema(&timestamp(TimeUnit::Nanosecond, None))), whole);
-    // and one with a zone does not tell that of a column that is in none
+    // a schema with a zone gives no zone to a column without one
     let local = nested(&moments(None));
     assert_eq!(embedded(&local, &nested_schema(&timestamp(TimeUnit::Nanosecond, ZURICH))), local);
 }
 
-/// Each of three values, in a dictionary or not.
+/// Returns arrays of three values, each with whether its dictionary is preserved.
 fn values() -> Vec<(ArrayRef, bool)> {
     let decimals = |precision| {
         let array = Decimal128Array::from(vec![Some(125), None, Some(-2)]);
@@ -106,7 +106,7 @@ fn values() -> Vec<(ArrayRef, bool)> {
         (Arc::new(wide.with_precision_and_scale(60, 2).unwrap()), false),
         (Arc::new(Float16Array::from_iter(halves)), false),
         (Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])), false),
-        // these are integers in Parquet
+        // Parquet stores these as integers
         (decimals(5), true),
         (decimals(15), true),
         (moments(Some("Europe/Zurich")), true),
@@ -118,7 +118,7 @@ fn values() -> Vec<(ArrayRef, bool)> {
 }
 
 #[test]
-fn dictionaries_that_the_decoder_cannot_read_come_as_values() {
+fn dictionaries_that_the_decoder_cannot_read_become_values() {
     for (array, is_preserved) in values() {
         let unencoded = array.data_type().clone();
         let keyed = DataType::Dictionary(Box::new(DataType::Int8), Box::new(unencoded.clone()));
@@ -180,7 +180,7 @@ fn nulls_that_no_sample_can_have_are_refused() {
 }
 
 #[test]
-fn marks_in_the_schema_are_not_believed() {
+fn marks_in_the_schema_are_ignored() {
     let whole = one(moments(None));
     for key in ["PARQUET:int96", "PARQUET:encrypted", "tensilo.refused"] {
         let field = whole.schema().field(0).clone().with_metadata([(key, "")]);

@@ -1,4 +1,4 @@
-//! Dictionaries and runs of values with parts are their values.
+//! Tests that dictionaries and runs of structs and lists are stored as their values.
 
 use super::common::*;
 use super::restored::{exported, formats, only_batch};
@@ -20,7 +20,7 @@ fn pairs() -> StructArray {
     StructArray::new(fields, arrays, Some(NullBuffer::from(vec![true, false, true])))
 }
 
-/// The pairs with these numbers; a null for `None`.
+/// Returns the pairs with these numbers; `None` is a null.
 fn rows(numbers: &[Option<usize>]) -> ArrayRef {
     let (pairs, valid) = (pairs(), |i: &Option<usize>| i.filter(|&i| i != 1));
     let number = |i: &Option<usize>| i.filter(|&i| i == 0).map(|_| 7);

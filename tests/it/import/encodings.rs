@@ -1,5 +1,5 @@
-//! Dictionaries, runs and views inside structs and lists. Decoded they can be much larger than they
-//! are in a file.
+//! Tests dictionaries, runs and views inside structs and lists, which can decode to much more than
+//! they take in a file: they are decoded slice by slice, or refused.
 
 use super::common::*;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ fn in_struct(name: &str, array: ArrayRef) -> ArrayRef {
     Arc::new(StructArray::from(vec![(field, array)]))
 }
 
-/// A list of `length` members for each of `rows` rows.
+/// Returns a list of `length` members for each of `rows` rows.
 fn lists_of(length: usize, rows: usize, members: ArrayRef) -> ArrayRef {
     let offsets = OffsetBuffer::from_lengths(std::iter::repeat_n(length, rows));
     Arc::new(ListArray::new(item(members.data_type().clone()), offsets, members, None))
@@ -31,7 +31,7 @@ fn members_of_lists_are_decoded_for_each_slice() {
     let views: ArrayRef = Arc::new(StringViewArray::from_iter_values(&all));
     for members in [texts, Arc::new(runs), views] {
         for array in [lists_of(length, rows, members.clone()), lists_of(length, rows, in_struct("t", members))] {
-            // the first row of a slice is not that of the array
+            // the first row of a slice is not the first row of the array
             let start = rows / 2;
             for array in [array.clone(), array.slice(start, rows - start)] {
                 let file = import(&one(array.clone()));
@@ -51,7 +51,7 @@ fn members_of_lists_are_decoded_for_each_slice() {
     }
 }
 
-/// Tensors whose elements are encoded: numbers in a dictionary, in runs.
+/// Tensors with encoded elements: numbers in a dictionary and in runs.
 #[test]
 fn elements_of_tensors_are_decoded_for_each_slice() {
     let rows = 100_000;
@@ -69,7 +69,7 @@ fn elements_of_tensors_are_decoded_for_each_slice() {
     }
 }
 
-/// Each fits into memory, and all of a sample together do not.
+/// Each member fits into memory, but all members of a sample together do not.
 #[test]
 fn a_sample_that_decodes_to_more_than_a_chunk_is_refused() {
     let long = "x".repeat(10 << 20);
@@ -84,13 +84,13 @@ fn a_sample_that_decodes_to_more_than_a_chunk_is_refused() {
     for members in [dictionary, views] {
         for array in [lists_of(count, 1, members.clone()), lists_of(count, 1, in_struct("t", members))] {
             let error = refused(&[one(array)], &ConvertOptions::new());
-            assert!(error.message().contains("bytes when they are decoded"), "{error}");
+            assert!(error.message().contains("the values decode to at least"), "{error}");
             assert_eq!(error.samples(), Some(0..1), "{error}");
         }
     }
 }
 
-/// A view of all members in each row, inside views of all of these.
+/// Each row has a view of all members, and outer views span all of these.
 #[test]
 fn views_of_views_that_decode_to_more_than_a_chunk_are_refused() {
     let views = |count: usize, members: ArrayRef| -> ArrayRef {
@@ -102,8 +102,8 @@ fn views_of_views_that_decode_to_more_than_a_chunk_are_refused() {
     let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..100_000));
     let array = views(2, views(100_000, numbers.clone()));
     let error = refused(&[one(array)], &ConvertOptions::new());
-    assert!(error.message().contains("bytes when they are decoded"), "{error}");
-    // few are lists like others
+    assert!(error.message().contains("the values decode to at least"), "{error}");
+    // a few views are ordinary lists
     let file = import(&one(views(30, numbers)));
     assert_eq!((file.sample_count(), column(&file, "x").shape.to_string()), (30, "[100000]".to_owned()));
 }

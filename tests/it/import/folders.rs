@@ -1,4 +1,5 @@
-//! Folders, patterns, and folders whose names become columns.
+//! Tests inputs that are folders or patterns: which files are read, in what order, and which
+//! folders are refused.
 
 use super::common::*;
 use std::fs;
@@ -10,7 +11,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::{ErrorKind, Reader};
 use tensilo_testing::Folder;
 
-/// One row, whose number tells the file.
+/// Returns one row, whose number identifies the file.
 pub fn numbered(number: i64) -> RecordBatch {
     batch(vec![(Field::new("n", DataType::Int64, false), Arc::new(Int64Array::from(vec![number])) as ArrayRef)])
 }
@@ -18,7 +19,7 @@ pub fn numbered(number: i64) -> RecordBatch {
 pub struct Tree(pub Folder);
 
 impl Tree {
-    /// Parquet files, numbered from 0; Arrow files if their names say so.
+    /// Writes Parquet files, numbered from 0. Files whose names end in `.arrow` are Arrow files.
     pub fn new(paths: &[&str]) -> Self {
         let tree = Self(Folder::new());
         paths.iter().zip(0..).for_each(|(path, number)| tree.add(path, &numbered(number)));
@@ -55,7 +56,7 @@ impl Tree {
     }
 }
 
-/// The numbers of the files that were read, in order.
+/// Returns the numbers of the files that were read, in order.
 pub fn numbers(file: &Reader) -> Vec<i64> {
     scalars::<i64>(file, "n").into_iter().map(Option::unwrap).collect()
 }
@@ -76,7 +77,7 @@ fn folders_are_searched_recursively_in_byte_order_of_components() {
     ]);
     fs::write(tree.path("a/notes.txt"), "no data").unwrap();
     assert_eq!(numbers(&tree.convert("")), [4, 3, 1, 2, 0, 5]);
-    // a pattern is one of a shell; what is in a folder that matches is read once
+    // a pattern works as in a shell; the content of a matching folder is read once
     assert_eq!(numbers(&tree.convert("a*")), [3, 1, 2]);
     assert_eq!(numbers(&tree.convert("**/*.parquet")), [4, 7, 9, 3, 1, 2, 0, 5]);
     assert_eq!(numbers(&tree.convert("*.parquet")), [4, 0, 5]);
@@ -103,12 +104,12 @@ fn links_are_followed_and_loops_end() {
     let outside = Tree::new(&["deep/z.parquet"]);
     symlink(".", tree.path("again")).unwrap();
     symlink("..", tree.path("b/up")).unwrap();
-    symlink("c", tree.path("a-latest")).unwrap(); // is read by its own name
+    symlink("c", tree.path("a-latest")).unwrap(); // read by its own name
     symlink(outside.path(""), tree.path("d")).unwrap();
-    symlink(outside.path("deep"), tree.path("e")).unwrap(); // the same once more
+    symlink(outside.path("deep"), tree.path("e")).unwrap(); // the same files again
     symlink("nowhere", tree.path("dangling")).unwrap();
     assert_eq!(numbers(&tree.convert("")), [0, 1, 0]);
-    // data that is gone is not left out in silence
+    // missing data is not left out silently
     symlink("nowhere", tree.path("z.parquet")).unwrap();
     let error = tree.refused(&[""]);
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(tree.path("z.parquet").as_path())));
@@ -120,7 +121,7 @@ fn a_deep_tree_does_not_exhaust_the_stack() {
     assert_eq!(numbers(&Tree::new(&[&deep]).convert("")), [0]);
 }
 
-/// The columns of [`mixed`] in another order.
+/// Returns the columns of [`mixed`] in another order.
 fn reordered(rows: i32, first: i32) -> RecordBatch {
     mixed(rows, first).project(&[3, 1, 0, 2]).unwrap()
 }
@@ -132,7 +133,7 @@ fn further_files_may_have_their_columns_in_another_order() {
     tree.add("2.parquet", &reordered(12, 10));
     tree.add("3.parquet", &mixed(5, 22));
     check_mixed(&tree.convert(""), 27);
-    // of structs, too
+    // fields of structs, too
     use tensilo::import::arrow::array::StructArray;
     let nested = Tree::new(&[]);
     nested.add("1.parquet", &one(Arc::new(StructArray::from(mixed(10, 0)))));
@@ -154,15 +155,15 @@ fn all_differences_of_all_inputs_are_reported_at_once() {
     let error = tree.refused(&[""]);
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(tree.path("2.parquet").as_path())));
     for part in [
-        "not those of ",
+        "the columns differ from ",
         "1.parquet",
-        r#"column "a" is missing; column "c" is i64, not i32; column "d" is not there; in "#,
+        r#"column "a" is missing; column "c" is i64, not i32; extra column "d"; in "#,
         r#"4.parquet, column "b" is i64, not i32"#,
     ] {
         assert!(error.message().contains(part), "{part}: {error}");
     }
     assert!(!error.message().contains("3.parquet"), "{error}");
-    // a bounded list
+    // the list of differences is bounded
     let wide = Tree::new(&[]);
     let columns = |count: usize| batch((0..count).map(|i| field(&format!("column-{i}"), &int)).collect());
     wide.add("1.parquet", &columns(1));
@@ -175,7 +176,7 @@ fn write_json(path: &Path, value: &serde_json::Value) {
     fs::write(path, value.to_string()).unwrap();
 }
 
-/// A folder as `Dataset.save_to_disk` writes it.
+/// Writes a folder as `Dataset.save_to_disk` does.
 fn saved(folder: &Path, shards: &[&str]) {
     fs::create_dir_all(folder).unwrap();
     let mut first = 0;
@@ -194,7 +195,7 @@ fn a_saved_dataset_is_read_in_the_order_of_its_state() {
     let tree = Tree::new(&[]);
     saved(&tree.path(""), &["data-2.arrow", "data-10.arrow", "data-1.arrow"]);
     check_mixed(&tree.convert(""), 30);
-    // a shard that is gone is missed
+    // a missing shard is noticed
     fs::remove_file(tree.path("data-10.arrow")).unwrap();
     assert_eq!(tree.refused(&[""]).path(), Some(tree.path("data-10.arrow").as_path()));
     let parent = Tree::new(&["x.parquet"]);
@@ -210,7 +211,7 @@ fn a_cache_of_the_library_datasets_is_refused() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(tree.path("a").as_path())));
     assert!(error.message().contains("*-train.arrow"), "{error}");
     assert_eq!(numbers(&tree.convert("a/*-train.arrow")), [0]);
-    // which Parquet files do not concern
+    // Parquet files are not concerned
     tree.add("b.parquet", &numbered(7));
     fs::remove_dir_all(tree.path("a")).unwrap();
     fs::write(tree.path("dataset_info.json"), "{}").unwrap();
@@ -218,14 +219,14 @@ fn a_cache_of_the_library_datasets_is_refused() {
 }
 
 #[test]
-fn saved_datasets_that_cannot_be_read_are_refused_with_the_way_out() {
+fn saved_datasets_that_cannot_be_read_are_refused_with_advice() {
     let tree = Tree::new(&[]);
     saved(&tree.path(""), &["data.arrow"]);
     let state = tree.path("state.json");
     for (value, part) in [
-        (serde_json::json!({ "_data_files": [{ "filename": "../data.arrow" }] }), "not a file of this folder"),
-        (serde_json::json!({ "_data_files": [{ "filename": "/data.arrow" }] }), "not a file of this folder"),
-        (serde_json::json!({ "_data_files": [7] }), "not a file of this folder"),
+        (serde_json::json!({ "_data_files": [{ "filename": "../data.arrow" }] }), "not a file in this folder"),
+        (serde_json::json!({ "_data_files": [{ "filename": "/data.arrow" }] }), "not a file in this folder"),
+        (serde_json::json!({ "_data_files": [7] }), "not a file in this folder"),
         (serde_json::json!({ "_data_files": [] }), "no shards"),
         (
             serde_json::json!({ "_data_files": [{ "filename": "data.arrow" }], "_indices_files": [{ "filename": "i.arrow" }] }),
@@ -296,7 +297,7 @@ fn tables_of_other_libraries_are_refused() {
     }
     let zarr = tree.refused(&["zarr"]);
     assert!(zarr.message().contains("whose files are chunks of arrays"), "{zarr}");
-    // by its own name, a file is read
+    // by its own name, the file is read
     assert_eq!(numbers(&tree.convert("delta/part-0.parquet")), [0]);
     assert_eq!(numbers(&tree.convert("p*/*.parquet")), [4]);
     fs::rename(tree.path("plain/metadata/train.metadata.json"), tree.path("plain/metadata/00000-a.metadata.json"))
@@ -326,7 +327,7 @@ fn names_that_are_not_utf_8_are_read() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_not_a_regular_file_is_refused() {
+fn inputs_that_are_not_regular_files_are_refused() {
     let tree = Tree::new(&["a.parquet", "b/c.parquet"]);
     let made = std::process::Command::new("mkfifo").args([tree.path("p.parquet"), tree.path("notes")]).status();
     assert!(made.unwrap().success());
@@ -335,7 +336,7 @@ fn what_is_not_a_regular_file_is_refused() {
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(tree.path("p.parquet").as_path())), "{error}");
         assert!(error.to_string().contains("is a named pipe, not a regular file"), "{error}");
     }
-    // nor is it waited for where the library datasets keeps the state of a folder, or a shard
+    // neither does a read block where the library datasets keeps the state of a folder, or a shard
     for (name, folder) in [("state.json", "s"), ("dataset_dict.json", "d"), ("x.arrow", "x")] {
         fs::create_dir(tree.path(folder)).unwrap();
         let pipe = tree.path(folder).join(name);
@@ -347,6 +348,6 @@ fn what_is_not_a_regular_file_is_refused() {
         let error = tree.refused(&[folder]);
         assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(pipe.as_path())), "{error}");
     }
-    // a pipe whose name is not that of data is passed over
+    // a pipe without the name of a data file is skipped
     assert_eq!(numbers(&tree.convert("b")), [1]);
 }

@@ -1,4 +1,4 @@
-//! Files of others: Apache's parquet-testing and arrow-testing.
+//! Tests files of other writers, from Apache's parquet-testing and arrow-testing.
 
 use super::common::*;
 use std::fs;
@@ -62,12 +62,12 @@ fn encrypted_columns_are_named_and_the_others_are_read() {
     let file = import_file(name, &without(&["float_field", "double_field", "int96_field"])).unwrap();
     assert_eq!(file.sample_count(), 50);
     assert_eq!(scalars::<i64>(&file, "int32_field"), (0..50).map(Some).collect::<Vec<_>>());
-    check_refused("uniform_encryption.parquet.encrypted", &["is encrypted, its footer too"]);
+    check_refused("uniform_encryption.parquet.encrypted", &["and its footer are encrypted"]);
 }
 
 #[test]
 fn inputs_that_cannot_be_read_are_named_by_their_kind() {
-    check_refused("ARROW-17100.parquet", &["deny that they are compressed"]);
+    check_refused("ARROW-17100.parquet", &["claim to be uncompressed"]);
     check_refused("schema_v6.arrow", &["version 6 of Arrow's IPC format"]);
     check_refused("bigendian.arrow_file", &["is big-endian"]);
     check_refused("bigendian.stream", &["is big-endian"]);
@@ -76,7 +76,7 @@ fn inputs_that_cannot_be_read_are_named_by_their_kind() {
 }
 
 #[test]
-fn a_parquet_file_that_is_cut_off_is_called_that() {
+fn a_parquet_file_that_is_cut_off_is_reported_as_cut_off() {
     let whole = fs::read(path("int96_from_spark.parquet")).unwrap();
     let folder = Folder::new();
     let input = folder.path("cut.parquet");

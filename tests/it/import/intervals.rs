@@ -1,4 +1,4 @@
-//! Intervals, from Arrow and Parquet and back.
+//! Tests that intervals come back from Arrow and Parquet.
 
 use super::common::*;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn nanoseconds() -> ArrayRef {
 }
 
 #[test]
-fn intervals_are_their_parts_and_come_back() {
+fn intervals_are_stored_as_their_parts_and_come_back() {
     let cases = [
         (months(), DType::I32, "[]", "month_interval"),
         (days(), DType::I32, "[2]", "day_time_interval"),
@@ -65,8 +65,8 @@ mod parquet_files {
         assert_eq!(tensors::<i64>(&through_parquet(&file), "x"), tensors::<i64>(&file, "x"));
     }
 
-    /// Converts a file with intervals of months, days and milliseconds, and perhaps an Arrow
-    /// schema.
+    /// Converts a file with intervals of months, days and milliseconds, with an Arrow schema if
+    /// `unit` is given.
     fn convert(intervals: &[[u32; 3]], unit: Option<IntervalUnit>) -> Result<Reader, Error> {
         let schema = parse_message_type("message m { required fixed_len_byte_array(12) x (INTERVAL); }").unwrap();
         let schema_of = |unit| Schema::new(vec![Field::new("x", DataType::Interval(unit), false)]);
@@ -98,7 +98,7 @@ mod parquet_files {
     }
 
     #[test]
-    fn parts_that_the_arrow_schema_denies_are_refused() {
+    fn parts_that_contradict_the_arrow_schema_are_refused() {
         let file = convert(&[[0, 2, u32::MAX]], Some(IntervalUnit::DayTime)).unwrap();
         assert_eq!(tensors::<i32>(&file, "x"), [Some((vec![2], vec![2, -1]))]);
         for (unit, good, bad) in [

@@ -1,4 +1,4 @@
-//! Arrow IPC files and streams.
+//! Tests Arrow IPC files and streams, intact, damaged and hostile.
 
 use super::common::*;
 use flatbuffers::FlatBufferBuilder;
@@ -146,7 +146,7 @@ fn refused_null_elements_name_the_file() {
     assert_eq!(folder.names(), ["input"]);
 }
 
-/// Rows of nulls take no bytes, so that a small file can have any number of them.
+/// Rows of nulls take no bytes, so a small file can have any number of them.
 #[test]
 fn very_many_rows_without_bytes_are_refused() {
     let folder = Folder::new();
@@ -158,7 +158,7 @@ fn very_many_rows_without_bytes_are_refused() {
     for bytes in [file_bytes(&[nulls(1 << 20)], None), stream_bytes(&[nulls(1 << 20)], None)] {
         assert_eq!(convert_damaged(&folder, &bytes).unwrap().sample_count(), 1 << 20);
     }
-    // compressed, each row has less than a bit
+    // compressed, each row takes less than a bit
     let zeros = one(Arc::new(Int8Array::from(vec![0; 18 << 20])));
     let bytes = file_bytes(&[zeros], Some(CompressionType::ZSTD));
     assert!(bytes.len() < 1 << 20);
@@ -176,7 +176,7 @@ fn a_dictionary_that_cannot_be_decoded_is_not_blamed_on_another_column() {
     assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, None), "{error}");
 }
 
-/// Returns a stream whose only message is a schema of so many fields, which share one long name.
+/// Returns a stream whose only message is a schema of many fields that share one long name.
 fn with_shared_name(fields: usize) -> Vec<u8> {
     let mut builder = FlatBufferBuilder::new();
     let name = builder.create_string(&"n".repeat(1 << 16));
@@ -203,18 +203,18 @@ fn with_shared_name(fields: usize) -> Vec<u8> {
     [&[0xFF; 4][..], &(message.len() as u32).to_le_bytes(), message].concat()
 }
 
-/// Each of very many fields would have a copy of the name.
+/// A copy of the name for each field would take too much memory.
 #[test]
 fn a_name_that_very_many_fields_share_is_not_copied() {
     let folder = Folder::new();
     let error = |fields| convert_damaged(&folder, &with_shared_name(fields)).map(|_| ()).unwrap_err().to_string();
-    assert!(error(2).contains("name"), "{}", error(2)); // of 64 KiB, which no column has
+    assert!(error(2).contains("name"), "{}", error(2)); // 64 KiB are too long for a column
     assert!(error(1 << 12).contains("no known format"), "{}", error(1 << 12));
 }
 
 /// A file with the same block twice, which is not even a message.
 #[test]
-fn messages_are_compared_before_one_is_read() {
+fn blocks_are_compared_before_one_is_read() {
     let mut builder = FlatBufferBuilder::new();
     let schema = ipc::convert::IpcSchemaEncoder::new().schema_to_fb_offset(&mut builder, &batches()[0].schema());
     let blocks = builder.create_vector(&[ipc::Block::new(0, 8, 8); 2]);
@@ -228,5 +228,5 @@ fn messages_are_compared_before_one_is_read() {
     let length = (footer.len() as u32).to_le_bytes();
     let bytes = [&b"ARROW1\0\0"[..], &[0; 8], footer, &length, b"ARROW1"].concat();
     let error = convert_damaged(&folder, &bytes).map(|_| ()).unwrap_err();
-    assert!(error.message().contains("messages that overlap"), "{error}");
+    assert!(error.message().contains("messages overlap"), "{error}");
 }

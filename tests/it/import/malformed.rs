@@ -1,6 +1,6 @@
-//! Malformed Parquet files, each with one lie in a header: the kinds that the collections of
-//! Parquet implementations keep, made here. Each ends in an error that names the file, and leaves
-//! nothing behind.
+//! Tests malformed Parquet files, each with one wrong value in a header. They cover the kinds that
+//! the test collections of Parquet implementations have, but are made here. Each ends in an error
+//! that names the file and leaves nothing behind, or is read correctly.
 
 use super::common::*;
 use super::thrift::{integers, set};
@@ -13,10 +13,10 @@ use tensilo::import::arrow::datatypes::Int64Type;
 use tensilo::{ErrorKind, Reader};
 use tensilo_testing::Folder;
 
-/// A file of one row group, taken apart.
+/// A file of one row group, split into data and footer.
 #[derive(Clone)]
 struct Parquet {
-    /// The bytes before the footer, with the magic number.
+    /// The bytes before the footer, including the magic number.
     data: Vec<u8>,
     footer: Vec<u8>,
 }
@@ -42,7 +42,7 @@ impl Parquet {
         [&self.data, &self.footer, length.as_slice(), b"PAR1"].concat()
     }
 
-    /// The file with another value in its footer.
+    /// Returns the file with another value in its footer.
     fn footer(&self, path: &[i64], value: i64) -> Vec<u8> {
         let mut changed = self.clone();
         set(&mut changed.footer, 0, path, value);
@@ -63,8 +63,8 @@ impl Parquet {
         }
     }
 
-    /// The file with another value in the header of a page. The footer still says how long its
-    /// chunk was, so the header is kept as long by a number of bytes less in the page.
+    /// Returns the file with another value in the header of a page. The footer still states the
+    /// length of the chunk, so bytes taken from the page keep the header at its length.
     fn page(&self, page: usize, path: &[i64], value: i64) -> Vec<u8> {
         let mut changed = self.clone();
         let start = self.pages()[page];
@@ -77,7 +77,7 @@ impl Parquet {
         changed.to_bytes()
     }
 
-    /// The file with another first byte in the body of a page.
+    /// Returns the file with another first byte in the body of a page.
     fn body(&self, page: usize, at: usize, value: u8) -> Vec<u8> {
         let mut changed = self.clone();
         let (_, body) = integers(&self.data, self.pages()[page]);
@@ -91,7 +91,7 @@ fn unzigzag(varint: &[u8]) -> usize {
     (value >> 1) as usize
 }
 
-/// Fields of the footer: row groups, the first, columns, the first, its metadata.
+/// Path in the footer: row groups, the first, columns, the first, its metadata.
 const COLUMN: [i64; 5] = [4, 0, 1, 0, 3];
 const TOTAL_COMPRESSED: [i64; 6] = [4, 0, 1, 0, 3, 7];
 
@@ -99,24 +99,24 @@ fn of_column(field: i64) -> Vec<i64> {
     [COLUMN.as_slice(), &[field]].concat()
 }
 
-/// Ten numbers, not compressed.
+/// Returns ten uncompressed numbers.
 fn numbers() -> Parquet {
     Parquet::new(&one(Arc::new(Int64Array::from_iter_values(500..510))), false)
 }
 
-/// Ten texts of three different ones, in a dictionary.
+/// Returns ten texts, three of them different, in a dictionary.
 fn texts() -> Parquet {
     Parquet::new(&one(Arc::new(StringArray::from_iter_values((0..10).map(|i| ["a", "bb", "ccc"][i % 3])))), true)
 }
 
-/// Four lists of numbers.
+/// Returns four lists of numbers.
 fn lists() -> Parquet {
     let lists = (0..4).map(|i| Some((0..i + 1).map(Some).collect::<Vec<_>>()));
     Parquet::new(&one(Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists))), false)
 }
 
 #[test]
-fn the_files_are_right_before_they_are_changed() {
+fn the_files_are_valid_before_they_are_changed() {
     let folder = Folder::new();
     for file in [numbers(), texts(), lists()] {
         assert!(convert_damaged(&folder, &file.to_bytes()).is_ok());
@@ -126,7 +126,7 @@ fn the_files_are_right_before_they_are_changed() {
     }
 }
 
-/// Returns malformed files, each with its fault.
+/// Returns malformed files, each with a description of its fault.
 fn collection() -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     let mut add = |name: String, bytes: Vec<u8>| files.push((name, bytes));
@@ -159,7 +159,7 @@ fn collection() -> Vec<(String, Vec<u8>)> {
     add("the pages of a column are the footer".into(), numbers.footer(&of_column(9), numbers.data.len() as i64));
     add("a codec that does not exist".into(), numbers.footer(&of_column(4), 60));
     for codec in [1, 2, 4, 6, 7] {
-        add(format!("stored as it is, and codec {codec}"), numbers.footer(&of_column(4), codec));
+        add(format!("not compressed, but codec {codec}"), numbers.footer(&of_column(4), codec));
     }
     for value in [-1, 5, 11, i64::MAX, i64::MIN] {
         add(format!("a row group says it has {value} rows"), numbers.footer(&[4, 0, 3], value));
@@ -182,7 +182,7 @@ fn collection() -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Samples as text.
+/// Returns samples as text.
 fn samples(file: &Reader) -> Vec<String> {
     let mut cursor = file.column("x").unwrap().cursor();
     (0..file.sample_count())
@@ -190,10 +190,10 @@ fn samples(file: &Reader) -> Vec<String> {
         .collect()
 }
 
-/// A lie that nobody needs to believe, such as more values in a page than the column has, may go
-/// unpunished: then what is read is right.
+/// A wrong value that no reader needs, such as more values in a page than in the column, may be
+/// accepted. The file is then read correctly.
 #[test]
-fn every_malformed_file_is_refused_or_read_right() {
+fn every_malformed_file_is_refused_or_read_correctly() {
     let folder = Folder::new();
     let expected =
         [numbers(), texts(), lists()].map(|file| samples(&convert_damaged(&folder, &file.to_bytes()).unwrap()));
@@ -210,11 +210,12 @@ fn every_malformed_file_is_refused_or_read_right() {
             }
         }
     }
-    println!("{refused} malformed files are refused; read right all the same: {right:#?}");
+    println!("{refused} malformed files are refused; read correctly anyway: {right:#?}");
     assert!(refused > 50 && right.len() < 12, "{right:#?}");
 }
 
-/// Otherwise the decoder would allocate as much as a page claims, and could end the process.
+/// Without this check, the decoder would allocate as much as a page claims, and could end the
+/// process.
 #[test]
 fn claims_of_a_page_are_compared_with_its_bytes() {
     let folder = Folder::new();
@@ -223,7 +224,7 @@ fn claims_of_a_page_are_compared_with_its_bytes() {
         assert!(error.message().contains(why), "{error}");
         assert_eq!(error.column(), Some("x"));
     };
-    refused(&numbers().page(0, &[2], i64::from(i32::MAX)), "cannot become as long as it says");
+    refused(&numbers().page(0, &[2], i64::from(i32::MAX)), "cannot decompress to its declared size");
     refused(&numbers().page(0, &[3], i64::from(i32::MAX)), "cut off");
     refused(&texts().page(0, &[7, 1], 1 << 30), "more values than bytes");
     let texts = one(Arc::new(StringArray::from_iter_values((0..10).map(|i| ["a", "ab", "abc"][i % 3]))));
@@ -232,7 +233,7 @@ fn claims_of_a_page_are_compared_with_its_bytes() {
             let properties = WriterProperties::builder().set_dictionary_enabled(false).set_encoding(encoding);
             let file = Parquet::written(&texts, properties.set_writer_version(version));
             assert_eq!(convert_damaged(&folder, &file.to_bytes()).unwrap().sample_count(), 10);
-            // packed numbers begin with 128, 4 and their number; so do the lengths after the
+            // packed numbers start with 128, 4 and their count; so do the lengths after the
             // prefixes
             let packed = file.data.windows(4).enumerate().filter(|(_, bytes)| *bytes == [0x80, 1, 4, 10]);
             let packed: Vec<usize> = packed.map(|(at, _)| at).collect();
@@ -240,25 +241,27 @@ fn claims_of_a_page_are_compared_with_its_bytes() {
             for at in packed {
                 let mut changed = file.clone();
                 changed.data[at + 3] = 11;
-                refused(&changed.to_bytes(), "not as many as its values");
+                refused(&changed.to_bytes(), "differs from its number of values");
             }
         }
     }
 }
 
-/// No page is read if only names of folders become columns: it would write without end.
+/// If only names of folders become columns, no page is read: a wrong row count would be written
+/// forever.
 #[test]
-fn rows_that_no_page_has_are_not_counted() {
+fn rows_without_pages_are_not_counted() {
     let folder = Folder::new();
     let mut file = numbers();
     for path in [&[3][..], &[4, 0, 3], &of_column(5)] {
         set(&mut file.footer, 0, path, 1 << 62);
     }
     let error = convert_damaged(&folder, &file.to_bytes()).map(|_| ()).unwrap_err();
-    assert!(error.message().contains("4611686018427387904 rows, of which"), "{error}");
+    assert!(error.message().contains("4611686018427387904 rows, but"), "{error}");
 }
 
-/// Every integer of every header, small, large and negative: an error or a file, and no panic.
+/// Sets every integer of every header to small, large and negative values: the result is an error
+/// or a file, never a panic.
 #[test]
 fn no_integer_of_a_header_does_harm() {
     let folder = Folder::new();

@@ -1,4 +1,5 @@
-//! Importers: what becomes what, what is refused, and that malformed input harms nothing.
+//! Tests of importers: how values are stored, what is refused, and that malformed input does no
+//! harm.
 
 mod append;
 mod arrow_types;

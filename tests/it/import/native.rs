@@ -1,4 +1,4 @@
-//! Tensilo files as inputs: what comes out is what the original would have given.
+//! Tests tensilo files as inputs: the result equals what the original input would have given.
 
 use super::common::*;
 use crate::common::files::FilePlan;
@@ -25,7 +25,7 @@ fn profile() -> Profile {
     *profiles().last().unwrap()
 }
 
-/// Converts files of a folder to another one.
+/// Ways to convert files of a folder to another file.
 trait Convert {
     fn convert(&self, inputs: &[&str], output: &str, options: &ConvertOptions) -> Result<Vec<u8>, Error>;
 }
@@ -76,7 +76,7 @@ fn a_round_trip_through_another_profile_changes_no_byte() {
         let raw = options(Profile::Raw).bf16(bf16);
         folder.convert(&["in.arrow"], "raw.tsl", &raw).unwrap();
         for again in [false, true] {
-            // to round to bf16 what is bf16 is nothing
+            // rounding bf16 to bf16 changes nothing
             let options = options(profile()).bf16(again && bf16);
             assert!(folder.convert(&["raw.tsl"], "out.tsl", &options).unwrap() == direct, "{bf16} {again}");
             fs::remove_file(folder.path("out.tsl")).unwrap();
@@ -85,7 +85,7 @@ fn a_round_trip_through_another_profile_changes_no_byte() {
     }
 }
 
-/// Values that a cast to f16 makes infinite, subnormal or inexact, or leaves as they are.
+/// Returns values that a cast to f16 makes infinite, subnormal or inexact, or leaves unchanged.
 fn floats(factor: f64) -> tensilo::import::arrow::array::RecordBatch {
     let values = [0.0, 1.0, -0.1, 1e9, 6e-6, 1e-30, f64::NAN, f64::INFINITY, 65504.0].map(|value| value * factor);
     let array: ArrayRef = Arc::new(Float64Array::from(values.to_vec()));
@@ -127,7 +127,7 @@ fn several_files_follow_each_other_and_columns_are_selected() {
     let all = folder.convert(&["a.tsl", "b.tsl"], "all.tsl", &options(profile())).unwrap();
     let all = Reader::from_bytes(all).unwrap();
     check_mixed(&all, 80);
-    // it was found by looking at the samples of one file
+    // the shape was inferred from the samples of a single file
     assert_eq!(InferredShape::of(column(&all, "embedding")), None);
     let one = Reader::from_bytes(fs::read(folder.path("a.tsl")).unwrap()).unwrap();
     assert_eq!(InferredShape::of(column(&one, "embedding")).unwrap().sample_count, 24);
@@ -142,9 +142,9 @@ fn several_files_follow_each_other_and_columns_are_selected() {
     check_mixed(&Reader::from_bytes(fs::read(folder.path("a.tsl")).unwrap()).unwrap(), 80);
 }
 
-/// A salvage writes which samples are unconfirmed, by their numbers.
+/// Salvage records which samples are unconfirmed, by their numbers.
 #[test]
-fn unconfirmed_samples_that_get_other_numbers_may_be_any() {
+fn unconfirmed_samples_that_get_other_numbers_may_be_any_sample() {
     let folder = Folder::new();
     for (name, ranges) in [("good.tsl", None), ("salvaged.tsl", Some("0..1"))] {
         let mut column = ColumnSchema::tensor("x", DType::I8, Shape::scalar());
@@ -190,8 +190,7 @@ fn all_differences_are_in_one_error() {
         ],
     );
     let error = refused(folder.convert(&["a.tsl", "b.tsl"], "out.tsl", &options(Profile::Raw)));
-    for part in
-        ["\"x\" is f32[*], not f32[3]", "\"y\" is u8, not i8", "column \"z\" is missing", "column \"w\" is not there"]
+    for part in ["\"x\" is f32[*], not f32[3]", "\"y\" is u8, not i8", "column \"z\" is missing", "extra column \"w\""]
     {
         assert!(error.message().contains(part), "{part}: {error}");
     }
@@ -200,7 +199,7 @@ fn all_differences_are_in_one_error() {
     write_arrow(folder.path("c.arrow"), &[mixed(3, 0)]);
     let error = refused(folder.convert(&["a.tsl", "c.arrow"], "out.tsl", &options(Profile::Raw)));
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadArgument, Some(folder.path("c.arrow").as_path())));
-    assert!(error.message().contains("is no tensilo file, and"), "{error}");
+    assert!(error.message().contains("not a tensilo file, but"), "{error}");
     assert_eq!(folder.names(), ["a.tsl", "b.tsl", "c.arrow"]);
 }
 
@@ -220,7 +219,7 @@ fn a_damaged_input_ends_in_an_error_and_leaves_nothing() {
         }
         fs::write(folder.path("bad.tsl"), &bytes).unwrap();
         match folder.convert(&["bad.tsl"], "out.tsl", &options(profile())) {
-            // a bit of padding, or of what no reader needs
+            // a bit of padding, or of a field that no reader needs
             Ok(out) => {
                 assert!(out == good, "case {case}");
                 fs::remove_file(folder.path("out.tsl")).unwrap();
@@ -265,7 +264,7 @@ fn folders_of_tensilo_files_are_read_in_order_and_their_names_become_columns() {
     let file = Reader::from_bytes(folder.convert(&["data"], "out.tsl", &options(Profile::Raw)).unwrap()).unwrap();
     assert_eq!(scalars::<i32>(&file, "x"), [Some(1), Some(2)]);
     assert_eq!(scalars::<i64>(&file, "day"), [Some(1), Some(2)]);
-    // beside files of another format they are results, and no inputs
+    // next to files of another format, tensilo files are results and not inputs
     write_arrow(folder.path("data/y.arrow"), &[one(Arc::new(StringArray::from(vec!["a"])))]);
     let file = Reader::from_bytes(folder.convert(&["data"], "out2.tsl", &options(Profile::Raw)).unwrap()).unwrap();
     assert_eq!(file.sample_count(), 1);

@@ -1,4 +1,4 @@
-//! Lists of texts and of structs, from Arrow and back.
+//! Tests that lists of texts and of structs come back.
 
 use super::common::*;
 use std::collections::HashMap;
@@ -42,7 +42,7 @@ fn lists_of_texts_keep_nulls_and_empty_lists_apart() {
     assert_eq!(texts(&column), expected);
 }
 
-/// Members that a null list hides, and those before a slice, are not stored.
+/// Members under a null list, and members before a slice, are not stored.
 #[test]
 fn hidden_members_are_left_out() {
     let values = StringArray::from(vec!["before", "hidden", "x", "y", "after"]);
@@ -90,7 +90,7 @@ fn fields_of_structs_in_lists_are_columns_with_the_same_lists() {
 }
 
 #[test]
-fn the_metadata_of_a_list_are_those_of_its_column() {
+fn a_column_has_the_metadata_of_its_list() {
     let with = |field: Field, pairs: &[(&str, &str)]| {
         let metadata = pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         field.with_metadata(metadata.collect::<HashMap<_, _>>())
@@ -102,7 +102,7 @@ fn the_metadata_of_a_list_are_those_of_its_column() {
     let file = import(&batch(vec![(field, array)]));
     assert_eq!(column(&file, "x").metadata["unit"], "dB");
 
-    // an item has its own, too, and those of the list come first
+    // an item has its own metadata, too; the list's metadata comes first
     let text = with(Field::new("item", DataType::Utf8, true), &[("unit", "V"), ("language", "de")]);
     let texts: ArrayRef = Arc::new(StringArray::from(vec!["a"]));
     let array: ArrayRef = Arc::new(ListArray::new(Arc::new(text), OffsetBuffer::from_lengths([1]), texts, None));

@@ -1,4 +1,4 @@
-//! Columns of type null, from Arrow and back.
+//! Tests that columns of type null come back.
 
 use super::common::*;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ fn nulls(count: usize) -> ArrayRef {
     Arc::new(NullArray::new(count))
 }
 
-/// Lists with the lengths 2, null, 0 and 1.
+/// Returns lists of lengths 2, null, 0 and 1.
 fn lists(members: ArrayRef) -> ListArray {
     let present = NullBuffer::from(vec![true, false, true, true]);
     let offsets = OffsetBuffer::new(vec![0, 2, 2, 2, 3].into());
@@ -21,7 +21,7 @@ fn lists(members: ArrayRef) -> ListArray {
 
 #[test]
 fn a_column_of_nulls_is_a_column_of_null_bools() {
-    // a field cannot deny that its values are null
+    // a field that is not nullable still has nulls
     for nullable in [true, false] {
         let file = import(&batch(vec![(Field::new("x", DataType::Null, nullable), nulls(3))]));
         let column = column(&file, "x");
@@ -69,9 +69,9 @@ fn nulls_come_back_through_parquet() {
     }
 }
 
-/// The metadata of a file can say anything.
+/// The metadata of a file can claim anything.
 #[test]
-fn values_in_a_column_that_is_called_null_are_refused() {
+fn values_in_a_column_of_type_null_are_refused() {
     let column = |mut column: ColumnSchema| {
         column.metadata.insert("arrow.type".to_owned(), "null".to_owned());
         column
@@ -83,6 +83,6 @@ fn values_in_a_column_that_is_called_null_are_refused() {
         opened(writer.into_bytes().unwrap())
     };
     let error = tensilo::export::batches(&written(column(bools.clone().nullable())), None).unwrap().next().unwrap();
-    assert!(error.unwrap_err().to_string().contains("call null"));
+    assert!(error.unwrap_err().to_string().contains("say \"null\""));
     assert_eq!(exported(&written(column(bools))).data_type(), &DataType::Boolean, "which cannot be null");
 }

@@ -1,4 +1,4 @@
-//! Files that other programs write and Arrow's decoders refuse, or change in silence.
+//! Tests files that other programs write and that Arrow's decoders refuse or change silently.
 
 use super::common::*;
 use std::fs;
@@ -11,7 +11,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema, UnionFields};
 use tensilo::import::{ConvertOptions, dropped_metadata};
 use tensilo_testing::Folder;
 
-/// A file in `tests/data/import`.
+/// Returns the path of a file in `tests/data/import`.
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/import").join(name)
 }
@@ -48,7 +48,7 @@ fn a_column_that_cannot_be_decoded_is_named_and_can_be_skipped() {
     let input = data("empty-dictionary-in-struct.arrow");
     let error = converted(&input, ConvertOptions::new()).map(|_| ()).unwrap_err();
     assert!(error.column().is_some() && error.advice() == [Advice::SkipColumns], "{error}");
-    // a file that has other columns, too
+    // the file has other columns, too
     let folder = Folder::new();
     let text: ArrayRef = Arc::new(StringArray::from(vec!["needle"]));
     let numbers: ArrayRef = Arc::new(Int8Array::from(vec![3]));
@@ -83,7 +83,7 @@ fn a_column_of_an_unsupported_type_is_skipped() {
     }
 }
 
-/// Texts that are not UTF-8 in a file: those of this marker.
+/// The marker of texts that are not UTF-8 in a file.
 const MARKER: &str = "not UTF-8: marker";
 
 fn with_wrong_texts(bytes: &[u8]) -> Vec<u8> {
@@ -102,7 +102,7 @@ fn described() -> RecordBatch {
 }
 
 #[test]
-fn metadata_that_are_not_utf_8_are_left_out_and_listed() {
+fn metadata_that_is_not_utf_8_is_left_out_and_listed() {
     let folder = Folder::new();
     let input = folder.path("input");
     write_arrow(&input, &[described()]);
@@ -119,7 +119,7 @@ fn metadata_that_are_not_utf_8_are_left_out_and_listed() {
     }
 }
 
-/// A batch whose metadata have values of so many bytes.
+/// Returns a batch whose metadata has values of these lengths.
 fn long(values: &[(&str, usize)]) -> RecordBatch {
     let metadata = values.iter().map(|(key, bytes)| ((*key).to_owned(), "v".repeat(*bytes)));
     let schema = Schema::new(vec![Field::new("x", DataType::Int8, false)]);
@@ -128,14 +128,14 @@ fn long(values: &[(&str, usize)]) -> RecordBatch {
 }
 
 #[test]
-fn long_metadata_are_preserved_as_far_as_the_header_has_room() {
+fn long_metadata_is_preserved_as_far_as_the_header_has_room() {
     let file = import(&long(&[("classes", 3 << 20), ("pandas", 9 << 20)]));
     let bytes = |key: &str| file.schema().metadata.get(key).map(String::len);
     assert_eq!((bytes("classes"), bytes("pandas")), (Some(3 << 20), Some(9 << 20)));
     assert!(dropped_metadata(file.schema()).is_empty());
-    // what a file says was left out is not believed
+    // a file's own claim of left-out metadata is ignored
     assert!(dropped_metadata(import(&long(&[("import.dropped_metadata", 3)])).schema()).is_empty());
-    // the longest are left out first
+    // the longest values are left out first
     let file = import(&long(&[("a", 9 << 20), ("b", 10 << 20), ("c", 1)]));
     assert_eq!(dropped_metadata(file.schema()), ["b"]);
     assert_eq!(file.schema().metadata["a"].len(), 9 << 20);
@@ -164,7 +164,7 @@ mod parquet_files {
     }
 
     #[test]
-    fn metadata_of_parquet_that_are_not_utf_8_are_left_out_and_listed() {
+    fn parquet_metadata_that_is_not_utf_8_is_left_out_and_listed() {
         let file = converted(&data("metadata-not-utf8-pyarrow.parquet"), ConvertOptions::new()).unwrap();
         assert_eq!(dropped_metadata(file.schema()), ["bin of a", "k"]);
         assert_eq!((&*file.schema().metadata["ok"], &*column(&file, "a").metadata["ok"]), ("2", "1"));
@@ -177,7 +177,7 @@ mod parquet_files {
     }
 
     #[test]
-    fn long_metadata_of_parquet_are_preserved_or_listed() {
+    fn long_parquet_metadata_is_preserved_or_listed() {
         let folder = Folder::new();
         let input = folder.path("x.parquet");
         write_parquet(&input, &[long(&[("classes", 2 << 20), ("huge", 20 << 20)])]);

@@ -1,4 +1,4 @@
-//! Outputs that are inputs, sinks of any kind, and work that is cancelled.
+//! Tests outputs that are inputs, custom sinks, and cancelled work.
 
 use super::common::{GO_ON, mixed, write_arrow};
 use std::fs;
@@ -15,7 +15,7 @@ use tensilo::verify::VerifyOptions;
 use tensilo::{Error, ErrorKind, Reader, Summary, WriterOptions};
 use tensilo_testing::Folder;
 
-/// A folder with an Arrow file of three batches, and a tensilo file made of it.
+/// A folder with an Arrow file of three batches, and a tensilo file made from it.
 struct Files(Folder);
 
 impl Files {
@@ -38,7 +38,7 @@ impl Files {
         self.path("file.tsl")
     }
 
-    /// Other paths to a file.
+    /// Returns other paths to a file.
     fn names_of(&self, file: &Path) -> Vec<PathBuf> {
         let hard = file.with_extension("hard.arrow");
         fs::hard_link(file, &hard).unwrap();
@@ -61,7 +61,7 @@ fn overwriting() -> ConvertOptions {
 fn check_refused<T>(result: Result<T, Error>, output: &Path, input: &Path, before: &[u8]) {
     let error = result.map(|_| ()).expect_err("an output that is an input");
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadArgument, Some(output)), "{error}");
-    assert!(error.message().contains("the output is the input"), "{error}");
+    assert!(error.message().contains("the output is the same file as the input"), "{error}");
     assert!(fs::read(input).unwrap() == before);
 }
 
@@ -69,7 +69,7 @@ fn check_refused<T>(result: Result<T, Error>, output: &Path, input: &Path, befor
 fn an_input_is_never_converted_onto_itself() {
     let folder = Files::new();
     let before = fs::read(folder.input()).unwrap();
-    let inputs = [folder.file(), folder.input()]; // also where it is not the first
+    let inputs = [folder.file(), folder.input()]; // even if it is not the first
     for output in folder.names_of(&folder.input()) {
         let result = convert(&inputs[1..], &output, &overwriting(), &mut |_| GO_ON);
         check_refused(result, &output, &folder.input(), &before);
@@ -79,7 +79,7 @@ fn an_input_is_never_converted_onto_itself() {
     }
 }
 
-/// One file that replaces another.
+/// A single file that replaces another one.
 struct ReplacementFile(PathBuf);
 
 impl ShardFiles for ReplacementFile {
@@ -96,7 +96,7 @@ impl ShardFiles for ReplacementFile {
 }
 
 #[test]
-fn no_file_of_several_is_an_input() {
+fn an_input_is_never_one_of_several_outputs() {
     let folder = Files::new();
     let before = fs::read(folder.input()).unwrap();
     let schema = Reader::open(folder.file()).unwrap().schema().clone();
@@ -131,7 +131,7 @@ fn a_file_is_never_exported_or_salvaged_onto_itself() {
     }
 }
 
-/// Such an append would read what it writes.
+/// Such an append would read its own output.
 #[test]
 fn a_file_is_never_appended_to_itself() {
     let folder = Files::new();
@@ -159,8 +159,8 @@ fn a_sink_gets_the_bytes_of_a_file_and_a_summary_of_what_is_in_it() {
     assert!(sink.0 == fs::read(path).unwrap());
 }
 
-/// Runs some work, cancelled at the first, second, third ... call of its callback, until it is
-/// done; how often it was cancelled.
+/// Runs work repeatedly, cancelled at the first call of its callback, then at the second, and so
+/// on, until it completes. Returns how often it was cancelled.
 fn cancelled(
     mut work: impl FnMut(&mut dyn FnMut() -> ControlFlow<()>) -> Result<(), Error>,
     mut check: impl FnMut(),
@@ -180,7 +180,7 @@ fn cancelled(
         }
         check();
     }
-    unreachable!("it is done at some time")
+    unreachable!("it completes at some point")
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn a_cancelled_conversion_leaves_what_was_there() {
 }
 
 #[test]
-fn a_cancelled_append_leaves_the_file_as_it_was() {
+fn a_cancelled_append_leaves_the_file_unchanged() {
     let folder = Files::new();
     let before = fs::read(folder.file()).unwrap();
     let times = cancelled(

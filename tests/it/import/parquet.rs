@@ -1,4 +1,4 @@
-//! Parquet files, folders and patterns.
+//! Tests Parquet files, singly, in folders and by pattern: rows, shapes, checksums and damage.
 
 use super::common::*;
 use parquet::arrow::ArrowWriter;
@@ -131,7 +131,7 @@ fn a_struct_with_lists_in_parquet_becomes_dotted_columns() {
 fn checksums_of_pages_are_checked() {
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
-    // eight i64 from 500 on, not compressed, written by pyarrow with write_page_checksum=True
+    // eight i64 from 500 on, uncompressed, written by pyarrow with write_page_checksum=True
     let mut bytes = include_bytes!("page_crc.parquet").to_vec();
     fs::write(&input, &bytes).unwrap();
     assert_eq!(convert_over(std::slice::from_ref(&input), &output).unwrap(), 8);
@@ -229,11 +229,11 @@ fn tensors_keep_their_shapes_through_parquet() {
     assert_eq!(tensors::<f32>(&file, "x")[1], Some((vec![3, 2], counted(6..12))));
 }
 
-/// File metadata in Thrift's compact protocol: version, `before`, then the schema: a root and
-/// groups of one child each.
+/// Returns file metadata in Thrift's compact protocol: version, `before`, then the schema, which is
+/// a root and nested groups of one child each.
 fn nested_schema(before: &[u8]) -> Vec<u8> {
     let levels = 100_000_u32;
-    // the id of the schema, 2, in full
+    // the id of the schema field, 2, in its long form
     let mut metadata = [&[0x15, 2], before, &[0x09, 4, 0xFC]].concat();
     let length = levels + 2;
     metadata.extend([length as u8 | 0x80, (length >> 7) as u8 | 0x80, (length >> 14) as u8]);
@@ -248,12 +248,12 @@ fn nested_schema(before: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_schema_nested_without_end_is_refused_before_it_exhausts_the_stack() {
+fn a_deeply_nested_schema_is_refused_before_it_exhausts_the_stack() {
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     let shallow = [0x09, 4, 0x1C, 0x48, 1, b'r', 0];
-    // ids that are 2 in 16 bits, lists of bools that a decoder may take to be shorter, fields of
-    // types they should not have
+    // ids that are 2 in 16 bits, lists of bools that a decoder may take for shorter ones, fields of
+    // types that they should not have
     let hidden =
         [&[][..], &shallow, &[0x05, 0x84, 0x80, 8, 0], &[0x09, 100, 0x51, 0x09, 4, 0x1C, 0, 0], &[0x08, 6, 1, 0]];
     for before in hidden {

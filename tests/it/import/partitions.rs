@@ -1,4 +1,4 @@
-//! Folders whose names become columns.
+//! Tests folders whose names become columns, as in `key=value`.
 
 use super::common::*;
 use super::folders::{Tree, numbered, numbers};
@@ -27,7 +27,7 @@ const HIVE: [&str; 3] = [
 ];
 
 #[test]
-fn hive_folders_become_columns_behind_those_of_the_files() {
+fn hive_folders_become_columns_after_the_columns_of_the_files() {
     let tree = Tree::new(&HIVE);
     let check = |file: &Reader| {
         let names: Vec<&str> = file.schema().columns.iter().map(|column| column.name.as_str()).collect();
@@ -41,7 +41,7 @@ fn hive_folders_become_columns_behind_those_of_the_files() {
     check(&tree.convert(""));
     check(&tree.convert("*/*/*.parquet"));
     check(&tree.convert("year=*/lang=*"));
-    // as a shell makes of the pattern
+    // the files as a shell expands the pattern
     let files: Vec<&str> = [HIVE[2], HIVE[0], HIVE[1]].to_vec();
     check(&tree.convert_with(&files, &ConvertOptions::new()).unwrap());
     check(&tree.convert_with(&["year=-7", "year=2023", "year=2024"], &ConvertOptions::new()).unwrap());
@@ -80,7 +80,7 @@ fn hive_columns_are_columns_like_others() {
     let skip = ConvertOptions::new().skip(["lang"]);
     assert_eq!(names(&tree.convert_with(&[""], &skip).unwrap()), ["n", "year"]);
     assert_eq!(scalars::<i64>(&Tree::new(&["_a=1/x.parquet"]).convert(""), "_a"), [Some(1)]);
-    // Arrow files without any column of their own that is wanted
+    // Arrow files without any requested column of their own
     let arrow = Tree::new(&["a=1/x.arrow"]);
     let file = arrow.convert_with(&[""], &only(&["a"])).unwrap();
     assert_eq!(scalars::<i64>(&file, "a"), [Some(1)]);
@@ -91,7 +91,7 @@ fn inputs_of_other_keys_are_refused_with_both_names() {
     let tree = Tree::new(&["a=1/x.parquet", "b=1/y.parquet", "z.parquet"]);
     let error = tree.refused(&[""]);
     assert_eq!((error.kind(), error.path()), (ErrorKind::BadInput, Some(tree.path("b=1/y.parquet").as_path())));
-    for part in ["x.parquet", "\"a\" is missing", "\"b\" is not there", "z.parquet"] {
+    for part in ["x.parquet", "\"a\" is missing", "extra column \"b\"", "z.parquet"] {
         assert!(error.message().contains(part), "{part}: {error}");
     }
     assert_eq!(error.advice(), [tensilo::error::Advice::SkipColumns]);
@@ -101,14 +101,14 @@ fn inputs_of_other_keys_are_refused_with_both_names() {
     assert!(twice.message().contains("2 columns"), "{twice}");
 }
 
-/// Files whose own column is called as the folder.
+/// Writes files with a column of the same name as the folder.
 fn with_own(folder: &str, own: ArrayRef) -> Tree {
     let tree = Tree::new(&[]);
     tree.add(&format!("{folder}/x.parquet"), &batch(vec![(Field::new("key", own.data_type().clone(), true), own)]));
     tree
 }
 
-/// A list of one text.
+/// Returns a list of one text.
 fn list_of_one(text: &str) -> ArrayRef {
     let mut builder = ListBuilder::new(StringBuilder::new());
     builder.append_value([Some(text)]);
@@ -148,7 +148,7 @@ fn a_column_of_the_file_is_used_if_it_agrees_with_the_folder() {
 }
 
 #[test]
-fn a_part_of_the_rows_has_their_numbers_in_errors() {
+fn errors_count_rows_from_the_start_of_the_input() {
     let rows = (0..300).map(|row| if row == 299 { 8 } else { 7 });
     let tree = with_own("key=7", Arc::new(Int32Array::from_iter_values(rows)));
     let options = ConvertOptions::new();
@@ -166,7 +166,7 @@ fn the_next_partition_is_appended() {
     let tree = Tree::new(&["run=a/x.parquet", "run=7/x.parquet"]);
     let file = tree.0.path("file.tsl");
     convert_with(&[tree.path("run=a")], &file, &ConvertOptions::new()).unwrap();
-    // which alone would be an integer
+    // on its own, the name would be an integer
     append_with(&[tree.path("run=7")], &file, &AppendOptions::new()).unwrap();
     let read = read(&file);
     assert_eq!(texts_of(&read, "run"), some(&["a", "7"]));
@@ -186,7 +186,7 @@ fn folder_names_distinguish_files_of_equal_inputs() {
     assert_ne!(id("a=1"), id("a=2"));
 }
 
-#[cfg(target_os = "linux")] // others refuse such names
+#[cfg(target_os = "linux")] // other systems refuse such names
 #[test]
 fn a_folder_that_is_not_utf_8_is_refused() {
     use std::os::unix::ffi::OsStrExt;

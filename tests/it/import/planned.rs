@@ -1,4 +1,4 @@
-//! Files of a conversion that are planned first, and written one by one in any order.
+//! Tests conversions that are planned first and then written file by file, in any order.
 
 use super::common::*;
 use std::ops::ControlFlow;
@@ -41,7 +41,7 @@ fn planned(inputs: &[PathBuf], bytes: u64) -> ShardPlan {
     plan_shards(inputs, bytes, &ConvertOptions::new().writer(writer()), &mut go_on).unwrap()
 }
 
-/// Writes a file of a plan.
+/// Writes one file of a plan.
 fn file(plan: &ShardPlan, number: usize) -> Result<Vec<u8>> {
     let shard = &plan.shards[number];
     let options = AppendOptions::new().writer(writer().file_id(shard.file_id));
@@ -58,7 +58,7 @@ fn files(plan: &ShardPlan) -> Vec<Vec<u8>> {
     files
 }
 
-/// Inputs of each format, with batches that end where no file does.
+/// Writes inputs of each format, with batches that end where no file does.
 fn inputs(folder: &Folder) -> Vec<Vec<PathBuf>> {
     let batches = [mixed(90, 0), mixed(1, 90), mixed(133, 91)];
     write_arrow(folder.path("all.arrow"), &batches);
@@ -71,7 +71,7 @@ fn inputs(folder: &Folder) -> Vec<Vec<PathBuf>> {
 }
 
 #[test]
-fn planned_files_are_those_of_one_conversion() {
+fn planned_files_equal_the_files_of_one_conversion() {
     let folder = Folder::new();
     for inputs in inputs(&folder) {
         for bytes in [1, 1_000, 5_000, u64::MAX] {
@@ -86,7 +86,7 @@ fn planned_files_are_those_of_one_conversion() {
 }
 
 #[test]
-fn planned_files_of_a_table_are_those_of_an_append() {
+fn planned_files_of_a_table_equal_the_files_of_an_append() {
     let folder = Folder::new();
     for inputs in inputs(&folder) {
         let schema: Schema = planned(&inputs, u64::MAX).schema;
@@ -107,11 +107,11 @@ fn an_input_that_is_not_the_planned_one_is_refused() {
     let refused = |plan: ShardPlan| file(&plan, 2).unwrap_err().to_string();
     let mut other = plan.clone();
     other.inputs[0].digest[3] ^= 1;
-    assert!(refused(other).contains("replaced since"));
+    assert!(refused(other).contains("replaced after"));
     let mut longer = plan.clone();
     longer.inputs[0].rows += 5;
     longer.shards[2].rows = 222..226;
-    assert!(refused(longer).contains("2 of the samples 222..226"));
+    assert!(refused(longer).contains("2 of the planned samples 222..226"));
     let mut beyond = plan;
     beyond.inputs.push(PlannedInput { path: folder.path("nothing"), rows: 1, digest: [0; 16] });
     assert_eq!(file(&beyond, 2).unwrap(), file(&planned(&inputs, 1_000), 2).unwrap(), "it is not opened");

@@ -1,4 +1,4 @@
-//! Columns, options and inputs that are refused before anything is written, and the messages.
+//! Tests columns, options and inputs that are refused before anything is written, and the messages.
 
 use super::common::*;
 use std::path::Path;
@@ -61,7 +61,7 @@ fn names_that_do_not_exist_are_refused_with_those_that_do() {
     for options in options {
         let error = refused(std::slice::from_ref(&whole), &options);
         assert_eq!(error.kind(), ErrorKind::UnknownColumn);
-        assert!(error.message().ends_with("there are: x"), "{error}");
+        assert!(error.message().ends_with("columns: x"), "{error}");
     }
     let error = refused(&[whole], &ConvertOptions::new().skip(["x"]));
     assert_eq!(error.kind(), ErrorKind::BadArgument);
@@ -73,14 +73,14 @@ fn run(inputs: &[&Path], output: &Path) -> tensilo::Error {
 }
 
 #[test]
-fn inputs_that_are_no_inputs_leave_nothing_behind() {
+fn invalid_inputs_leave_nothing_behind() {
     let folder = Folder::new();
     let output = folder.path("out.tsl");
     let absent = folder.path("absent.arrow");
     let error = run(&[&absent], &output);
     assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(absent.as_path())));
     assert_eq!(run(&[], &output).kind(), ErrorKind::BadArgument);
-    for (name, bytes) in [("empty", &b""[..]), ("text", b"hello, world, this is no Arrow"), ("ones", &[0xFF; 100])] {
+    for (name, bytes) in [("empty", &b""[..]), ("text", b"hello, world, this isn't Arrow"), ("ones", &[0xFF; 100])] {
         let path = folder.path(name);
         std::fs::write(&path, bytes).unwrap();
         let error = run(&[&path], &output);
@@ -100,9 +100,9 @@ fn an_existing_destination_is_not_replaced_unless_overwriting_is_allowed() {
     assert_eq!(std::fs::read(&output).unwrap(), b"precious");
 }
 
-/// Otherwise their values would be taken for others.
+/// Otherwise their values would be misread.
 #[test]
-fn batches_that_are_not_as_the_schema_says_are_refused() {
+fn batches_that_contradict_the_schema_are_refused() {
     let micro: ArrayRef = Arc::new(TimestampMicrosecondArray::from(vec![1]));
     let milli: ArrayRef = Arc::new(TimestampMillisecondArray::from(vec![1]));
     let decimals = |scale| -> ArrayRef {
@@ -136,9 +136,9 @@ fn int(value: i32) -> ArrayRef {
     Arc::new(Int32Array::from(vec![value]))
 }
 
-/// Names of members of lists, nullability and metadata change no value.
+/// Names of list members, nullability and metadata do not change values.
 #[test]
-fn batches_may_differ_from_the_schema_in_what_changes_no_value() {
+fn batches_may_differ_from_the_schema_if_no_value_changes() {
     let lists = |name: &str, nullable| -> ArrayRef {
         let item = Arc::new(Field::new(name, DataType::Int32, nullable));
         Arc::new(ListArray::new(item, OffsetBuffer::from_lengths([1]), int(7), None))

@@ -1,5 +1,5 @@
-//! Fields that have one name, or none, have columns of distinct names, and their own when they are
-//! exported.
+//! Tests fields that share a name or have none: their columns get distinct names, and exports
+//! restore the fields' own names.
 
 use super::common::*;
 use super::restored::{check, saved};
@@ -19,7 +19,7 @@ fn numbers(first: i32) -> Int32Array {
     Int32Array::from(vec![first, first + 1])
 }
 
-/// Columns with the name `a`, and without a name.
+/// Returns columns named `a`, and columns without a name.
 fn same() -> RecordBatch {
     batch(vec![
         column("a", numbers(1)),
@@ -74,7 +74,7 @@ fn files_with_columns_of_one_name_are_appended_and_converted_again() {
     assert_eq!(saved(&file).unwrap().fields().iter().filter(is_renamed).count(), 2);
 }
 
-/// A struct `a` with a field `b`, and a column `a.b`.
+/// Returns a struct `a` with a field `b`, and a column `a.b`.
 fn dotted() -> RecordBatch {
     let field = Arc::new(Field::new("b", DataType::Int32, true));
     let pair = StructArray::from(vec![(field, Arc::new(numbers(1)) as ArrayRef)]);
@@ -100,7 +100,7 @@ fn renamed(whole: &RecordBatch, renames: &[(&str, &str)]) -> tensilo::Result<ten
     import_with(std::slice::from_ref(whole), &ConvertOptions::new().renames(renames.iter().copied()))
 }
 
-/// The names of fields of an export, those of structs with their fields.
+/// Returns the field names of an export, including the fields of structs.
 fn exported_names(file: &tensilo::Reader) -> Vec<String> {
     let batch = tensilo::export::batches(file, None).unwrap().next().unwrap().unwrap();
     let name = |field: &Arc<Field>| match field.data_type() {
@@ -129,7 +129,7 @@ fn columns_structs_and_fields_get_other_names() {
         let error = renamed(&dotted(), &twice).map(|_| ()).unwrap_err();
         assert!(error.message().contains("rename only one of them"), "{error}");
     }
-    // a column whose name begins like that of another one is not inside it
+    // a column is not inside another one just because their names start alike
     let large = |text| column("price.usd", LargeStringArray::from(vec![text, text]));
     let flat = batch(vec![column("price", numbers(1)), large("x")]);
     for (renames, expected) in [
@@ -147,17 +147,17 @@ fn columns_structs_and_fields_get_other_names() {
     }
     let error = renamed(&batch(vec![large("x")]), &[("price", "cost")]).map(|_| ()).unwrap_err();
     assert!(error.to_string().contains("no column"), "{error}");
-    // a cast has the name of the input, also in a struct that gets another name
+    // a cast refers to the name in the input, even in a renamed struct
     let options = ConvertOptions::new().renames([("a", "s")]).casts([("a.b", tensilo::DType::I64)]);
     let file = import_with(&[dotted()], &options).unwrap();
     assert_eq!(scalars::<i64>(&file, "s.b"), [Some(1), Some(2)]);
-    // two that are exchanged, and types that only the saved schema has
+    // two names that are swapped, and types that only the saved schema has
     let whole = batch(vec![column("p", LargeStringArray::from(vec!["x", "y"])), column("q", numbers(1))]);
     let file = renamed(&whole, &[("p", "q"), ("q", "p")]).unwrap();
     assert_eq!(column_names(&file), ["q", "p"]);
     let batch = tensilo::export::batches(&file, None).unwrap().next().unwrap().unwrap();
     assert_eq!(batch.column_by_name("q").unwrap(), whole.column(0));
-    // other options have the names of the input
+    // other options refer to the names in the input
     let floats = batch_of_floats();
     let options = ConvertOptions::new().renames([("f", "g")]).casts([("f", tensilo::DType::Bf16)]);
     let file = import_with(&[floats], &options).unwrap();

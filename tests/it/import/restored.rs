@@ -1,4 +1,9 @@
-//! An export has the schema of the source.
+//! Tests that an export has the schema of the source.
+//!
+//! Arrow has several layouts of the same values: large strings, views, dictionaries, lists of
+//! several kinds. A file stores the Arrow schema of its source next to its own, as Parquet files
+//! do. An export restores the fields from it, unless the caller requests the stored types or
+//! another form of tensors.
 
 use super::common::*;
 use base64::Engine;
@@ -30,7 +35,7 @@ pub fn only_batch(bytes: Vec<u8>, format: ExportFormat) -> RecordBatch {
         _ => {
             use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
             let reader = ParquetRecordBatchReaderBuilder::try_new(bytes::Bytes::from(bytes)).unwrap();
-            let schema = reader.schema().clone(); // that of the batches has no metadata
+            let schema = reader.schema().clone(); // the batches' schema has no metadata
             let batches = reader.build().unwrap();
             batches.map(|batch| batch.unwrap().with_schema(schema.clone()).unwrap()).collect()
         }
@@ -41,7 +46,7 @@ pub fn only_batch(bytes: Vec<u8>, format: ExportFormat) -> RecordBatch {
     batches[0].clone()
 }
 
-/// The formats of this build.
+/// Returns the formats of this build.
 pub fn formats() -> Vec<ExportFormat> {
     vec![
         ExportFormat::Arrow,
@@ -85,7 +90,7 @@ fn dictionaries() {
     check_one(Arc::new(DictionaryArray::new(keys, Arc::new(LargeStringArray::from(vec!["x", "y"])))));
 }
 
-/// A batch with a dictionary whose values are ordered, and another order than that of the samples.
+/// Returns a batch whose dictionary has ordered values, in another order than the samples.
 fn ordered() -> RecordBatch {
     let keys = Int8Array::from(vec![Some(2), Some(0), None]);
     let array = DictionaryArray::new(keys, Arc::new(StringArray::from(vec!["low", "mid", "high"])));
@@ -165,7 +170,7 @@ fn ragged_tensors_are_lists_again() {
 }
 
 #[test]
-fn jagged_lists_without_nulls_stay_so() {
+fn jagged_lists_without_nulls_stay_non_nullable() {
     let values = Int32Array::from_iter_values(0..5);
     let element = Field::new("element", DataType::Int32, false);
     let inner = ListArray::new(Arc::new(element), OffsetBuffer::from_lengths([2, 0, 3]), Arc::new(values), None);
@@ -278,14 +283,14 @@ fn field_descriptions_are_preserved_while_all_fields_are() {
     assert_eq!(keys("b"), ["author"]);
 }
 
-/// Returns the keys of the metadata of an export.
+/// Returns the metadata keys of an export.
 fn keys(file: &Reader, options: ExportOptions<'_>) -> Vec<String> {
     let schema = only_batch(exported(file, ExportFormat::Arrow, options).unwrap(), ExportFormat::Arrow).schema();
     schema.metadata().keys().cloned().collect()
 }
 
 #[test]
-fn descriptions_are_left_out_with_fields_that_are_not_as_in_the_source() {
+fn descriptions_are_left_out_if_their_fields_differ_from_the_source() {
     let huggingface = r#"{"info":{"features":{"s":{"a":{},"b":{}},"l":{},"t":{}}}}"#;
     let fields = vec![Field::new("a", DataType::LargeUtf8, true), Field::new("b", DataType::Int8, true)];
     let columns: Vec<ArrayRef> = vec![Arc::new(LargeStringArray::from(vec!["x"])), Arc::new(Int8Array::from(vec![1]))];
@@ -303,7 +308,7 @@ fn descriptions_are_left_out_with_fields_that_are_not_as_in_the_source() {
     assert!(keys(&file, ExportOptions::new().columns(["s.a", "l", "t"])).is_empty());
     assert!(keys(&file, ExportOptions::new().stored_types(true)).is_empty());
     assert!(keys(&file, ExportOptions::new().tensors(TensorForm::Extension)).is_empty());
-    // a file that keeps no schema
+    // a file that stores no schema
     let column = tensilo::ColumnSchema::tensor("l", DType::F32, tensilo::Shape::fixed(&[2]));
     let mut schema = tensilo::Schema::new([column]);
     schema.metadata.insert("huggingface".to_owned(), r#"{"info":{"features":{"l":{}}}}"#.to_owned());
@@ -315,7 +320,7 @@ fn descriptions_are_left_out_with_fields_that_are_not_as_in_the_source() {
 }
 
 #[test]
-fn stored_types_of_rounded_columns_are_those_of_the_file() {
+fn stored_types_of_rounded_columns_are_the_types_in_the_file() {
     let doubles: ArrayRef = Arc::new(Float64Array::from(vec![0.1, 1.0]));
     let field = |name: &str| Field::new(name, DataType::Float64, true);
     let whole = batch(["h", "b", "f"].map(|name| (field(name), doubles.clone())).into());
@@ -330,14 +335,14 @@ fn stored_types_of_rounded_columns_are_those_of_the_file() {
     assert_eq!(types(ExportOptions::new().stored_types(true)), stored);
 }
 
-/// Returns the schema of the source that a file keeps.
+/// Returns the schema of the source that a file stores.
 pub fn saved(file: &Reader) -> Option<Schema> {
     let message = STANDARD.decode(file.schema().metadata.get("ARROW:schema")?).unwrap();
     Some(arrow_ipc::convert::try_schema_from_ipc_buffer(&message).unwrap())
 }
 
 #[test]
-fn the_schema_is_saved_as_parquet_files_have_it() {
+fn the_schema_is_saved_as_in_parquet_files() {
     let plain: ArrayRef = Arc::new(StringArray::from_iter(TEXTS));
     let large: ArrayRef = Arc::new(LargeStringArray::from_iter(TEXTS));
     let plain = (Field::new("plain", DataType::Utf8, true).with_metadata([("k", "v")]), plain);
@@ -350,15 +355,15 @@ fn the_schema_is_saved_as_parquet_files_have_it() {
         let expected = parquet::arrow::encode_arrow_schema(&whole.schema());
         assert_eq!(file.schema().metadata["ARROW:schema"], expected);
     }
-    // with the fields whose columns are in the file
+    // only with fields whose columns are in the file
     let skipped = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["plain"])).unwrap();
     assert_eq!(saved(&skipped).unwrap().fields()[..], whole.schema().fields()[..1]);
-    // columns of strings imply a field of strings
+    // columns of strings imply fields of strings, so no schema is stored
     let implied = import_with(std::slice::from_ref(&whole), &ConvertOptions::new().skip(["large"])).unwrap();
     assert_eq!(saved(&implied), None);
     let found = only_batch(exported(&implied, ExportFormat::Arrow, ExportOptions::new()).unwrap(), ExportFormat::Arrow);
     assert_eq!(found, batch(vec![plain]));
-    // a copy has the same bytes
+    // a copy of the file has an identical schema
     let input = arrow_file(&folder, "a.arrow", &[whole]);
     let (first, second) = (folder.path("first.tsl"), folder.path("second.tsl"));
     convert_with(&[input], &first, &ConvertOptions::new()).unwrap();
@@ -368,7 +373,7 @@ fn the_schema_is_saved_as_parquet_files_have_it() {
 }
 
 #[test]
-fn a_field_is_nullable_if_it_is_in_any_input() {
+fn a_field_is_nullable_if_it_is_nullable_in_any_input() {
     let folder = tensilo_testing::Folder::new();
     let of = |nullable, texts: Vec<Option<&str>>| {
         let array: ArrayRef = Arc::new(LargeStringArray::from(texts));

@@ -1,4 +1,4 @@
-//! Any schema comes back, and no schema in the metadata of a hostile file does harm.
+//! Tests that arbitrary schemas come back, and that no stored schema in a hostile file does harm.
 
 use super::common::*;
 use super::restored::{check, exported, formats, only_batch, saved};
@@ -19,7 +19,7 @@ use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, DType, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
-/// A type of the tested ones.
+/// A type to test.
 #[derive(Clone, Debug)]
 enum Tree {
     Leaf(DataType),
@@ -56,7 +56,8 @@ fn leaves() -> impl Strategy<Value = Tree> {
     .prop_map(Tree::Leaf)
 }
 
-/// Types of at most 6 levels, which most have, and 64 leaves. A level has one child or two.
+/// Returns types of at most 6 levels and 64 leaves; most have 6 levels. A level has one or two
+/// children.
 fn trees() -> impl Strategy<Value = Tree> {
     leaves().prop_recursive(6, 24, 1, |inner| {
         let members = prop::collection::vec((inner.clone(), any::<bool>()), 1..3);
@@ -88,7 +89,7 @@ impl Tree {
         match self {
             Self::Leaf(leaf) => leaf_array(leaf, count, nulls, numbers),
             Self::Lists(kind, item, null) => {
-                // tensors, or lists with nulls inside and of any lengths
+                // tensors, or lists of any length with nulls inside
                 let is_tensor = item.is_tensor() && !*null;
                 let (kind, null) = if is_tensor { (*kind, false) } else { (*kind % 4, *null) };
                 let lengths: Vec<usize> =
@@ -229,7 +230,7 @@ proptest! {
     }
 }
 
-/// A file with columns of several shapes, and this value as schema.
+/// Writes a file with columns of several shapes, and with this value as its stored schema.
 fn hostile(value: &str) -> Reader {
     let of_type = |mut column: ColumnSchema, data_type: &str| {
         column.metadata.insert("arrow.type".to_owned(), data_type.to_owned());
@@ -264,15 +265,16 @@ fn hostile(value: &str) -> Reader {
     Reader::from_bytes(writer.into_bytes().unwrap()).unwrap()
 }
 
-/// The bytes of a column.
+/// Returns the bytes of a column.
 fn bytes(file: &Reader, name: &str) -> Vec<u8> {
     let mut buffer = ColumnBuffer::new();
     file.column(name).unwrap().cursor().range_into(0..file.sample_count(), &mut buffer).unwrap();
     buffer.bytes().to_vec()
 }
 
-/// Exports a file with this schema, and compares what comes back. If its types do not fit the
-/// samples, those that the file states do.
+/// Exports a file with this stored schema and checks the values that come back. If the export
+/// refuses the schema's types, an export with stored types must succeed. Returns the number of
+/// exports that accepted the schema.
 fn check_hostile(value: &str) -> usize {
     let file = hostile(value);
     let mut exports = 0;
@@ -290,12 +292,12 @@ fn check_hostile(value: &str) -> usize {
     exports
 }
 
-/// The message of a schema.
+/// Returns the IPC message of a schema.
 fn message(fields: Vec<Field>) -> Vec<u8> {
     arrow_ipc::writer::StreamWriter::try_new(Vec::new(), &ArrowSchema::new(fields)).unwrap().into_inner().unwrap()
 }
 
-/// A schema that all columns fit.
+/// Returns a schema that fits all columns.
 fn good() -> Vec<u8> {
     let keyed = |index, values| DataType::Dictionary(Box::new(index), Box::new(values));
     let item = |name: &str, data_type, nullable| Arc::new(Field::new(name, data_type, nullable));

@@ -1,4 +1,4 @@
-//! The schema of a file that was made from several inputs.
+//! Tests the restored schema of files that were made from several inputs.
 
 use super::common::*;
 use super::restored::{check, exported, formats, only_batch};
@@ -26,7 +26,7 @@ fn arrow(file: &Reader) -> Result<RecordBatch, Error> {
     Ok(only_batch(exported(file, ExportFormat::Arrow, ExportOptions::new())?, ExportFormat::Arrow))
 }
 
-/// One struct of large texts, with these fields.
+/// Returns one struct of large texts with these fields.
 fn structs(fields: &[(&str, bool, Option<&str>)]) -> RecordBatch {
     let field = |(name, nullable, _): &(&str, bool, Option<&str>)| Field::new(*name, DataType::LargeUtf8, *nullable);
     let array =
@@ -46,7 +46,7 @@ fn struct_fields_are_merged_by_name() {
     let expected = Fields::from(vec![large("a", false), large("b", true)]);
     assert_eq!(*found.schema().field(0).data_type(), DataType::Struct(expected));
     assert!(found.column(0).as_struct().column(1).is_null(1));
-    // the other way round
+    // in the opposite order
     let file = convert_all(&[
         structs(&[("b", false, Some("y")), ("a", false, Some("x"))]),
         structs(&[("a", false, Some("x")), ("b", true, None)]),
@@ -55,7 +55,7 @@ fn struct_fields_are_merged_by_name() {
     assert_eq!(*arrow(&file).unwrap().schema().field(0).data_type(), DataType::Struct(expected));
 }
 
-/// A batch with a dictionary of these texts.
+/// Returns a batch with a dictionary of these texts.
 fn dictionary(texts: &[String], ordered: bool) -> RecordBatch {
     let array: DictionaryArray<Int8Type> = texts.iter().map(|text| Some(text.as_str())).collect();
     let field = Field::new("k", array.data_type().clone(), true).with_dict_is_ordered(ordered);
@@ -76,7 +76,7 @@ fn dictionaries_of_other_values_get_wider_keys() {
         let found: Vec<Option<&str>> = found.downcast_dict::<StringArray>().unwrap().into_iter().collect();
         assert_eq!(found, all.iter().map(|text| Some(text.as_str())).collect::<Vec<_>>());
     }
-    // the same values need no more keys
+    // equal values need no wider keys
     let file = convert_all(&[dictionary(&texts("a", 100), true), dictionary(&texts("a", 100), true)]);
     let schema = arrow(&file).unwrap().schema();
     assert_eq!(schema, dictionary(&texts("a", 100), true).schema());
@@ -94,13 +94,13 @@ fn the_order_of_a_dictionary_is_not_claimed_for_appended_values() {
     append_with(&[second], &path, &AppendOptions::new()).unwrap();
     let is_ordered = |file: &Reader| arrow(file).unwrap().schema().field(0).dict_is_ordered();
     assert_eq!(is_ordered(&read(&path)), Some(false));
-    // one commit again
+    // conversion to a single commit
     write_old(&path, &fs::read(&path).unwrap());
     let file = converted(&folder, &[path], &ConvertOptions::new()).unwrap();
     assert_eq!(is_ordered(&file), Some(false));
 }
 
-/// The fields of the members of the only column.
+/// Returns the fields of the members of the only column.
 fn members(batch: &RecordBatch) -> Vec<FieldRef> {
     match batch.schema().field(0).data_type() {
         DataType::Struct(fields) => fields.to_vec(),

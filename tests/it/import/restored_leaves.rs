@@ -1,4 +1,4 @@
-//! Values that cannot come back in their type leave what is around them as it was.
+//! Tests that values that cannot come back in their type leave the types around them unchanged.
 
 use super::common::*;
 use super::restored::{check, exported, only_batch};
@@ -34,7 +34,7 @@ fn field(name: &str, array: &ArrayRef, nullable: bool) -> FieldRef {
     Arc::new(Field::new(name, array.data_type().clone(), nullable).with_metadata(metadata))
 }
 
-/// Structs of these values and of others that come back in any case.
+/// Returns structs of these values and of others that can always be restored.
 fn around(values: ArrayRef) -> RecordBatch {
     let texts: ArrayRef = Arc::new(LargeStringArray::from(vec!["a", "b"]));
     let item = Arc::new(Field::new("pixel", DataType::Float32, false));
@@ -77,7 +77,7 @@ fn halves_that_were_rounded_leave_the_rest_of_their_field() {
         let file = import_with(&[make(halves.clone())], &ConvertOptions::new().bf16(true)).unwrap();
         let found = arrow(&file, ExportOptions::new());
         let expected = make(singles.clone());
-        // their metadata say what the cast did, too
+        // their metadata also describes the cast
         assert_eq!(names_and_types(found.column(0).data_type()), names_and_types(expected.column(0).data_type()));
     }
 }
@@ -95,7 +95,7 @@ fn names_and_types(data_type: &DataType) -> DataType {
     }
 }
 
-/// Structs with a list of 0 bools, whose column has no path.
+/// Returns structs with a list of 0 bools, whose column has no path.
 fn of_no_bools(nulls: Option<NullBuffer>) -> ArrayRef {
     let numbers: ArrayRef = Arc::new(Int8Array::from(vec![1, 2, 3]));
     let item = Arc::new(Field::new("item", DataType::Boolean, true));
@@ -119,7 +119,7 @@ fn lists_of_0_bools_come_back_into_their_struct() {
 }
 
 #[test]
-fn the_name_of_a_struct_stands_for_its_lists_of_0_bools_too() {
+fn the_name_of_a_struct_selects_its_lists_of_0_bools_too() {
     let whole = one(of_no_bools(None));
     let file = import(&whole);
     let names = [whole.schema().field(0).name().clone()];

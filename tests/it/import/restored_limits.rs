@@ -1,4 +1,4 @@
-//! What of a schema is kept if it is long or deep.
+//! Tests what is kept of a source schema that is too long or too deep.
 
 use super::common::*;
 use super::restored::{check, exported, only_batch, saved};
@@ -19,7 +19,7 @@ fn arrow(file: &Reader) -> RecordBatch {
 }
 
 #[test]
-fn long_metadata_of_a_field_come_back() {
+fn long_metadata_of_a_field_comes_back() {
     let long = || [("long", "v".repeat(70_000)), ("short", "s".to_owned())];
     let field = Field::new("large", DataType::LargeUtf8, true).with_metadata(long());
     let plain = Field::new("plain", DataType::Utf8, true).with_metadata(long());
@@ -30,12 +30,12 @@ fn long_metadata_of_a_field_come_back() {
         (plain.clone(), Arc::new(StringArray::from(vec!["a"]))),
         (list, Arc::new(lists)),
     ]));
-    // those of a column are not kept twice
+    // metadata of a column is not stored twice
     let file = import(&batch(vec![(plain, Arc::new(StringArray::from(vec!["a"])))]));
     assert!(saved(&file).unwrap().field(0).metadata().keys().eq(["short"]));
 }
 
-/// A large text in so many structs.
+/// Returns a large text inside this many structs.
 fn nested(structs: usize) -> ArrayRef {
     (0..structs).fold(large("a"), |inner, _| {
         let fields = Fields::from(vec![Field::new("s", inner.data_type().clone(), true)]);
@@ -43,7 +43,7 @@ fn nested(structs: usize) -> ArrayRef {
     })
 }
 
-/// Returns the type in all structs.
+/// Returns the type inside all structs.
 fn innermost(data_type: &DataType) -> &DataType {
     match data_type {
         DataType::Struct(fields) => innermost(fields[0].data_type()),
@@ -52,8 +52,8 @@ fn innermost(data_type: &DataType) -> &DataType {
 }
 
 #[test]
-fn a_field_that_is_too_deep_leaves_the_others_as_they_were() {
-    // a reader of Arrow files takes no deeper ones
+fn a_field_that_is_too_deep_leaves_the_others_unchanged() {
+    // readers of Arrow files accept no deeper fields
     for structs in 55..61 {
         let deep = nested(structs);
         let file = import(&batch(vec![
@@ -67,7 +67,7 @@ fn a_field_that_is_too_deep_leaves_the_others_as_they_were() {
     }
 }
 
-/// A field with this number of bytes of metadata.
+/// Returns a field with this many bytes of metadata.
 fn described(name: String, data_type: DataType, bytes: usize) -> Field {
     Field::new(name, data_type, true).with_metadata([("k", "v".repeat(bytes))])
 }
@@ -94,7 +94,7 @@ fn the_values_of_dictionaries_are_left_out_before_fields() {
     };
     assert_eq!(types(&found), types(&whole));
     assert_eq!(found.columns(), whole.columns());
-    // as many as have place
+    // as many as there is room for
     let ordered = found.schema().fields().iter().filter(|field| field.dict_is_ordered() == Some(true)).count();
     assert!((100..130).contains(&ordered), "{ordered}");
 }

@@ -1,4 +1,4 @@
-//! What Parquet does not have of the schema of a source.
+//! Tests source schemas that Parquet cannot represent completely.
 
 use super::common::*;
 use super::restored::{exported, only_batch};
@@ -9,7 +9,7 @@ use tensilo::import::arrow::buffer::OffsetBuffer;
 use tensilo::import::arrow::datatypes::{DataType, Field, Fields, i256};
 
 #[test]
-fn dictionaries_that_parquet_stores_as_fixed_length_bytes_come_as_values() {
+fn dictionaries_that_parquet_stores_as_fixed_length_bytes_become_values() {
     let keys = Int8Array::from(vec![Some(1), None, Some(0)]);
     let halves = Float16Array::from(vec![half::f16::ONE, half::f16::ZERO]);
     let wide = Decimal128Array::from(vec![125, -2]).with_precision_and_scale(30, 2).unwrap();
@@ -61,6 +61,6 @@ fn structs_without_fields_are_refused_by_parquet_in_all_lists() {
             panic!("{} was not refused", array.data_type())
         };
         assert_eq!((error.kind(), error.column()), (tensilo::ErrorKind::BadArgument, Some("x")), "{error}");
-        assert!(error.message().contains("has a struct without fields"), "{error}");
+        assert!(error.message().contains("a struct has no fields"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Errors about members of lists name the sample that they are in.
+//! Tests that errors about members of lists name the sample that contains them.
 
 use super::common::*;
 use super::struct_values::*;
@@ -25,7 +25,7 @@ fn a_null_list_in_a_list_is_named_by_its_sample() {
     let file = folder.path("file.tsl");
     convert_over(&[first], &file).unwrap();
     let error = append_with(&[second], &file, &AppendOptions::new()).unwrap_err();
-    assert!(error.message().contains("declared to have none"), "{error}");
+    assert!(error.message().contains("declared non-nullable"), "{error}");
     assert_eq!(error.samples(), Some(3..4), "{error}");
 }
 
@@ -48,13 +48,13 @@ fn a_null_struct_of_a_tensilo_file_is_named_by_its_sample() {
     let rows = [full.clone(), List(vec![]), Null, full, List(vec![of([Null, Null]), Null])];
     let native = write_native(&folder, "b.tsl", &list(pair()), &rows);
     let error = append_with(&[native], &file, &AppendOptions::new()).unwrap_err();
-    assert!(error.message().contains("a null struct"), "{error}");
+    assert!(error.message().contains("null struct"), "{error}");
     assert_eq!(error.samples(), Some(5..6), "{error}");
 }
 
-/// Its inner struct is null only because the outer one is.
+/// The inner struct is null only because the outer one is.
 #[test]
-fn a_struct_in_a_null_struct_of_a_tensilo_file_is_no_null_struct() {
+fn a_struct_in_a_null_struct_of_a_tensilo_file_is_not_a_null_struct() {
     let folder = Folder::new();
     let outer = structs(vec![("in", pair()), ("n", DataType::Int32)]);
     let full = of([of([Number(1), Null]), Number(2)]);
@@ -71,16 +71,16 @@ fn a_struct_in_a_null_struct_of_a_tensilo_file_is_no_null_struct() {
         let rows = [in_list(full.clone()), in_list(Null), in_list(of([Null, Number(3)]))];
         let native = write_native(&folder, "b.tsl", &data_type, &rows);
         let error = append_with(&[native], &file, &AppendOptions::new()).unwrap_err();
-        assert!(error.message().contains("a null struct"), "{error}");
+        assert!(error.message().contains("null struct"), "{error}");
         assert_eq!(error.samples(), Some(6..7), "{error}");
     }
 }
 
-/// The lists of one file differ in length, so its first rows show that the shape varies. Lists of
-/// the other may have null elements.
+/// The lists of one file differ in length, so its first rows already show a varying shape. The
+/// lists of the other file may have null elements.
 #[cfg(feature = "parquet")]
 #[test]
-fn rows_that_a_pass_leaves_out_count() {
+fn rows_that_a_pass_skips_are_counted() {
     use tensilo::import::Progress;
     use tensilo::import::arrow::array::types::Int32Type;
     let folder = Folder::new();

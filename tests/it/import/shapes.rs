@@ -1,4 +1,5 @@
-//! Shapes that are found, declared or nearly the same, and all columns that do not fit at once.
+//! Tests inferred and declared shapes, samples of almost the same shape, and errors that list every
+//! column that does not fit.
 
 use super::common::*;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use tensilo::import::{AppendOptions, ConvertOptions, InferredShape, NullElements
 use tensilo::{Error, Extent, Reader, Shape};
 use tensilo_testing::Folder;
 
-/// Lists of these lengths; `None` is a null.
+/// Returns lists of these lengths; `None` is a null.
 fn lists(lengths: &[Option<i32>]) -> ArrayRef {
     let values = lengths.iter().map(|length| length.map(|length| (0..length).map(Some)));
     Arc::new(ListArray::from_iter_primitive::<Int32Type, _, _>(values))
@@ -45,7 +46,7 @@ fn a_found_shape_is_reported_with_the_number_of_samples_that_have_it() {
     let file = import(&one(lists(&[Some(2), None, Some(2), Some(2)])));
     assert_eq!(column(&file, "x").shape, Shape::fixed(&[2]));
     assert_eq!(found(&file).as_deref(), Some("[2] in 3 samples"));
-    // what has no rows does not tell how long they would be
+    // a sample without rows does not tell how long they would be
     let file = import(&one(tables(&[(1, 80), (0, 0), (3, 80)])));
     assert_eq!(
         (column(&file, "x").shape.to_string(), found(&file).as_deref()),
@@ -55,7 +56,7 @@ fn a_found_shape_is_reported_with_the_number_of_samples_that_have_it() {
         assert_eq!(found(&import(&one(ambiguous))), None);
     }
     let fixed = FixedSizeListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), Some(2)])], 2);
-    assert_eq!(found(&import(&one(Arc::new(fixed)))), None, "the type tells");
+    assert_eq!(found(&import(&one(Arc::new(fixed)))), None, "the type states it");
     let file = import_with(&[one(lists(&[Some(2), Some(2)]))], &declared(&[None])).unwrap();
     assert_eq!((found(&file), column(&file, "x").shape.to_string()), (None, "[*]".to_owned()));
 }
@@ -75,7 +76,7 @@ fn a_few_odd_samples_are_listed() {
         let lengths: Vec<Option<i32>> = (0..1_000).map(|i| Some(if i < odd { 10 + i } else { 4 })).collect();
         assert_eq!(found(&import(&one(lists(&lengths)))).is_some(), is_reported, "{odd} of 1000");
     }
-    // many more, of which the last are the odd ones
+    // many more samples; the odd ones come last
     let lengths: Vec<Option<i32>> = (0..5_000).map(|i| Some(if i >= 4_983 { 3 } else { 4 })).collect();
     assert_eq!(found(&import(&one(lists(&lengths)))), None, "17 are more than a few");
     let reported = found(&import(&one(lists(&lengths[1..4_999])))).unwrap();
@@ -95,7 +96,7 @@ fn a_sample_of_another_shape_than_declared_is_refused_with_both() {
     assert!(import_with(std::slice::from_ref(&batch), &declared(&[None, None])).is_ok());
     let error = refused(std::slice::from_ref(&batch), &declared(&[None, Some(80)]));
     assert_eq!((error.column(), error.samples()), (Some("x"), Some(1..2)));
-    assert_eq!(error.message(), "the sample has the shape [3,79], and the column is to have [*,80]");
+    assert_eq!(error.message(), "the sample has shape [3,79], but the column has shape [*,80]");
     assert_eq!(error.advice(), [Advice::DeclareShape(vec![None, None]), Advice::SkipColumns]);
     let error = refused(&[batch], &declared(&[Some(3), Some(79)]));
     assert_eq!(error.samples(), Some(0..1));
@@ -106,7 +107,7 @@ fn append_error(file: &Path, input: PathBuf) -> Error {
 }
 
 #[test]
-fn an_append_of_another_shape_names_the_way_out() {
+fn an_append_of_another_shape_gives_advice() {
     let folder = Folder::new();
     let (first, file) = (arrow_file(&folder, "a", &[one(lists(&[Some(2)]))]), folder.path("file.tsl"));
     convert_with(&[first], &file, &ConvertOptions::new()).unwrap();
@@ -129,7 +130,7 @@ fn an_export_does_not_carry_on_what_an_import_found() {
     let file = import(&one(lists(&[Some(2), Some(2)])));
     let fields = batches(&file, None).unwrap().schema();
     assert!(!fields.field(0).metadata().contains_key("import.shape"));
-    // nor is an input believed that has the key
+    // the same key in an input is ignored
     let array = lists(&[Some(1), Some(2)]);
     let field = Field::new("x", array.data_type().clone(), true).with_metadata([("import.shape", "[9] in 9 samples")]);
     assert_eq!(found(&import(&batch(vec![(field, array)]))), None);
@@ -164,15 +165,15 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
     let error = refused(std::slice::from_ref(&batch), &options);
     for part in [
         "3 columns",
-        r#"column "jagged": sample 1: lists of 1 and 2 elements side by side are no tensor"#,
-        r#"column "floats": sample 0: a null element"#,
-        r#"column "numbers": sample 1: a null element"#,
+        r#"column "jagged": sample 1: lists of 1 and 2 elements side by side do not form a tensor"#,
+        r#"column "floats": sample 0: null element"#,
+        r#"column "numbers": sample 1: null element"#,
     ] {
         assert!(error.message().contains(part), "{part}: {error}");
     }
     assert!(!error.message().contains("good"), "{error}");
     assert_eq!(error.advice(), [Advice::SkipColumns, Advice::ReplaceNulls, Advice::ReplaceNullsWithZero]);
-    // following the advice
+    // the advice in the error works
     let options =
         |skip: &[&str], null_elements| ConvertOptions::new().skip(skip.iter().copied()).null_elements(null_elements);
     let error = refused(std::slice::from_ref(&batch), &options(&["jagged"], NullElements::Nan));
@@ -190,7 +191,7 @@ fn all_columns_whose_schema_is_at_fault_are_in_one_error() {
     let inside = (Field::new("s", inside.data_type().clone(), true), Arc::new(inside) as ArrayRef);
     let error = refused(&[batch(vec![column("a\nb"), column("s.x"), digits, inside])], &ConvertOptions::new());
     let expected =
-        [r#""a\nb" (a name has 1 to 1,024 bytes and no control characters)"#, r#""digits" (decimal128[39, 0])"#];
+        [r#""a\nb" (a name must have 1 to 1,024 bytes and no control characters)"#, r#""digits" (decimal128[39, 0])"#];
     assert_eq!(error.message(), format!("these columns cannot be stored: {}", expected.join(", ")));
 }
 

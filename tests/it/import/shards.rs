@@ -1,4 +1,4 @@
-//! Conversions to several files.
+//! Tests conversions to several files.
 
 use super::common::*;
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ fn shards_have_the_samples_of_one_file_for_any_number_of_threads() {
     }
 }
 
-/// The boundaries are where the raw bytes say, whatever the batches of the input.
+/// The raw bytes decide where a file ends, whatever the batches of the input.
 #[test]
 fn a_file_ends_before_the_sample_that_does_not_fit() {
     let folder = Folder::new();
@@ -133,7 +133,7 @@ fn bytes_are_those_after_a_cast() {
     assert_eq!(sample_counts(&shards(&inputs, 8, &options(1)).unwrap()), [2; 5]);
     let rounded = shards(&inputs, 8, &options(1).bf16(true)).unwrap();
     assert_eq!(sample_counts(&rounded), [4, 4, 2]);
-    // its cast facts are those of all values
+    // its cast facts cover all values
     let path = folder.file("rounded.tsl", &rounded[0]);
     let refused = shards(&[path], 8, &options(1));
     assert!(matches!(&refused, Err(ShardError::Library(error)) if error.kind() == ErrorKind::BadInput), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Parquet files whose statistics deny nulls that are there, as some writers make them.
+//! Tests Parquet files whose statistics deny existing nulls, as some writers make them.
 
 use super::common::*;
 use super::struct_values::*;
@@ -11,7 +11,8 @@ use tensilo::import::{AppendOptions, ConvertOptions, Progress, convert, convert_
 use tensilo::sink::Stream;
 use tensilo_testing::Folder;
 
-/// Fields of a footer: row groups, the first, columns, this one, its metadata.
+/// Returns the path of a field in the footer: row groups, the first, columns, this one, its
+/// metadata.
 fn of_column(column: i64, fields: &[i64]) -> Vec<i64> {
     [&[4, 0, 1, column, 3], fields].concat()
 }
@@ -33,7 +34,7 @@ fn write_patched(folder: &Folder, name: &str, table: &RecordBatch, patches: &[(V
 const NULL_COUNT: [i64; 2] = [12, 3];
 const LEVELS: [i64; 2] = [16, 3];
 
-/// A file that says its pairs are never null, nor their fields.
+/// Writes a file that claims that its pairs and their fields are never null.
 fn pairs(folder: &Folder, name: &str, rows: &[Value]) -> PathBuf {
     let patches = [0, 1].map(|column| (of_column(column, &NULL_COUNT), 0));
     write_patched(folder, name, &batch_of(&pair(), rows), &patches)
@@ -57,7 +58,7 @@ fn a_null_struct_is_preserved_although_statistics_deny_it() {
         let file = into(&options.clone().ignore_statistics(true)).unwrap().sink.0;
         assert_eq!(values(&exported_column(&opened(file))), rows());
     }
-    // beside files that tell the truth
+    // next to files whose statistics are true
     let full: Vec<Value> = (0..9).map(|i| of([Number(i), Null])).collect();
     let other = folder.path("full.parquet");
     write_parquet(&other, &[batch_of(&pair(), &full)]);
@@ -84,7 +85,7 @@ fn a_null_struct_that_statistics_deny_is_not_appended_to_a_file_without_nulls() 
     let file = folder.path("file.tsl");
     convert_over(&[full], &file).unwrap();
     let error = append_with(&[input], &file, &AppendOptions::new()).unwrap_err();
-    assert!(error.message().contains("a null struct"), "{error}");
+    assert!(error.message().contains("null struct"), "{error}");
     assert_eq!(error.samples(), Some(26..27));
     assert_eq!(values(&exported_column(&read(&file))), [some]);
 }
@@ -104,7 +105,7 @@ fn null_elements_are_preserved_although_statistics_deny_them() {
     assert_eq!(exported_column(&file).data_type(), &list(DataType::Int32));
 }
 
-/// Lists of different lengths in lists, which no statistics deny.
+/// Returns lists of different lengths in lists, about which no statistics are wrong.
 fn jagged(count: i32) -> Vec<Value> {
     let inner = |i: i32| List((0..i).map(Number).collect());
     (0..count).map(|i| List(vec![inner(1), inner(i % 3)])).collect()
@@ -126,7 +127,7 @@ fn a_null_struct_beside_jagged_lists_is_preserved_although_statistics_deny_it() 
 }
 
 #[test]
-fn a_conversion_that_is_cancelled_does_not_begin_again() {
+fn a_cancelled_conversion_does_not_start_again() {
     let folder = Folder::new();
     let input = folder.path("x.parquet");
     let numbers = list(list(DataType::Int32));

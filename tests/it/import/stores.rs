@@ -1,4 +1,4 @@
-//! Inputs that a store has, where a request costs more than some bytes.
+//! Tests inputs in an object store, where a request costs more than a few bytes.
 
 use super::common::*;
 use arrow_array::{ArrayRef, Int64Array, StringArray};
@@ -12,7 +12,7 @@ use tensilo::source::{CoalesceConfig, InMemory, Source};
 use tensilo::{Error, ErrorKind, Result, WriterOptions};
 use tensilo_testing::Folder;
 
-/// A store of some files below `mem://`, which notes what is announced and what is read.
+/// A store of some files below `mem://`. Records what is prefetched and what is read.
 #[derive(Clone, Default)]
 struct Store {
     files: Vec<(String, Vec<u8>)>,
@@ -90,7 +90,7 @@ fn stored(folder: &Folder, names: &[String]) -> Store {
 }
 
 #[test]
-fn a_conversion_from_a_store_is_that_of_local_files() {
+fn a_conversion_from_a_store_equals_one_from_local_files() {
     let folder = Folder::new();
     let store = stored(&folder, &years(&folder));
     let convert = |input: PathBuf, output: &str| {
@@ -121,7 +121,7 @@ fn pages_are_prefetched_before_they_are_read() {
         |read: &&Range<u64>| prefetched.iter().any(|all| all.start <= read.start && read.end <= all.end);
     let (pages, others): (Vec<_>, Vec<_>) = read.iter().partition(is_prefetched);
     assert!(pages.len() >= prefetched.len() && !prefetched.is_empty());
-    // beside pages, the footer is read
+    // besides pages, only the footer is read
     let beside: u64 = others.iter().map(|range| range.end - range.start).sum();
     assert!(beside < 80_000, "{beside} bytes: {others:?}");
 }
@@ -156,7 +156,7 @@ fn errors_name_the_object() {
     assert!(!folder.path("out.tsl").exists());
 }
 
-/// An object of which reads behind some offset fail.
+/// An object whose reads beyond an offset fail.
 struct FailingSource(InMemory<Vec<u8>>, u64);
 
 impl Source for FailingSource {
@@ -191,7 +191,7 @@ impl InputStore for FailingStore {
 }
 
 #[test]
-fn a_read_that_fails_is_no_malformed_file() {
+fn a_failed_read_is_not_a_malformed_file() {
     let folder = Folder::new();
     let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values((0..90_000).map(|i| i * i % 7919)));
     let table = one(numbers);

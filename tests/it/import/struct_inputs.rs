@@ -1,4 +1,5 @@
-//! Structs of several inputs: convert, append, and files with and without null structs together.
+//! Tests structs of several inputs: converting and appending files with and without null structs
+//! together.
 
 use super::common::*;
 use super::struct_values::*;
@@ -30,7 +31,7 @@ fn files(folder: &Folder, format: &str, tables: &[RecordBatch]) -> Vec<PathBuf> 
 
 const FORMATS: &[&str] = if cfg!(feature = "parquet") { &["arrow", "stream", "parquet"] } else { &["arrow", "stream"] };
 
-/// A struct in a struct and in lists, with a field that tells rows apart.
+/// Returns a struct in a struct and in lists, with a field that identifies rows.
 fn deep() -> DataType {
     let inner = structs(vec![("p", pair()), ("lists", list(pair()))]);
     structs(vec![("in", inner), ("n", DataType::Int32)])
@@ -81,7 +82,7 @@ fn a_struct_that_one_input_declares_without_nulls_may_be_null_in_another() {
     }
 }
 
-/// Which is a struct in one input only is none in the file.
+/// The field is a struct in one input only, so the file has no struct.
 #[test]
 fn a_field_in_one_input_may_be_a_column_in_another() {
     let folder = Folder::new();
@@ -141,7 +142,7 @@ fn null_structs_are_appended_to_a_file_that_has_them() {
         assert!(error.to_string().contains("sample 3") && error.to_string().contains("new file"), "{error}");
         assert_eq!(error.path(), Some(inputs[0].as_path()));
         assert_eq!(values(&exported_column(&read(&without))), [some.clone(), some.clone()], "{format}");
-        // as a tensilo file
+        // the same rows as a tensilo file
         let native = folder.path("native.tsl");
         convert_over(&inputs[..1], &native).unwrap();
         assert!(append_with(std::slice::from_ref(&native), &without, &AppendOptions::new()).is_err());
@@ -162,7 +163,7 @@ fn a_null_struct_in_a_list_is_named_by_its_sample() {
     assert!(error.to_string().contains("sample 4"), "{error}");
 }
 
-/// Converts a file, and returns how many rows were scanned first.
+/// Converts a file; returns how many rows were scanned first.
 fn scanned(folder: &Folder, input: &PathBuf) -> u64 {
     let mut scanned = 0;
     let mut progress = |progress: Progress| {
@@ -188,7 +189,7 @@ fn only_structs_that_may_be_null_are_scanned() {
         assert_eq!(inputs.iter().map(|input| scanned(&folder, input)).max(), Some(0), "{format}");
         let tables = [batch_of(&pair(), &[full.clone(), with_nulls.clone()]), batch_of(&pair(), &[full.clone(), Null])];
         let inputs = files(&folder, format, &tables);
-        // a file of Parquet counts nulls of fields, and not of structs
+        // a Parquet file counts nulls of fields, but not of structs
         assert_eq!(scanned(&folder, &inputs[0]) > 0, *format == "parquet", "{format}");
         assert!(scanned(&folder, &inputs[1]) > 0, "{format}");
     }
@@ -202,7 +203,7 @@ fn only_lists_that_may_have_null_elements_are_scanned_to_the_end() {
     let table = |row: &dyn Fn(i32) -> Value| batch_of(&list(DataType::Int32), &(0..300).map(row).collect::<Vec<_>>());
     for format in FORMATS {
         let inputs = files(&folder, format, &[table(&row), table(&with_null)]);
-        // some of the first rows tell that the lengths vary
+        // some of the first rows already show that the lengths vary
         assert!(scanned(&folder, &inputs[0]) < 300, "{format}");
         assert_eq!(scanned(&folder, &inputs[1]), 300, "{format}");
     }
@@ -231,7 +232,7 @@ fn null_counts_reveal_null_structs_at_any_depth() {
     let row = |p: Value| of([Null, List(vec![of([p])])]);
     let full = row(of([Null, Number(2)]));
     for (rows, expected) in [(vec![full.clone()], false), (vec![full, row(Null)], true)] {
-        // a column before, so that leaves are counted
+        // an earlier column, so that leaves have to be counted
         let first = (Field::new("first", pair(), true), array(&pair(), &vec![of([Number(1), Null]); rows.len()]));
         let table = batch(vec![first, (Field::new("x", outer.clone(), true), array(&outer, &rows))]);
         for format in FORMATS {
@@ -245,7 +246,7 @@ fn null_counts_reveal_null_structs_at_any_depth() {
     }
 }
 
-/// Each run has a node for its ends and one for its values.
+/// Each run array has a node for its ends and one for its values.
 #[test]
 fn counts_of_nulls_are_read_beside_runs() {
     let folder = Folder::new();

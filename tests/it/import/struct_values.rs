@@ -1,4 +1,4 @@
-//! Values of any type, for tests of structs: from values to arrays, to a file, and back.
+//! Values of any type for tests of structs: from values to arrays, to a file, and back.
 
 use super::common::*;
 use std::sync::Arc;
@@ -19,12 +19,12 @@ pub enum Value {
     Struct(Vec<Value>),
 }
 
-/// A struct of these values.
+/// Returns a struct of these values.
 pub fn of(values: impl IntoIterator<Item = Value>) -> Value {
     Value::Struct(values.into_iter().collect())
 }
 
-/// Makes an array of a type. Below a null struct or list everything is null or empty.
+/// Makes an array of a type. Below a null struct or list, everything is null or empty.
 pub fn array(data_type: &DataType, values: &[Value]) -> ArrayRef {
     let nulls = NullBuffer::from_iter(values.iter().map(|value| *value != Null));
     let nulls = (nulls.null_count() > 0).then_some(nulls);
@@ -59,7 +59,7 @@ pub fn array(data_type: &DataType, values: &[Value]) -> ArrayRef {
     }
 }
 
-/// A value that is not null.
+/// Returns a value that is not null.
 pub fn zero(data_type: &DataType) -> Value {
     match data_type {
         DataType::Int32 => Number(0),
@@ -93,17 +93,17 @@ pub fn list(item_type: DataType) -> DataType {
     DataType::List(item(item_type))
 }
 
-/// A struct of two numbers.
+/// Returns the type of a struct of two numbers.
 pub fn pair() -> DataType {
     structs(vec![("a", DataType::Int32), ("b", DataType::Int32)])
 }
 
-/// A batch of a column `x`.
+/// Returns a batch of a column `x`.
 pub fn batch_of(data_type: &DataType, values: &[Value]) -> RecordBatch {
     one(array(data_type, values))
 }
 
-/// The only column of a file, exported. Checks that an export of all its batches is one array.
+/// Exports the only column of a file. Checks that an export of all its batches is one array.
 pub fn exported_column(file: &Reader) -> ArrayRef {
     let mut batches: Vec<RecordBatch> = export::batches(file, None).unwrap().map(Result::unwrap).collect();
     assert_eq!((batches.len(), batches[0].num_columns()), (1, 1), "{:?}", batches[0].schema());
@@ -114,7 +114,7 @@ pub fn names(file: &Reader) -> Vec<(&str, String)> {
     file.schema().columns.iter().map(|column| (column.name.as_str(), column.type_name())).collect()
 }
 
-/// Converts values, and checks that they come back with their type. Returns the file.
+/// Converts values and checks that they come back with their type. Returns the file.
 #[track_caller]
 pub fn round_trip(data_type: &DataType, all: &[Value]) -> Reader {
     let file = import(&batch_of(data_type, all));

@@ -1,4 +1,8 @@
-//! Structs, from Arrow and back: their fields, and where they are null.
+//! Tests that structs come back: their fields, and where they are null.
+//!
+//! A struct has no column of its own; its fields become columns with dotted names and paths. Only
+//! if a struct is null somewhere does it get a column, of bools without elements, whose validity
+//! records the nulls.
 
 use super::common::*;
 use super::struct_values::*;
@@ -25,14 +29,14 @@ fn a_struct_comes_back_and_has_a_column_only_if_it_is_null() {
 }
 
 #[test]
-fn a_column_with_a_dot_in_its_name_is_no_struct() {
+fn a_column_with_a_dot_in_its_name_is_not_a_struct() {
     let x = batch(vec![(Field::new("a.b", DataType::Int32, true), array(&DataType::Int32, &[Number(1), Null]))]);
     let file = import(&x);
     assert!(file.schema().columns[0].metadata.is_empty());
     assert_eq!(exported_column(&file).data_type(), &DataType::Int32);
 }
 
-/// What a struct adds to the header is the bit *paths* (3.4); the field is at offset 40.
+/// A struct adds only the bit *paths* (3.4) to the header; the field is at offset 40.
 #[test]
 fn a_flag_states_that_columns_have_paths() {
     let compat = |file: &Reader| {
@@ -45,7 +49,7 @@ fn a_flag_states_that_columns_have_paths() {
 }
 
 #[test]
-fn metadata_of_an_input_say_nothing_about_paths() {
+fn metadata_of_an_input_says_nothing_about_paths() {
     let field = Field::new("x", DataType::Int32, true);
     let field = field.with_metadata(HashMap::from([("tensilo.path".to_owned(), "s.x".to_owned())]));
     let file = import(&batch(vec![(field, array(&DataType::Int32, &[Number(1)]))]));
@@ -56,7 +60,7 @@ fn metadata_of_an_input_say_nothing_about_paths() {
 fn null_structs_inside_structs_have_their_own_column() {
     let outer = structs(vec![("in", pair()), ("c", DataType::Utf8)]);
     let inner = of([Number(1), Null]);
-    // a null struct hides what is inside, which needs no column then
+    // the fields of a null struct are hidden, so the inner struct needs no column here
     let file = round_trip(&outer, &[of([inner.clone(), Null]), Null]);
     assert_eq!(names(&file).iter().map(|(name, _)| *name).collect::<Vec<_>>(), ["x", "x.in.a", "x.in.b", "x.c"]);
     let file = round_trip(&outer, &[of([inner.clone(), Null]), of([Null, Null])]);
@@ -113,9 +117,9 @@ fn structs_without_fields_come_back() {
     assert_eq!(batches, [required]);
 }
 
-/// Bools without elements would be taken for a struct.
+/// Lists of bools without elements could be mistaken for a struct.
 #[test]
-fn empty_lists_of_bools_are_no_structs() {
+fn empty_lists_of_bools_are_not_structs() {
     let mut lists = ListBuilder::new(BooleanBuilder::new());
     (0..3).for_each(|_| lists.append(true));
     let lists = lists.finish();
@@ -156,13 +160,13 @@ fn nulls_of_a_struct_follow_its_fields() {
 fn structs_in_more_structs_than_a_path_names_are_refused() {
     let row = |structs: usize| (0..structs).fold(Number(7), |inner, _| of([inner]));
     let deep = |depth: usize| (0..depth).fold(DataType::Int32, |inner, _| structs(vec![("s", inner)]));
-    // the name of the field is one more
+    // the name of the field counts, too
     let max_depth = limits::PATH_NAMES - 1;
     let file = round_trip(&deep(max_depth), &[row(max_depth)]);
     assert_eq!(file.schema().columns.len(), 1);
     let table = batch_of(&deep(max_depth + 1), &[row(max_depth + 1)]);
     let error = refused(&[table], &ConvertOptions::new());
-    assert!(error.to_string().contains("a path of 129 names, of which the format allows 128"), "{error}");
+    assert!(error.to_string().contains("a path of 129 names, but the format allows 128"), "{error}");
 }
 
 #[test]
@@ -178,13 +182,13 @@ fn a_column_with_the_name_of_a_null_struct_is_refused() {
     let error = refused(&[clash(&[of([Null])])], &ConvertOptions::new());
     assert_eq!((error.kind(), error.column()), (ErrorKind::BadInput, Some("a.b")), "{error}");
     assert!(error.to_string().contains("rename"), "{error}");
-    // without null structs there is no such column
+    // without null structs, this column does not exist
     let file = import(&clash(&[of([of([Null, Null])])]));
     assert_eq!(file.schema().columns.len(), 3);
 }
 
 #[test]
-fn what_is_read_once_has_nulls_of_all_structs_that_may_be_null() {
+fn inputs_read_once_have_nulls_of_all_structs_that_may_be_null() {
     let all = [of([Number(1), Null]), Null];
     let batches = |rows: &[Value], nullable| {
         let field = Field::new("x", pair(), nullable);
@@ -216,7 +220,7 @@ fn an_export_of_a_struct_has_its_fields_and_nulls() {
     assert_eq!(export(&["x.in"]).unwrap(), only_in);
     let only_b = [of([of([Null])]), of([Null]), Null];
     assert_eq!(export(&["x.in.b"]).unwrap(), only_b);
-    // a struct that is whole has the order of the source
+    // a complete struct has the order of the source
     assert_eq!(export(&["x.c", "x.in"]).unwrap(), rows);
     assert_eq!(export(&["x", "x"]).unwrap_err().kind(), ErrorKind::BadArgument);
     assert!(export(&["x.d"]).is_err());
@@ -231,7 +235,7 @@ fn parquet_has_no_structs_without_fields() {
     assert_eq!((error.kind(), error.column()), (ErrorKind::BadArgument, Some("x")), "{error}");
 }
 
-/// A type, and values of it.
+/// Returns a type and values of it.
 fn any_type(depth: u32) -> BoxedStrategy<DataType> {
     let leaf = prop_oneof![Just(DataType::Int32), Just(DataType::Utf8)];
     if depth == 0 {
@@ -275,7 +279,7 @@ fn any_table() -> impl Strategy<Value = (DataType, bool, Vec<Value>)> {
     })
 }
 
-/// The same type, in which all may be null.
+/// Returns the same type with everything nullable.
 fn all_nullable(data_type: &DataType) -> DataType {
     match data_type {
         DataType::List(inner) => list(all_nullable(inner.data_type())),

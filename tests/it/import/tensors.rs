@@ -1,4 +1,5 @@
-//! Lists, nested lists and tensors.
+//! Tests lists, nested lists and tensors: which shapes they get, and how nulls and casts are
+//! handled.
 
 use super::common::*;
 use half::{bf16, f16};
@@ -22,8 +23,8 @@ fn full(lists: &[&[f32]]) -> Lists {
     lists.iter().map(|list| Some(list.iter().copied().map(Some).collect())).collect()
 }
 
-/// Lists of lists: `lengths[i]` are the lengths of the inner lists of row `i`, elements count up
-/// from 0.
+/// Returns lists of lists: `lengths[i]` are the lengths of the inner lists of row `i`, and elements
+/// count up from 0.
 fn nested(lengths: &[Option<&[usize]>], outer_nulls: bool) -> ArrayRef {
     let inner_lengths = lengths.iter().flatten().flat_map(|lengths| lengths.iter().copied());
     let total: usize = inner_lengths.clone().sum();
@@ -65,7 +66,7 @@ fn a_null_list_an_empty_list_and_a_null_element_differ() {
 }
 
 #[test]
-fn nan_is_refused_where_there_is_none() {
+fn nan_is_refused_for_types_without_it() {
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), None])]);
     let options = ConvertOptions::new().null_elements(NullElements::Nan);
     let error = refused(&[one(Arc::new(lists))], &options);
@@ -88,7 +89,7 @@ fn null_elements_of_null_lists_are_ignored() {
 }
 
 #[test]
-fn no_sample_or_only_nulls_say_nothing_about_the_shape() {
+fn no_samples_or_only_nulls_say_nothing_about_the_shape() {
     for lists in [vec![], vec![None, None]] {
         let rows = lists.len();
         let file = import(&one(list(lists)));
@@ -133,7 +134,7 @@ fn nested_lists_have_a_dimension_for_each_level() {
 }
 
 #[test]
-fn rows_of_different_length_are_no_tensor_even_if_that_is_declared() {
+fn rows_of_different_length_are_not_a_tensor_even_if_declared() {
     let options = ConvertOptions::new().shapes([("x", Shape::new([Extent::Varying, Extent::Varying]))]);
     let error = refused(&[one(nested(&[Some(&[2, 2]), Some(&[2, 3])], true))], &options);
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(1..2)));
@@ -247,7 +248,8 @@ fn variable_shape_tensors_have_their_shapes() {
     }
     let file = import(&variable_tensors(&shapes, "").slice(1, 2));
     assert_eq!(tensors::<f32>(&file, "x"), expected[1..3]);
-    for (parameters, text) in [(r#"{"uniform_shape":[null,4]}"#, "type says"), (r#"{"permutation":[1,0]}"#, "permuted")]
+    for (parameters, text) in
+        [(r#"{"uniform_shape":[null,4]}"#, "type fixes an extent"), (r#"{"permutation":[1,0]}"#, "permuted")]
     {
         let error = refused(&[variable_tensors(&shapes, parameters)], &ConvertOptions::new());
         assert!(error.to_string().contains(text), "{error}");

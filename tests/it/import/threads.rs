@@ -1,4 +1,5 @@
-//! Any number of threads gives the same bytes, the same errors, and ends when it is told to.
+//! Tests that any number of threads gives the same bytes and the same errors, and stops when
+//! cancelled.
 
 use super::common::{GO_ON, convert_with, mixed, write_arrow, write_old, write_parquet};
 use std::fs;
@@ -15,7 +16,7 @@ fn on(threads: usize) -> ConvertOptions {
     ConvertOptions::new().writer(writer)
 }
 
-/// Nine row groups, two of which have another shape; a small file; and an Arrow file of batches.
+/// Writes nine row groups, two with another shape; a small file; and an Arrow file of batches.
 fn inputs(folder: &Path) -> Vec<PathBuf> {
     let (many, few, arrow) = (folder.join("a.parquet"), folder.join("b.parquet"), folder.join("c.arrow"));
     write_parquet(&many, &[mixed(850, 0)]);

@@ -1,24 +1,23 @@
-//! Integers in Thrift's compact protocol, in which Parquet writes its headers: finds them, and
-//! replaces them by others.
+//! Finds and replaces integers in Thrift's compact protocol, in which Parquet writes its headers.
 
 use std::ops::Range;
 
-/// An integer of a struct: the ids of the fields that lead to it (elements of lists count from 0),
-/// and its bytes.
+/// An integer in a struct: the ids of the fields that lead to it (list elements count from 0), and
+/// the range of its bytes.
 #[derive(Clone, Debug)]
 pub struct Integer {
     pub path: Vec<i64>,
     pub bytes: Range<usize>,
 }
 
-/// Returns all integers of the struct that begins at `start`, and the end of the struct.
+/// Returns all integers of the struct at `start`, and the end of the struct.
 pub fn integers(bytes: &[u8], start: usize) -> (Vec<Integer>, usize) {
     let mut reader = Reader { bytes, at: start, path: Vec::new(), found: Vec::new() };
     reader.structure();
     (reader.found, reader.at)
 }
 
-/// Replaces the integer at `path` of the struct at `start` by `value`.
+/// Replaces the integer at `path` in the struct at `start` with `value`.
 pub fn set(bytes: &mut Vec<u8>, start: usize, path: &[i64], value: i64) {
     let (found, _) = integers(bytes, start);
     let integer = found.iter().find(|integer| integer.path == path);
@@ -77,7 +76,7 @@ impl Reader<'_> {
 
     fn value(&mut self, kind: u8) {
         match kind {
-            1 | 2 => {} // a bool is in the head of its field
+            1 | 2 => {} // a bool is in the header of its field
             3 => self.at += 1,
             4..=6 => {
                 let start = self.at;

@@ -1,4 +1,4 @@
-//! Lists that are no tensors: of different lengths side by side, or with nulls inside.
+//! Tests lists that are not tensors: of different lengths side by side, or with nulls inside.
 
 use super::common::*;
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use tensilo::import::{AppendOptions, ConvertOptions, NullElements};
 use tensilo::{Extent, Reader, Shape};
 use tensilo_testing::Folder;
 
-/// A sample of a column of lists: `None` is null.
+/// A sample of a column of lists: `None` is a null.
 type Node = Option<Tree>;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -32,7 +32,7 @@ fn numbers(values: &[i32]) -> Node {
     list(values.iter().map(|&value| number(value)).collect::<Vec<_>>())
 }
 
-/// Makes an array of nodes with so many levels of lists.
+/// Makes an array of nodes with `depth` levels of lists.
 fn array(nodes: &[Node], depth: usize) -> ArrayRef {
     if depth == 0 {
         let value = |node: &Node| match node {
@@ -73,7 +73,7 @@ fn exported(file: &Reader) -> Vec<Node> {
     arrays.flat_map(|array| nodes(&array)).collect()
 }
 
-/// Converts samples, and returns the type of their column and its shape.
+/// Converts samples; returns the file and the type and shape of the column.
 fn stored(samples: &[Node], depth: usize, options: &ConvertOptions) -> (Reader, String) {
     let file = import_with(&[one(array(samples, depth))], options).unwrap();
     let schema = column(&file, "x");
@@ -91,7 +91,7 @@ fn lists_of_different_lengths_are_lists_of_tensors() {
 }
 
 #[test]
-fn only_the_dimensions_that_are_no_tensor_become_lists() {
+fn only_dimensions_that_do_not_form_a_tensor_become_lists() {
     let table = |extents: [usize; 2]| list(vec![numbers(&vec![7; extents[1]]); extents[0]]);
     let samples = [list([table([2, 3]), table([1, 3])]), list([table([4, 3])])];
     let (file, text) = stored(&samples, 3, &ConvertOptions::new());
@@ -126,7 +126,7 @@ fn fixed_size_lists_of_texts_are_lists() {
     assert_eq!((column(&file, "x").type_name(), exported.column(0)), ("list<utf8>".to_owned(), &pairs));
 }
 
-/// As boxes of objects are.
+/// Boxes of objects have this form.
 #[test]
 fn lists_of_numbers_in_structs_in_lists_are_tensors() {
     let numbers: ArrayRef = Arc::new(Int32Array::from_iter_values(0..12));
@@ -189,7 +189,7 @@ fn the_last_sample_of_the_last_input_decides() {
     assert_eq!(exported(&file), [&tensors[..], &tensors[..], &odd[..]].concat());
 }
 
-/// Where nulls may be is known of each input.
+/// Each input tells on its own where nulls may be.
 #[test]
 fn the_order_of_inputs_does_not_decide_whether_null_elements_are_preserved() {
     let folder = Folder::new();
@@ -248,7 +248,7 @@ fn node(depth: u32) -> BoxedStrategy<Node> {
 }
 
 proptest! {
-    /// Whatever is null, empty or of other lengths.
+    /// Lists that are null, empty or of different lengths.
     #[test]
     fn any_lists_come_back((depth, samples) in (1_u32..5).prop_flat_map(|depth| (Just(depth), prop::collection::vec(node(depth), 1..20)))) {
         let depth = usize::try_from(depth).unwrap();
@@ -257,7 +257,7 @@ proptest! {
     }
 }
 
-/// Without elements such lists are stored as the nulls of a struct are.
+/// Without elements, such lists are stored as the nulls of a struct are.
 #[test]
 fn lists_of_empty_lists_of_bools_are_lists() {
     let bools: ArrayRef = Arc::new(BooleanArray::from(Vec::<bool>::new()));

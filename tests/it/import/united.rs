@@ -1,5 +1,5 @@
-//! Inputs that differ a little: columns without values have the type null in one of them, or are
-//! missing, and some inputs have no samples.
+//! Tests inputs that differ slightly: columns without values have the type null or are missing, and
+//! some inputs have no samples.
 
 use super::common::*;
 use std::ops::ControlFlow;
@@ -46,7 +46,7 @@ fn nulls(count: usize) -> ArrayRef {
     Arc::new(NullArray::new(count))
 }
 
-/// Columns of several forms, all with values.
+/// Returns columns of several forms, all with values.
 fn full() -> RecordBatch {
     let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some([Some(1), Some(2)]), Some([Some(3), Some(4)])]);
     let floats: ArrayRef = Arc::new(Float64Array::from(vec![0.5, 1.5]));
@@ -64,8 +64,8 @@ fn full() -> RecordBatch {
     ])
 }
 
-/// The same columns, as a writer without a schema gives them if they have no values: null, or not
-/// at all.
+/// Returns the same columns as a writer without a schema gives them if they have no values: of type
+/// null, or missing.
 fn sparse() -> RecordBatch {
     let structs = StructArray::from(vec![(Arc::new(Field::new("t", DataType::Null, true)), nulls(2))]);
     batch(vec![
@@ -76,7 +76,7 @@ fn sparse() -> RecordBatch {
     ])
 }
 
-/// Checks a file of the rows of [`full`] from sample `full` on, and of the rows of [`sparse`] from
+/// Checks a file with the rows of [`full`] from sample `full` on and the rows of [`sparse`] from
 /// sample `sparse` on.
 fn check(file: &tensilo::Reader, full: usize, sparse: usize) {
     assert_eq!(file.sample_count(), 4);
@@ -114,13 +114,13 @@ fn null_columns_and_missing_ones_are_null() {
         assert_eq!(
             column_names(&file),
             ["float", "struct.t", "struct.f", "list", "id", "text"],
-            "the order in which they come first"
+            "the order in which they first occur"
         );
     }
 }
 
 #[test]
-fn they_are_appended_to_a_file_and_planned_for_several() {
+fn null_columns_are_appended_and_planned_too() {
     for format in FORMATS {
         let folder = Folder::new();
         let inputs = files(&folder, format, &[full(), sparse()]);
@@ -199,7 +199,7 @@ fn inputs_that_lack_too_many_columns_together_are_refused() {
     let inputs: Vec<PathBuf> = [wide].into_iter().chain(vec![small; 250]).collect();
     let error = converted(&folder, &inputs, &ConvertOptions::new()).err().unwrap();
     assert_eq!(error.kind(), ErrorKind::BadInput);
-    assert!(error.message().contains("251 inputs have 20000 columns together"), "{error}");
+    assert!(error.message().contains("251 inputs have 20000 columns in total"), "{error}");
 }
 
 #[test]
@@ -217,7 +217,7 @@ fn a_column_that_must_have_values_is_not_filled() {
     }
 }
 
-/// Other types stay other types: these are declared.
+/// Different declared types stay different.
 #[test]
 fn declared_numbers_of_two_types_are_refused() {
     let folder = Folder::new();
@@ -240,13 +240,13 @@ fn inputs_without_samples_add_none_whatever_their_columns() {
         convert_with(&inputs[1..2], &path, &ConvertOptions::new()).unwrap();
         assert_eq!(append_with(&inputs[..1], &path, &AppendOptions::new()).unwrap(), 0);
         assert_eq!(read(&path).sample_count(), 2);
-        // alone, they make a file without samples
+        // on their own, they make a file without samples
         let file = converted(&folder, &inputs[2..], &ConvertOptions::new()).unwrap();
         assert_eq!((file.sample_count(), file.schema().columns.len()), (0, 6));
     }
 }
 
-/// A row of nulls of a fixed shape takes as much memory as one of values: not all are made at once.
+/// A null of a fixed shape takes as much memory as a value, so they are not all made at once.
 #[test]
 fn missing_tensors_are_filled_in_small_batches() {
     let folder = Folder::new();
@@ -254,7 +254,7 @@ fn missing_tensors_are_filled_in_small_batches() {
     let values: ArrayRef = Arc::new(Float64Array::from(vec![1.0; size]));
     let tensors = FixedSizeListArray::new(item(DataType::Float64), size as i32, values, None);
     let one = batch(vec![required("id", ids(0..1)), nullable("tensor", Arc::new(tensors))]);
-    // together they would have 1.6 GB
+    // together, the tensors would take 1.6 GB
     let inputs = files(&folder, "arrow", &[one, batch(vec![required("id", ids(1..2_001))])]);
     let options = ConvertOptions::new().columns(["id", "tensor"]);
     let mut seen = 0;
@@ -266,7 +266,7 @@ fn missing_tensors_are_filled_in_small_batches() {
         _ => ControlFlow::Continue(()),
     });
     assert_eq!(stopped.unwrap_err().kind(), ErrorKind::Cancelled);
-    assert!(seen < 100, "{seen} samples are one batch");
+    assert!(seen < 100, "{seen} samples in one batch");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! No value changes in silence: INT96 timestamps, integers wider than they are declared, units that
-//! a schema denies.
+//! Tests that no value changes silently: INT96 timestamps, integers wider than declared, and units
+//! that contradict the embedded schema.
 
 use super::common::*;
 use parquet::arrow::encode_arrow_schema;
@@ -55,7 +55,7 @@ impl<'a, T: ParquetType> Column<'a, T> {
     }
 }
 
-/// Inputs in a folder, and the output beside them.
+/// Inputs in a folder, and the output next to them.
 struct Inputs(Folder);
 
 impl Inputs {
@@ -82,7 +82,7 @@ impl Inputs {
         Ok(read(&self.out()))
     }
 
-    /// Returns the error of a conversion, which leaves no output.
+    /// Returns the error of a conversion, which must leave no output.
     fn refused(&self, inputs: &[PathBuf]) -> Error {
         let Err(error) = self.convert(inputs) else { panic!("it was not refused") };
         assert!(!self.out().exists());
@@ -90,7 +90,7 @@ impl Inputs {
     }
 }
 
-/// Returns the INT96 timestamp of a number of nanoseconds since 1970.
+/// Returns an INT96 timestamp for a number of nanoseconds since 1970.
 fn int96(nanoseconds: i128) -> Int96 {
     const DAY: i128 = 86_400_000_000_000;
     let day = i32::try_from(nanoseconds.div_euclid(DAY) + 2_440_588).unwrap();
@@ -102,7 +102,7 @@ fn unit(file: &Reader) -> &str {
     &column(file, "x").metadata["arrow.type"]
 }
 
-/// In the year 2500, and in 1500.
+/// Times in the years 2500 and 1500.
 const FAR: [i128; 2] = [16_725_225_600_000_001_000, -14_831_769_600_000_001_000];
 
 #[test]
@@ -123,7 +123,7 @@ fn int96_beyond_the_range_of_nanoseconds_becomes_microseconds() {
         let far = i64::try_from(far / 1_000).unwrap();
         assert_eq!(scalars::<i64>(&file, "x"), [Some(0), Some(far), Some(-1)]);
     }
-    // what one file needs is what all get
+    // the unit that one file needs applies to all
     let inputs = [folder.instants("a", &[5_000]), folder.instants("b", &FAR)];
     assert_eq!(scalars::<i64>(&folder.convert(&inputs).unwrap(), "x")[0], Some(5));
 }
@@ -135,7 +135,7 @@ fn int96_that_no_unit_holds_is_refused_with_column_and_sample() {
     let error = folder.refused(&[fine.clone(), far.clone()]);
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::BadInput, Some("x"), Some(4..5)));
     assert_eq!((error.path(), error.advice()), (Some(far.as_path()), &[Advice::SkipColumns][..]));
-    for part in ["row 1 of this input", "timestamp[ns] not that of sample 4", "timestamp[us] not that of sample 2"] {
+    for part in ["row 1 of this input", "timestamp[ns] fails at sample 4", "timestamp[us] fails at sample 2"] {
         assert!(error.message().contains(part), "{error}");
     }
     assert!(folder.convert(&[fine]).is_ok());
@@ -174,7 +174,7 @@ fn appended_int96_gets_the_unit_of_the_file_or_is_refused() {
 }
 
 #[test]
-fn the_unit_of_a_cast_int96_is_that_of_appends_and_shards() {
+fn a_cast_int96_has_the_same_unit_in_appends_and_shards() {
     let folder = Inputs::new();
     let inputs = [folder.instants("far", &[FAR[0]]), folder.instants("near", &[3_000])];
     let expected = [Some(i64::try_from(FAR[0] / 1_000).unwrap()), Some(3)];
@@ -193,7 +193,7 @@ fn the_unit_of_a_cast_int96_is_that_of_appends_and_shards() {
             GO_ON
         });
     check(&opened(written.unwrap().sink.0));
-    // a file in nanoseconds does not take what is beyond them
+    // a file in nanoseconds does not take times beyond their range
     let near = folder.0.path("near.tsl");
     convert_with(&inputs[1..], &near, &options).unwrap();
     let error = append(&inputs[..1], &near, &AppendOptions::new(), &mut |_| GO_ON).unwrap_err();
@@ -231,7 +231,7 @@ fn an_int96_of_a_struct_in_a_list_is_named_by_its_sample() {
     column.repetitions = Some(&[0, 1, 1, 0]);
     let error = folder.refused(&[folder.file("a", &column.bytes())]);
     assert_eq!(error.samples(), Some(1..2), "{error}");
-    for part in ["timestamp[ns] not that of sample 1", "timestamp[us] not that of sample 0"] {
+    for part in ["timestamp[ns] fails at sample 1", "timestamp[us] fails at sample 0"] {
         assert!(error.message().contains(part), "{error}");
     }
 }
@@ -265,7 +265,7 @@ fn a_claimed_unit_is_used_only_if_it_is_exact() {
 }
 
 #[test]
-fn the_digits_of_a_decimal_are_those_of_parquet() {
+fn a_decimal_has_the_digits_that_parquet_states() {
     let folder = Inputs::new();
     // the decoder would take ten-thousandths for hundredths
     for (claim, expected) in [
@@ -313,7 +313,7 @@ fn integers_beyond_their_declared_width_are_refused() {
 }
 
 #[test]
-fn text_is_checked_to_be_text_whatever_annotates_it() {
+fn text_is_checked_to_be_utf_8_whatever_annotates_it() {
     let folder = Inputs::new();
     let bad = [ByteArray::from(b"{}".to_vec()), ByteArray::from(b"\xFF\xFE".to_vec())];
     for annotation in ["(JSON)", "(UTF8)", ""] {

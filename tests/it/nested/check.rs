@@ -1,4 +1,4 @@
-//! Compares everything that can be read of a nested column with the model.
+//! Compares everything that can be read from a nested column with the model.
 
 use super::model::{Entry, Plan, entries_of, entry_of, with_all_extents};
 use std::ops::Range;
@@ -64,7 +64,7 @@ fn check_single_lists(plan: &Plan, column: &Column, samples: &[Entry], random: &
     assert_eq!(cursor.read_list(samples.len() as u64).unwrap_err().kind(), ErrorKind::BadArgument);
 }
 
-/// Plan, fetch and decode, in parts and in reverse order.
+/// Checks plan, fetch and decode, in segments and in reverse order.
 fn check_stages(plan: &Plan, column: &Column, indices: &[u64], expected: &[Entry]) {
     let (mut read, mut fetched, mut buffers) = (ReadPlan::new(), FetchedBytes::new(), [ColumnBuffer::new()]);
     read.select(std::slice::from_ref(column), indices).unwrap();
@@ -95,7 +95,7 @@ fn check_rows(reader: &Reader, columns: &[(&Plan, &[Entry])]) {
     }
 }
 
-/// Samples in any order, with repeats.
+/// Returns samples in any order, with repeats.
 fn request(samples: &[Entry], random: &mut Random) -> Vec<u64> {
     let count = if samples.is_empty() { 0 } else { random.below(40) };
     (0..count).map(|_| random.below(samples.len() as u64)).collect()

@@ -1,4 +1,4 @@
-//! Files of nested columns that are written again with other options.
+//! Tests that files of nested columns can be rewritten with other options.
 
 use super::check::check_file;
 use super::model::{Entry, Plan, push_all};
@@ -23,7 +23,7 @@ fn written(plans: &[Plan], samples: &[Vec<Entry>], options: &WriterOptions) -> V
 proptest! {
     #![proptest_config(config(16))]
 
-    /// The result is that of a writer with the new options.
+    /// The result equals what a writer with the new options writes.
     #[test]
     fn a_converted_file_has_the_same_lists(
         plans in several_plans(),

@@ -1,4 +1,4 @@
-//! Nested columns: what is pushed is read back, by every path, from every kind of file.
+//! Tests of nested columns: what is pushed is read back, by every path, from every kind of file.
 
 pub mod check;
 #[cfg(feature = "import")]

@@ -1,4 +1,4 @@
-//! Samples of nested columns as trees, and their batches, buffers and lists.
+//! Samples of nested columns as trees, and conversions to and from batches, buffers and lists.
 
 use proptest::prelude::*;
 use tensilo::nested::{List, ListBatch};
@@ -18,7 +18,7 @@ pub enum Entry {
 pub struct Plan {
     pub dtype: DType,
     pub shape: Vec<Extent>,
-    /// Whether the entries of each level may be null, the samples first.
+    /// Whether the entries of each level may be null; samples come first.
     pub nullable: Vec<bool>,
     pub sample_count: usize,
     pub seed: u64,
@@ -165,7 +165,7 @@ pub fn push_all<K: Sink>(writer: &mut Writer<K>, columns: &[(&Plan, &[Entry])], 
     }
 }
 
-/// What a buffer has.
+/// Returns the entries in a buffer.
 pub fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
     let varying = plan.shape.iter().filter(|extent| **extent == Extent::Varying).count();
     let fixed = plan.schema("x").shape.inner_elements().unwrap() as usize * plan.dtype.element_bytes();
@@ -185,7 +185,7 @@ pub fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
     entries
 }
 
-/// What a list has.
+/// Returns the entries in a list.
 pub fn entry_of(list: List<'_>) -> Entry {
     if list.is_null() {
         return Entry::Null;
@@ -203,7 +203,7 @@ fn item_of(item: &Sample<'_>) -> Entry {
     Entry::Item { extents: item.shape().to_vec(), bytes: item.bytes().to_vec() }
 }
 
-/// The same with all extents, as samples have them.
+/// Returns the entry with all extents, as samples have them.
 pub fn with_all_extents(plan: &Plan, entry: &Entry) -> Entry {
     match entry {
         Entry::Null => Entry::Null,

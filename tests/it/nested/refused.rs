@@ -1,4 +1,4 @@
-//! Calls on nested columns that are refused, each with its reason.
+//! Tests that invalid calls on nested columns are refused, each with its reason.
 
 use crate::common::vectors::bytes;
 use tensilo::sink::Stream;
@@ -24,7 +24,7 @@ fn lists_of_a_plain_column_are_refused_by_views_and_reads_alike() {
     assert_eq!((read.kind(), read.message()), (ErrorKind::BadArgument, view.message()));
 }
 
-/// A null item of a column whose items are never null is not read as a present one.
+/// A null item of a column whose items are never null must not be read as present.
 #[test]
 fn a_null_item_that_may_not_be_null_is_refused_by_every_read() {
     let file = bytes("invalid/R-4.6-null-of-one-level.hex");

@@ -1,4 +1,4 @@
-//! Files of nested columns that are continued.
+//! Tests that files of nested columns can be continued.
 
 use super::check::check_file;
 use super::model::{Entry, Plan, arbitrary_plan, push_all};

@@ -1,6 +1,6 @@
-//! Proves that the crate and the second reader, `format-spec/reader.py`, accept the same files. Of
-//! mutants of the valid vectors and of generated files, both accept each and read the same values,
-//! or both refuse it.
+//! Tests that the crate and the second reader, `format-spec/reader.py`, accept the same files. For
+//! each mutant of a valid vector or a generated file, either both accept it and read the same
+//! values, or both refuse it.
 //!
 //! `TENSILO_READER_MUTANTS` is the number of mutants, `TENSILO_READER_SEED` their seed. Needs
 //! Python as `second_reader` does.
@@ -22,19 +22,19 @@ use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnSchema, DType, Reader};
 use tensilo_testing::{Random, env_or, python};
 
-/// Mutants, unless the environment asks for more.
+/// The number of mutants, unless the environment says otherwise.
 const MUTANTS: usize = 400;
-/// Files from the generator.
+/// The number of generated files.
 const FILES: u32 = 40;
-/// Mutants of longer files say no more, and take longer.
+/// Mutants of longer files take longer and show nothing new.
 const MAX_BYTES: usize = 64 << 10;
 /// Mutants for each start of Python.
 const BATCH: usize = 2_000;
-/// Values of files with more samples are not compared.
+/// The values of files with more samples are not compared.
 const MAX_SAMPLES: u64 = 20_000;
 
-/// For each file of the standard input, which its length precedes, prints the rule that it breaks,
-/// or the CRC of its samples.
+/// For each file on standard input, preceded by its length, prints the rule that it breaks or the
+/// CRC of its samples.
 const SCRIPT: &str = "
 import sys, zlib
 sys.path.insert(0, sys.argv[1])
@@ -106,7 +106,7 @@ fn verdict(file: &[u8]) -> String {
     }
 }
 
-/// The CRC of all samples.
+/// Returns the CRC of all samples.
 fn contents(file: &[u8]) -> String {
     let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
     if reader.sample_count() > MAX_SAMPLES {
@@ -156,7 +156,7 @@ fn add_item(crc: &mut crc32fast::Hasher, schema: &ColumnSchema, item: &tensilo::
     crc.update(&bytes);
 }
 
-/// Valid vectors and generated files.
+/// Returns valid vectors and generated files.
 fn intact_files() -> Vec<Vec<u8>> {
     let mut files: Vec<Vec<u8>> =
         vectors::vectors(true).iter().map(|vector| vectors::bytes(vectors::file_of(vector))).collect();

@@ -1,5 +1,9 @@
-//! Mutants of intact files. Checksums and copies of the changed bytes are corrected, so that the
-//! change itself stops a reader, and nothing before it.
+//! Makes mutants of intact files.
+//!
+//! A plain change would fail at the first checksum and test nothing behind it. Here, checksums and
+//! copies of the changed bytes are corrected, so that the change itself stops a reader. Mutants
+//! change fields of headers, parts of chunks before a file is built around them, or, rarely, bytes
+//! without correction.
 
 use crate::support::build::{Build, Chunk, column, seal_after};
 use crate::support::regions::{Region, regions, u32_at, u64_at};
@@ -24,7 +28,7 @@ pub fn changed_in_place(file: &[u8], random: &mut Random) -> Vec<u8> {
     mutant
 }
 
-/// Damage that no checksum is told of.
+/// Damages bytes without correcting checksums.
 fn damage(file: &mut Vec<u8>, random: &mut Random) {
     let at = random.below(file.len() as u64) as usize;
     match random.below(4) {
@@ -39,7 +43,7 @@ fn damage(file: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
-/// Offsets and lengths of the fields of heads that differ from kind to kind.
+/// Offsets and lengths of the header fields that differ between kinds of regions.
 const FIELDS: [(usize, usize); 9] = [(4, 4), (32, 4), (32, 8), (36, 4), (40, 4), (44, 4), (48, 4), (52, 2), (54, 2)];
 
 fn change_region(file: &mut [u8], all: &[Region], random: &mut Random) {
@@ -81,7 +85,7 @@ fn change_region(file: &mut [u8], all: &[Region], random: &mut Random) {
     }
 }
 
-/// Where a number of 1, 2, 4 or 8 bytes may be; `within` is not empty.
+/// Returns the range of a number of 1, 2, 4 or 8 bytes; `within` is not empty.
 fn some_number(within: Range<usize>, random: &mut Random) -> Range<usize> {
     let length = [1, 2, 4, 8][random.below(4) as usize].min(within.len());
     let at = random.below((within.len() - length + 1) as u64) as usize;
@@ -106,7 +110,7 @@ fn change_number(bytes: &mut [u8], at: Range<usize>, random: &mut Random) {
     bytes[at].copy_from_slice(&new.to_le_bytes()[..length]);
 }
 
-/// The entries of index pages that point to a chunk repeat its head.
+/// Repeats the header of a chunk in the index entries that point to it.
 fn repeat_chunk(file: &mut [u8], all: &[Region], chunk: &Region) {
     for entry in entries(file, all).filter(|&entry| u64_at(file, entry) == chunk.header as u64).collect::<Vec<_>>() {
         for (from, to, bytes) in [(32, 8, 8), (44, 16, 4), (40, 20, 4), (52, 28, 4)] {
@@ -115,13 +119,13 @@ fn repeat_chunk(file: &mut [u8], all: &[Region], chunk: &Region) {
     }
 }
 
-/// Returns the offsets of all entries of the index.
+/// Returns the offsets of all index entries.
 fn entries(file: &[u8], all: &[Region]) -> impl Iterator<Item = usize> {
     let pages = all.iter().filter(|region| region.kind == RegionKind::IndexPage && region.end <= file.len());
     pages.flat_map(|page| (page.header + 64..page.end - 31).step_by(32))
 }
 
-/// Footers repeat the schema.
+/// Repeats the schema in the footers.
 fn repeat_schema(file: &mut [u8], all: &[Region]) {
     let schema = all[0].header + 64..all[0].end;
     for footer in all.iter().filter(|region| region.kind == RegionKind::Footer) {
@@ -132,13 +136,13 @@ fn repeat_schema(file: &mut [u8], all: &[Region]) {
     }
 }
 
-/// Where the schema of a footer begins, counted from its head.
+/// The offset of the schema in a footer, counted from its header.
 const FOOTER_SCHEMA_OFFSET: usize = 64 + CONTENT_ID_BYTES + 4;
 
-/// Bytes of the content id, with which the body of a footer begins.
+/// The length of the content id, with which the body of a footer starts.
 const CONTENT_ID_BYTES: usize = 16;
 
-/// Corrects the checksums of bodies and heads, what repeats them, and the content ids.
+/// Corrects the checksums of bodies and headers, the copies of both, and the content ids.
 fn reseal(file: &mut [u8], all: &[Region]) {
     let mut content = vec![0; CONTENT_ID_BYTES];
     let mut previous = 0;
@@ -160,7 +164,7 @@ fn reseal(file: &mut [u8], all: &[Region]) {
     }
 }
 
-/// The entries of a page repeat the checksums of the bodies of chunks.
+/// Repeats the checksums of chunk bodies in the entries of an index page.
 fn repeat_checksums(file: &mut [u8], page: &Region) {
     for entry in entries(file, std::slice::from_ref(page)).collect::<Vec<_>>() {
         let chunk = usize::try_from(u64_at(file, entry)).unwrap_or(usize::MAX);
@@ -170,7 +174,7 @@ fn repeat_checksums(file: &mut [u8], page: &Region) {
     }
 }
 
-/// A chunk of an intact file, with all that is needed to make a file of it alone.
+/// A chunk of an intact file, with everything needed to make a file of this chunk only.
 #[derive(Clone)]
 pub struct Sample {
     dtype: u8,
@@ -180,7 +184,7 @@ pub struct Sample {
     chunk: Chunk,
 }
 
-/// The chunks of an intact file.
+/// Returns the chunks of an intact file.
 pub fn samples(file: &[u8]) -> Vec<Sample> {
     let reader = Reader::from_bytes(file.to_vec()).expect("an intact file");
     let columns: Vec<_> = reader.columns().collect();
@@ -217,7 +221,7 @@ pub fn samples(file: &[u8]) -> Vec<Sample> {
     chunks.map(sample).collect()
 }
 
-/// A file of one chunk, in which something was changed before the file was made around it.
+/// Returns a file of one chunk that was changed before the file was built around it.
 pub fn changed_before(sample: &Sample, other: &Sample, random: &mut Random) -> Vec<u8> {
     let mut sample = sample.clone();
     for _ in 0..=random.below(2) {
@@ -233,7 +237,7 @@ pub fn changed_before(sample: &Sample, other: &Sample, random: &mut Random) -> V
     build.finish(*nulls, &counts)
 }
 
-/// The encodings of the parts that are present.
+/// Returns the encodings of the parts that are present.
 fn encodings(chunk: &Chunk) -> Vec<u16> {
     let mut found = vec![chunk.encoding];
     if chunk.parts && chunk.body.len() >= 64 {
@@ -279,7 +283,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
             change_number(&mut chunk.body, number, random);
         }
         12..20 => {
-            // the parameters of a decoder are at the start of the part
+            // the parameters of a decoder are at the start of a part
             let part = some_part(chunk, random);
             let number = some_number(part.start..part.end.min(part.start + 80), random);
             change_number(&mut chunk.body, number, random);
@@ -293,7 +297,7 @@ fn change_sample(sample: &mut Sample, other: &Sample, random: &mut Random) {
     repair(sample, random);
 }
 
-/// Where a part of a chunk is stored, or all of its body, which is not empty.
+/// Returns the range of a part of a chunk, or of the whole body; it is not empty.
 fn some_part(chunk: &Chunk, random: &mut Random) -> Range<usize> {
     let all = 0..chunk.body.len();
     if !chunk.parts || chunk.body.len() < 64 {
@@ -310,7 +314,8 @@ fn some_part(chunk: &Chunk, random: &mut Random) -> Range<usize> {
     if parts.is_empty() { all } else { parts[random.below(parts.len() as u64) as usize].clone() }
 }
 
-/// Corrects, mostly, the fields that follow from the parts: otherwise they would stop most mutants.
+/// Corrects, most of the time, the fields that follow from the parts. Otherwise they would stop
+/// most mutants.
 fn repair(sample: &mut Sample, random: &mut Random) {
     let chunk = &mut sample.chunk;
     if !chunk.parts || chunk.body.len() < 65 || random.one_in(8) {

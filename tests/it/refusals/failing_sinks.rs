@@ -1,4 +1,4 @@
-//! Sinks that fail.
+//! Tests of sinks that fail.
 
 use super::{refused, schema};
 use crate::common::Table;
@@ -20,7 +20,7 @@ fn small_case(runner: &mut TestRunner) -> (Table, WritePlan) {
     (table, WritePlan { steps, chunk_bytes: plan.chunk_bytes.max(200), ..plan })
 }
 
-/// Checks that the bytes that a sink took before it failed are the last commit, or nothing.
+/// Checks that the bytes that a sink took before it failed are the last commit or nothing.
 fn check_remains(sink: &FaultySink, table: &Table, plan: &WritePlan) {
     let commits = plan.commits(table.sample_count);
     let reader = match Reader::from_bytes(sink.bytes.clone()) {
@@ -31,7 +31,7 @@ fn check_remains(sink: &FaultySink, table: &Table, plan: &WritePlan) {
             return;
         }
     };
-    // a trailer that was written is valid, though the failure came before it was said to be
+    // a trailer that was written is valid, even if the failure came before its commit was reported
     let count = reader.commit_count() as usize;
     assert!(count == sink.published.len() || count == sink.published.len() + 1);
     let samples = commits.get(count - 1).copied().unwrap_or(table.sample_count);
@@ -55,11 +55,11 @@ fn a_sink_that_fails_at_any_call_leaves_the_last_commit_and_a_writer_that_refuse
                 break;
             }
             failures += 1;
-            assert!(sink.has_failed, "the error is not that of the sink");
+            assert!(sink.has_failed, "the error does not come from the sink");
             check_remains(&sink, &table, &plan);
         }
     }
-    assert!(failures > 500, "only {failures} calls to fail at");
+    assert!(failures > 500, "only {failures} calls failed");
 }
 
 /// Writes a file; returns whether the sink took all of it.
@@ -91,9 +91,9 @@ fn write_until_failure(sink: &mut FaultySink, table: &Table, plan: &WritePlan) -
     writer.finish().inspect_err(check_io).is_ok()
 }
 
-/// A sink that takes nothing, and says so without an error.
+/// A sink that takes no bytes and returns no error.
 #[test]
-fn a_sink_that_takes_no_byte_is_an_error_and_no_endless_loop() {
+fn a_sink_that_takes_no_bytes_is_an_error_and_not_an_endless_loop() {
     let mut full = [0_u8; 100];
     let result = Writer::new(Stream(full.as_mut_slice()), schema(), &WriterOptions::new().profile(Profile::Raw));
     let error = result.map(|_| ()).expect_err("space for 100 bytes");

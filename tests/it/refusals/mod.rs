@@ -1,4 +1,4 @@
-//! Proves that a sample or schema that cannot be written is refused with its reason and position,
+//! Tests that a sample or schema that cannot be written is refused with its reason and position,
 //! and leaves no trace in the file. A sink that fails leaves the last commit, or nothing.
 
 mod failing_sinks;
@@ -37,7 +37,7 @@ fn schema() -> Schema {
     ])
 }
 
-/// A sample that is all right.
+/// Returns a valid sample.
 fn good() -> [Value<'static>; 8] {
     [
         Value::tensor(&[1.0_f32, f32::NAN]),
@@ -55,7 +55,7 @@ fn finish(writer: Writer<Stream<Vec<u8>>>) -> Vec<u8> {
     writer.into_bytes().expect("a sink that takes all")
 }
 
-/// A file with `samples` good samples.
+/// Writes a file of `samples` valid samples.
 fn good_file(samples: usize) -> Vec<u8> {
     let mut writer = create(schema()).expect("a valid schema");
     for _ in 0..samples {

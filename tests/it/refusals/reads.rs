@@ -1,4 +1,4 @@
-//! Requests to a reader.
+//! Tests of refused requests to a reader.
 
 use super::{COLUMNS, good_file, refused};
 use crate::support::build::{Build, Chunk, column};
@@ -10,8 +10,8 @@ use tensilo::source::InMemory;
 use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnBuffer, OpenOptions, Reader, Writer, WriterOptions};
 
-/// What a release does with a file of a later one. It cannot know the name of an encoding. Even the
-/// samples of known chunks of the column are refused: what they cost would depend on luck.
+/// How a release treats a file of a later one, whose encodings it cannot name. It refuses even the
+/// samples of known chunks of the column, because whether those are read would depend on luck.
 #[test]
 fn a_column_of_an_unknown_encoding_is_refused_and_named() {
     const U8: u8 = 9;
@@ -81,8 +81,8 @@ fn ranges_beyond_the_end_are_refused_before_memory_is_taken() {
     }
 }
 
-/// Stored bytes of zeros in eleven blocks, whose ends descend before the fourth. The checksums of
-/// the index and of the first block are right.
+/// Returns stored bytes of zeros in eleven blocks, whose ends descend before the fourth. The
+/// checksums of the block index and of the first block are correct.
 fn descending_blocks() -> Vec<u8> {
     let mut ends = vec![(20_000_u32, 2512_u32), (25_000, 8000), (30_000, 16), (40_000, 32)];
     ends.extend((1..=7).map(|block| (40_000 + 80_000 * block, 8000 + 400 * block)));
@@ -101,7 +101,7 @@ fn descending_blocks() -> Vec<u8> {
     stored
 }
 
-/// Of the blocks that a sample needs, the first and the last may be right.
+/// The first and the last of the blocks that a sample needs may be valid.
 #[test]
 fn blocks_whose_ends_descend_within_a_sample_are_refused() {
     const U8: u8 = 9;
@@ -117,6 +117,6 @@ fn blocks_whose_ends_descend_within_a_sample_are_refused() {
     let mut cursor = column.cursor();
     cursor.gather_into(&[0, 1], &mut out).expect("another chunk");
     assert_eq!(rule(cursor.gather_into(&[31], &mut out)), Some("R-5.14"));
-    // the same cursor goes on: this is in the block that is intact
+    // the same cursor continues: this sample is in the intact block
     assert!(cursor.read(30).expect("its block is intact").bytes().iter().all(|&byte| byte == 0));
 }

@@ -1,4 +1,4 @@
-//! Samples that do not fit their column, one by one and in batches.
+//! Tests of samples that do not fit their column, one by one and in batches.
 
 use super::{COLUMNS, create, finish, good, good_file, refused, schema};
 use tensilo::ErrorKind::{self, BadArgument, OverLimit, WrongType};
@@ -12,7 +12,7 @@ fn with(column: &str, value: Value<'static>) -> Vec<Value<'static>> {
     sample
 }
 
-/// Samples that are wrong in one column each.
+/// Returns samples that are wrong in one column each.
 fn wrong_samples() -> Vec<(&'static str, ErrorKind, Vec<Value<'static>>)> {
     let case = |column, value| (column, BadArgument, with(column, value));
     let wrong_type = |column, value| (column, WrongType, with(column, value));
@@ -64,10 +64,10 @@ fn wrong_samples_are_refused_by_column_and_nothing_of_them_is_written() {
         assert_eq!(writer.sample_count(), 1);
         let mut other = create(schema()).expect("a valid schema");
         assert!(other.push(&sample).is_err());
-        other.push(&good()).expect("a writer that refused a sample goes on");
+        other.push(&good()).expect("a writer that refused a sample continues");
         assert!(finish(other) == good_file(1), "wrong sample {number} of {column} left something behind");
     }
-    writer.push(&good()).expect("a writer that refused a sample goes on");
+    writer.push(&good()).expect("a writer that refused a sample continues");
     assert!(finish(writer) == good_file(2));
 }
 
@@ -118,7 +118,7 @@ fn wrong_batches_are_refused_by_column_and_nothing_of_them_is_written() {
         let expected = if number == 1 { WrongType } else { BadArgument }; // u16 for i16
         assert_eq!((error.kind(), error.column()), (expected, Some(column)), "wrong batch {number}: {error}");
         assert_eq!(writer.sample_count(), 0);
-        writer.push_batch(&[fixed, ragged, text]).expect("a writer that refused a batch goes on");
+        writer.push_batch(&[fixed, ragged, text]).expect("a writer that refused a batch continues");
         assert!(finish(writer) == whole, "wrong batch {number} left something behind");
     }
 }
@@ -135,7 +135,7 @@ fn values_of_null_samples_are_ignored() {
         let zeros = file(dtype, &[0, 1, 0, 0, 1, 1]).expect("a good batch");
         assert!(file(dtype, &[0, 1, 7, 255, 1, 1]).expect("a good batch") == zeros, "{dtype}");
     }
-    // but not under its neighbours
+    // but not the values next to them
     refused(file(DType::Bool, &[0, 2, 0, 0, 1, 1]), BadArgument, Some("x"));
     refused(file(DType::Bool, &[0, 1, 0, 0, 1, 2]), BadArgument, Some("x"));
 }
@@ -144,11 +144,11 @@ fn values_of_null_samples_are_ignored() {
 fn a_sample_larger_than_a_chunk_may_be_is_refused_without_its_memory() {
     let ragged = |inner: u32| ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Fixed(inner)]));
     let mut writer = create(Schema::new([ragged(1 << 31)])).expect("a valid schema");
-    // lengths are compared before anything is read or copied: no slice of that size can be made
-    // here
+    // lengths are compared before anything is read or copied, because no slice of that size can be
+    // made here
     let error = writer.push_batch(&[ColumnBatch::ragged::<u8>(1, &[3], &[])]).expect_err("no such values");
     assert_eq!(error.column(), Some("x"));
-    // samples without bytes whose counts exceed the sum that a chunk can hold
+    // samples without bytes whose counts exceed the maximum sum of a chunk
     let two = ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Varying, Extent::Fixed(0)]));
     let mut writer = create(Schema::new([two])).expect("a valid schema");
     for extents in [[1 << 16, 1 << 16], [u32::MAX - 1, u32::MAX - 1]] {

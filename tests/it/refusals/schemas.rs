@@ -1,4 +1,4 @@
-//! Schemas and options.
+//! Tests of refused schemas and options.
 
 use super::{create, refused};
 use crate::common::plan::options;
@@ -10,7 +10,7 @@ fn scalar(name: &str) -> ColumnSchema {
     ColumnSchema::tensor(name, DType::U8, Shape::scalar())
 }
 
-/// Pairs of a schema that is just allowed and one that is just not.
+/// Pairs of a schema at a limit and one just above it.
 #[test]
 fn schemas_over_a_limit_are_refused_and_those_at_it_are_not() {
     let long = "n".repeat(limits::NAME_BYTES);
@@ -74,7 +74,7 @@ fn schemas_that_make_no_sense_are_refused_by_name() {
         assert!(create(Schema::new([scalar("fine"), scalar(name)])).is_ok(), "{name:?}");
     }
     refused(create(Schema::new([scalar("twice"), scalar("once"), scalar("twice")])), BadArgument, Some("twice"));
-    // equal for the eye, not for a computer
+    // equal to the eye, but not to a computer
     assert!(create(Schema::new([scalar("a\u{301}"), scalar("\u{E1}")])).is_ok());
 
     for shape in [Shape::scalar(), Shape::fixed(&[3]), Shape::new([Extent::Varying, Extent::Varying])] {

@@ -1,4 +1,7 @@
 //! Damaged chunks in blocks: the samples of intact blocks are recovered.
+//!
+//! Each block has its own checksum, so a damaged block costs only the samples that have a byte in
+//! it. Without its block index, a chunk is lost.
 
 use super::salvage_file;
 use crate::common::blocked::{BlockedChunk, blocked_chunks};
@@ -14,7 +17,7 @@ use tensilo::{
 };
 use tensilo_testing::mix;
 
-/// A file of one column, and its first chunk.
+/// Returns a file of one column, and its first chunk.
 fn file_of(profile: Profile, column: ColumnSchema, samples: ColumnBatch<'_>) -> (Vec<u8>, BlockedChunk) {
     let options = WriterOptions::new().profile(profile);
     let mut writer = Writer::new(Stream(Vec::new()), Schema::new([column]), &options).expect("a writer");
@@ -24,12 +27,12 @@ fn file_of(profile: Profile, column: ColumnSchema, samples: ColumnBatch<'_>) -> 
     (file, chunk)
 }
 
-/// A number that no encoding makes much shorter.
+/// Returns a number that no encoding makes much shorter.
 fn number(i: u64) -> u32 {
     mix(1, i) as u32 >> 8
 }
 
-/// 128 samples of 1 KiB in chunks of 64, of 8 blocks each.
+/// Returns 128 samples of 1 KiB in chunks of 64 samples, each of 8 blocks.
 fn numbers(profile: Profile) -> (Vec<u8>, BlockedChunk) {
     let values: Vec<u32> = (0..128 * 256).map(number).collect();
     let column = ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]));
@@ -38,7 +41,7 @@ fn numbers(profile: Profile) -> (Vec<u8>, BlockedChunk) {
     (file, chunk)
 }
 
-/// The first and the last of the lost samples of the only column, of each range.
+/// Returns the first and the last sample of each lost range of the only column.
 fn lost(file: &[u8], decode: bool) -> Vec<(u64, u64)> {
     let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().decode(decode)).expect("a schema");
     ends(&salvaged.losses.of(&["x"]).expect("a column"))
@@ -48,9 +51,9 @@ fn ends(lost: &LostSamples) -> Vec<(u64, u64)> {
     lost.ranges().iter().map(|range| (range.start, range.end - 1)).collect()
 }
 
-/// A chunk that is held has lost samples, too: they are refused by every read, even unchecked ones.
+/// A cached chunk has lost samples, too: every read refuses them, even without checks.
 #[test]
-fn lost_samples_of_a_chunk_that_is_held_are_refused() {
+fn lost_samples_of_a_cached_chunk_are_refused() {
     let (mut file, chunk) = numbers(Profile::Raw);
     file[chunk.blocks[2].bytes.start] ^= 1;
     let is_refusal = |error: &Error| (error.rule(), error.samples()) == (Some("R-4.2"), Some(16..24));
@@ -84,7 +87,7 @@ fn lost_samples_of_a_chunk_that_is_held_are_refused() {
     }
 }
 
-/// If the front is damaged, or every block, nothing of the chunk is left.
+/// If the block index or every block is damaged, nothing of the chunk is left.
 #[test]
 fn a_chunk_without_its_block_index_is_lost() {
     let (file, chunk) = numbers(Profile::Balanced);
@@ -96,7 +99,7 @@ fn a_chunk_without_its_block_index_is_lost() {
     let mut damaged = file.clone();
     chunk.blocks.iter().for_each(|block| damaged[block.bytes.start] ^= 1);
     assert_eq!(lost(&damaged, false), [(0, 63)]);
-    // the checksum of the chunk is wrong, and those of front and blocks are right
+    // the checksum of the chunk is wrong; the checksums of block index and blocks are correct
     let mut damaged = file;
     let header = chunk.location.bytes.start;
     damaged[header + 56] ^= 1;
@@ -105,7 +108,7 @@ fn a_chunk_without_its_block_index_is_lost() {
     assert_eq!(lost(&damaged, false), [(0, 63)]);
 }
 
-/// Blocks that adjoin each other are one damage of verify.
+/// Verification reports adjacent blocks as one damage.
 #[test]
 fn damaged_blocks_are_named_with_what_they_cost() {
     let (mut file, chunk) = numbers(Profile::Balanced);
@@ -131,7 +134,7 @@ fn damaged_blocks_are_named_with_what_they_cost() {
     }
 }
 
-/// A faulty writer: the checksums of a block vouch for bytes that do not decode.
+/// A faulty writer: the checksums of a block are correct for bytes that do not decode.
 #[test]
 fn blocks_that_do_not_decode_are_lost_if_salvage_decodes() {
     let (mut file, chunk) = numbers(Profile::Fast);
@@ -151,15 +154,15 @@ fn blocks_that_do_not_decode_are_lost_if_salvage_decodes() {
     assert!(damages(&sealed, true).contains(&Some(0..64)));
 }
 
-/// A faulty writer: an intact block has a bool that is none. It is not told which sample it costs.
+/// A faulty writer: an intact block has an invalid bool. Nothing tells which sample it costs.
 #[test]
-fn what_is_left_of_a_chunk_means_something_if_salvage_decodes() {
+fn all_samples_left_of_a_chunk_are_valid_if_salvage_decodes() {
     let values = [1; 40_000];
     let column = ColumnSchema::tensor("x", DType::Bool, Shape::fixed(&[100]));
     let samples = ColumnBatch::from_bytes(DType::Bool, 400, &[], &values);
     let (mut file, chunk) = file_of(Profile::Raw, column, samples);
     let damaged = chunk.blocks[3].samples.clone();
-    // cannot mean anything, and is lost anyway
+    // invalid, but lost anyway
     let damage = |file: &mut [u8]| file[chunk.blocks[3].bytes.start] = 7;
     let lost_samples = (damaged[0], damaged[damaged.len() - 1]);
     let mut damaged = file.clone();

@@ -15,7 +15,7 @@ use tensilo::source::{InMemory, Source};
 use tensilo::{Reader, WriterOptions};
 use tensilo_testing::{Random, env_or};
 
-/// Returns how many damaged files the long test makes; for a release some thousands.
+/// Returns how many damaged files the test makes; thousands before a release.
 fn file_count() -> u64 {
     env_or("TENSILO_SALVAGE_FILES", 300)
 }
@@ -52,7 +52,7 @@ fn check_losses(lost: &LostSamples, left: &[Range<u64>], sample_count: u64) {
     assert_eq!(lost.count() + left.iter().map(|samples| samples.end - samples.start).sum::<u64>(), sample_count);
 }
 
-/// Writes the remaining samples to new files: with nulls for the lost samples, and without them.
+/// Writes the remaining samples to new files, with nulls for the lost samples and without them.
 fn check_rewritten(salvaged: &Salvaged, table: &Table) {
     let written = |options| {
         let options: RewriteOptions<'_> = options;
@@ -87,7 +87,7 @@ fn check_file(file: &[u8], expected: &Table, old_id: FileId) {
     }
 }
 
-/// Whether anything that tells the schema is as it was.
+/// Returns whether any region that has the schema is intact.
 fn has_intact_schema(intact: &[u8], damaged: &[u8]) -> bool {
     let locations = regions(intact, &[b"\x89TSL", b"TSLF"]);
     locations.iter().any(|location| damaged.get(location.clone()) == Some(&intact[location.clone()]))
@@ -130,7 +130,7 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
     assert!(chunks > file_count() && hopeless + foreign < file_count() / 4);
 }
 
-/// A disk: read by position, some of its sectors not at all.
+/// A disk: read by position, with some unreadable sectors.
 struct Disk {
     file: Vec<u8>,
     bad: Vec<Range<usize>>,
@@ -151,8 +151,8 @@ impl Source for Disk {
     }
 }
 
-/// Unreadable sectors cost the chunks that garbage in their place would cost, and no others. Of a
-/// chunk in blocks, they cost all blocks, since it is read as a whole.
+/// Unreadable sectors cost the chunks that garbage in their place would cost, and no others. In a
+/// chunk in blocks, they cost all blocks, because salvage reads a chunk as a whole.
 #[test]
 fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
     for seed in 0..file_count() / 3 {
@@ -169,7 +169,7 @@ fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
             let is_bad =
                 |bad: &Range<usize>| bad.start < chunk.location.bytes.end && chunk.location.bytes.start < bad.end;
             if bad.iter().any(is_bad) {
-                garbage[chunk.blocks[0].bytes.start - 1] ^= 0xFF; // of the checksum of the front
+                garbage[chunk.blocks[0].bytes.start - 1] ^= 0xFF; // in the checksum of the block index
             }
         }
         let expected = salvage(InMemory(garbage.to_vec()), SalvageOptions::new());

@@ -1,4 +1,4 @@
-//! Facts that salvage states of a file, and its progress.
+//! Facts that salvage states about a file, and its progress.
 
 use super::{numbers, salvage_file};
 use crate::common::damage::{chunks, regions};
@@ -24,8 +24,8 @@ fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     assert!(!salvaged.end_is_known && salvaged.losses.is_empty());
 }
 
-/// The majority of intact chunks decides, and no other regions: neither the header, nor the many
-/// footers behind.
+/// The majority of intact chunks decides which file it is, not the header or the many footers
+/// behind.
 #[test]
 fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
     let (file, other) = (numbers(100, u64::MAX, 1), numbers(90, 1, 2));
@@ -72,7 +72,7 @@ fn the_end_of_a_file_that_was_not_finished_is_not_known() {
 }
 
 #[test]
-fn progress_ends_when_all_bytes_were_looked_at() {
+fn progress_ends_when_all_bytes_have_been_read() {
     let (_, file) = FilePlan::arbitrary(&mut Random(1)).write("");
     let bodies: u64 = chunks(&file).iter().map(|chunk| chunk.bytes.len() as u64 - 64).sum();
     for decode in [false, true] {

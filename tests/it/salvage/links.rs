@@ -1,5 +1,6 @@
-//! Chunks of twins, files of the same schema, options and layout: each in the place of one of the
-//! file. The chain of heads contradicts them where index and footers cannot.
+//! Foreign chunks: chunks of a twin, a file of the same schema, options and layout, replace chunks
+//! of the file at the same offsets. Only the chain of headers exposes them where index and
+//! footers cannot.
 //!
 //! Every subset of the chunks is replaced, under every kind of damage to index and footers. No
 //! foreign value is returned without a report, and the damage costs no more chunks than it must.
@@ -17,7 +18,7 @@ use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer
 const CHUNKS: usize = 6;
 const SAMPLES: u64 = 4;
 
-/// A file of chunks whose values are `salts[chunk]` and the number of the sample, with commits
+/// Writes chunks whose values combine `salts[chunk]` and the number of the sample, with commits
 /// after these numbers of chunks.
 fn file_of(salts: &[u32], commits: &[usize]) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[8]))]);
@@ -38,11 +39,11 @@ fn value(salt: u32, sample: u64) -> u32 {
     salt << 16 | sample as u32
 }
 
-/// What becomes of index and footers.
+/// The state of index and footers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Index {
     Intact,
-    /// A bit of each page's body is wrong. The heads are intact, so the chain reaches the end.
+    /// A bit of each page's body is flipped. The headers are intact, so the chain reaches the end.
     Flipped,
     PagesErased,
     AllErased,
@@ -65,13 +66,13 @@ impl Index {
         }
     }
 
-    /// Whether the end of the file is linked to its last chunk.
+    /// Returns whether the end of the file is linked to its last chunk.
     fn is_linked(self) -> bool {
         matches!(self, Self::Intact | Self::Flipped)
     }
 }
 
-/// For each chunk: whether its samples are lost, unconfirmed, or neither.
+/// Whether the samples of a chunk are lost, unconfirmed, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     Confirmed,
@@ -79,7 +80,7 @@ enum Fate {
     Lost,
 }
 
-/// Checks each sample that is left, and returns the fate of each chunk.
+/// Checks each remaining sample, and returns the fate of each chunk.
 fn fates(salvaged: &Salvaged, salts: &[u32], context: &str) -> Vec<Fate> {
     let (lost, unconfirmed) = (salvaged.losses.of_all(), salvaged.unconfirmed.of_all());
     let mut cursor = salvaged.reader.column("x").expect("a column").cursor();
@@ -102,7 +103,7 @@ fn fates(salvaged: &Salvaged, salts: &[u32], context: &str) -> Vec<Fate> {
     (0..).zip(salts).map(chunk).collect()
 }
 
-/// The maximal runs of chunks of one file, and whether it is the twin.
+/// Returns the maximal runs of chunks of one file, each with whether it belongs to the twin.
 fn runs(is_foreign: &[bool]) -> Vec<(Range<usize>, bool)> {
     let mut runs: Vec<(Range<usize>, bool)> = Vec::new();
     for (i, foreign) in is_foreign.iter().enumerate() {
@@ -114,7 +115,8 @@ fn runs(is_foreign: &[bool]) -> Vec<(Range<usize>, bool)> {
     runs
 }
 
-/// Replaces every set of chunks from `common` on by those of a twin, before which both are equal.
+/// Replaces every set of chunks from `common` on with chunks of a twin. Both files are equal
+/// before.
 fn check_all_sets(common: usize) {
     let own = [1; CHUNKS];
     let twin: Vec<u32> = (0..CHUNKS).map(|chunk| if chunk < common { 1 } else { 2 }).collect();
@@ -158,7 +160,7 @@ fn check(file: &[u8], index: Index, is_foreign: &[bool], salts: &[u32], common: 
     }
     assert!(!fates.contains(&Fate::Confirmed), "{context}: nothing confirms them");
     let runs = runs(is_foreign);
-    // the header is the same in both files, and so are the common chunks
+    // both files have the same header and common chunks
     let follows_break = |run: usize| run > 0 && !(runs[run].1 && runs[run].0.start == common);
     let precedes_break = |run: usize| match run + 1 == runs.len() {
         true => index.is_linked() && runs[run].1,
@@ -175,7 +177,7 @@ fn check(file: &[u8], index: Index, is_foreign: &[bool], salts: &[u32], common: 
             assert!(run.clone().all(lost), "{context}");
             continue;
         }
-        // a break beside a run that is contradicted on both sides accuses nothing else
+        // a break at a run that is contradicted on both sides accuses no other run
         let before = follows_break(number) && !is_contradicted(number - 1);
         let after = precedes_break(number) && !runs.get(number + 1).is_some_and(|_| is_contradicted(number + 1));
         if *foreign {
@@ -195,11 +197,11 @@ fn no_chunk_of_a_twin_is_returned_without_a_report() {
 }
 
 #[test]
-fn nor_of_one_with_a_common_beginning() {
+fn no_chunk_of_a_twin_with_a_common_start_is_returned_without_a_report() {
     [1, 3, 5].into_iter().for_each(check_all_sets);
 }
 
-/// One chunk in the middle, of which the header, the index and the end say nothing.
+/// One chunk in the middle, about which header, index and end say nothing.
 #[test]
 fn only_the_chunk_that_both_neighbours_contradict_is_lost() {
     let (mut file, twin) = (file_of(&[1; CHUNKS], &[]), file_of(&[2; CHUNKS], &[]));
@@ -216,7 +218,7 @@ fn only_the_chunk_that_both_neighbours_contradict_is_lost() {
     }
 }
 
-/// A file was rewritten up to its second commit, and the third is still that of the old file.
+/// A file was rewritten up to its second commit; the third commit is still from the old file.
 #[test]
 fn a_commit_of_an_older_file_after_the_end_is_not_an_append() {
     let old = file_of(&[2; CHUNKS], &[2, 4]);
@@ -228,8 +230,8 @@ fn a_commit_of_an_older_file_after_the_end_is_not_an_append() {
     assert_eq!(fates(&salvaged, &[1; CHUNKS], "an old commit"), expected);
     assert_eq!((salvaged.committed_samples, salvaged.end_is_known), (Some(4 * SAMPLES), false));
     assert_eq!(salvaged.reader.sample_count(), 4 * SAMPLES);
-    // its trailer is lost, too: this looks like an append that has not committed, but does not
-    // follow
+    // its trailer is lost, too: this looks like an uncommitted append, but does not follow the last
+    // commit
     let torn = &mixed[..mixed.len() - 64];
     let report = verify(&InMemory(torn), VerifyOptions::new()).expect("memory can be read");
     assert_eq!((report.sample_count, report.state()), (Some(4 * SAMPLES), FileState::Damaged));
@@ -238,7 +240,7 @@ fn a_commit_of_an_older_file_after_the_end_is_not_an_append() {
     assert_eq!((report.sample_count, report.state()), (Some(4 * SAMPLES), FileState::Unfinished));
 }
 
-/// The footer before the trailer is that of a twin: the trailer does not follow it.
+/// The footer before the trailer belongs to a twin: the trailer does not follow it.
 #[test]
 fn a_footer_of_a_twin_does_not_open() {
     let (mut file, twin) = (file_of(&[1; CHUNKS], &[4]), file_of(&[2; CHUNKS], &[4]));

@@ -9,7 +9,7 @@ use tensilo::salvage::{LostSamples, OnLoss};
 use tensilo::sink::Stream;
 use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
 
-/// Damages the chunks of the samples in `lost`, in a file of one column and one sample a chunk;
+/// Damages the chunks of the samples in `lost`, in a file of one column and one sample per chunk;
 /// returns the losses.
 fn lost_samples(sample_count: u64, lost: &BTreeSet<u64>) -> LostSamples {
     let mut file = numbers(sample_count, u64::MAX, 0);

@@ -1,5 +1,5 @@
-//! Proves that every intact chunk of a damaged file is recovered under its own sample numbers, that
-//! all other samples are reported as lost, and that no read gives a wrong value in silence.
+//! Tests that salvage recovers every intact chunk of a damaged file under its own sample numbers,
+//! reports all other samples as lost, and never lets a read return a wrong value silently.
 
 mod blocks;
 mod damaged_files;
@@ -16,12 +16,12 @@ use tensilo::sink::Stream;
 use tensilo::source::InMemory;
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 
-/// Salvages a file that tells its schema.
+/// Salvages a file with an intact schema.
 fn salvage_file(file: &[u8]) -> Salvaged {
     salvage(InMemory(file.to_vec()), SalvageOptions::new()).expect("a schema")
 }
 
-/// Checks that samples that are left are as they were, and that each error names lost samples.
+/// Checks that the remaining samples are unchanged, and that each error names lost samples.
 fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Table) {
     let schema = &table.schema.columns[column];
     let mut cursor = reader.column_at(column).expect("a column").cursor();

@@ -45,7 +45,7 @@ impl Lists {
         Schema::new(self.plans.iter().enumerate().map(column))
     }
 
-    /// Two commits.
+    /// Writes the lists in two commits.
     pub fn write(&self, options: &WriterOptions) -> Vec<u8> {
         let mut writer = Writer::new(Stream(Vec::new()), self.schema(), options).expect("a writer");
         let (cut, count) = (self.sample_count() / 2, self.sample_count());
@@ -69,7 +69,7 @@ impl std::fmt::Debug for Lists {
 }
 
 /// Checks that exactly the samples of damaged chunks and blocks are lost, and that all others read
-/// right.
+/// correctly.
 fn check_salvaged(salvaged: &Salvaged, lists: &Lists, intact: &[u8], damaged: &[u8]) {
     let locations = chunks(intact);
     let is_left =
@@ -105,7 +105,7 @@ fn check_column(reader: &Reader, number: usize, lost: &LostSamples, plan: &Plan,
     assert_eq!(entries_of(plan, &buffer), expected);
 }
 
-/// Writes the remaining samples to new files: with nulls for the lost samples, and without them.
+/// Writes the remaining samples to new files, with nulls for the lost samples and without them.
 fn check_rewritten(salvaged: &Salvaged, lists: &Lists) {
     let count = salvaged.reader.sample_count();
     let all_lost = salvaged.losses.of_all();
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// Lists of texts and of numbers in chunks of some samples each.
+/// Returns lists of texts and of numbers, in chunks of a few samples each.
 fn struct_of_two() -> Lists {
     let plan = |dtype, shape: &[Extent], seed| Plan {
         dtype,
@@ -165,7 +165,7 @@ fn struct_of_two() -> Lists {
     Lists::new(vec![plan(DType::Utf8, &[Extent::Varying], 5), plan(DType::I16, &[], 6)])
 }
 
-/// Any byte of a chunk: head, part table, validity, shape, padding and values.
+/// Damages any byte of a chunk: header, part table, validity, shape, padding and values.
 #[test]
 fn each_byte_of_a_chunk_costs_its_samples_and_no_others() {
     let lists = struct_of_two();
@@ -188,7 +188,7 @@ fn each_byte_of_a_chunk_costs_its_samples_and_no_others() {
     }
 }
 
-/// A faulty writer: the checksum vouches for parts that mean nothing.
+/// A faulty writer: the checksum is correct for parts that do not decode.
 #[test]
 fn chunks_that_do_not_decode_are_lost_if_salvage_decodes() {
     let lists = struct_of_two();
@@ -207,7 +207,7 @@ fn chunks_that_do_not_decode_are_lost_if_salvage_decodes() {
             assert!(lost.is_empty() || lost.ranges() == [location.samples.clone()], "byte {at}: {lost:?}");
             assert!(salvaged.losses.columns[1 - number].1.is_empty());
             lost_count += lost.count();
-            // what is not lost can be read and written again, whatever it is
+            // samples that are not lost can be read and written again, whatever their values
             let mut buffer = ColumnBuffer::new();
             let left: Vec<u64> = (0..40).filter(|i| !lost.contains(*i)).collect();
             salvaged.reader.column_at(number).unwrap().cursor().gather_into(&left, &mut buffer).expect("intact");

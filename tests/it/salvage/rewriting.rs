@@ -1,4 +1,4 @@
-//! New files of the samples that damaged files have left.
+//! New files from the samples that damaged files still have.
 
 use super::salvage_file;
 use crate::common::damage::{chunks, regions};
@@ -12,7 +12,7 @@ use tensilo::{
 };
 use tensilo_testing::Folder;
 
-/// Samples that other columns lose are taken out of a chunk one by one, with their shapes.
+/// Samples that other columns lost are taken out of a chunk one by one, with their shapes.
 #[test]
 fn samples_of_two_varying_dimensions_are_left_out() {
     let shape = Shape::new([Extent::Varying, Extent::Varying]);
@@ -76,7 +76,7 @@ fn casts_are_neither_done_again_nor_forgotten() {
     }
 }
 
-/// A schema that has no room for the note of what is unconfirmed gets a shorter one, or none.
+/// If the schema has no room for the note of unconfirmed samples, it gets a shorter note or none.
 #[test]
 fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
     let file = |metadata: Vec<(String, String)>| {
@@ -101,7 +101,7 @@ fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
         ("a byte less than that", room(entry + 3), None),
         ("no room", room(0), None),
         ("room for an entry", entries(65_535), Some("0..2, 3..5")),
-        ("as many entries as there may be", entries(65_536), None),
+        ("the maximum number of entries", entries(65_536), None),
     ] {
         let mut file = file(metadata);
         let lost = chunks(&file)[2].bytes.clone();
@@ -117,8 +117,8 @@ fn a_note_that_does_not_fit_does_not_prevent_a_copy() {
     }
 }
 
-/// A copy of a chunk gets a new checksum, which must not vouch for bytes that changed after they
-/// were checked.
+/// A copy of a chunk gets a new checksum, which must not be computed from bytes that changed after
+/// they were checked.
 #[test]
 fn bytes_that_change_after_they_were_checked_are_not_written_again() {
     let columns =

@@ -1,5 +1,10 @@
-//! Mixtures of two files of the same schema and options, which have the same file id: what a lost
-//! write, an interrupted copy or a partial restore leaves. No value is wrong in silence.
+//! Mixtures of two files of the same schema and options, which have the same file id: the result of
+//! a lost write, an interrupted copy or a partial restore.
+//!
+//! Every region of such a file has a correct checksum, so checksums prove nothing here. Only index
+//! and footers can vouch for a chunk, and without them nothing is confirmed. No value may be wrong
+//! silently: all confirmed samples are of one file, and the others are reported as lost or
+//! unconfirmed.
 
 use super::nested::{Lists, several_columns};
 use super::salvage_file;
@@ -22,7 +27,7 @@ use tensilo::verify::{VerifyOptions, verify};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Result, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Random;
 
-/// The samples of each column, as text; `None` where reading fails.
+/// The samples of each column as text; `None` where reading fails.
 type Samples = Vec<Vec<Option<String>>>;
 
 fn samples_of(reader: &Reader) -> Samples {
@@ -66,8 +71,8 @@ impl Twins {
         Self { new, old, new_samples, old_samples }
     }
 
-    /// The new file, in which each region of these kinds is the old one if it begins at the same
-    /// offset and fits, and `is_old` says so.
+    /// Returns the new file with old regions of these kinds, wherever an old region has the same
+    /// offset, fits, and `is_old` says so.
     fn with_old_regions(&self, magics: &[&[u8; 4]], mut is_old: impl FnMut() -> bool) -> Vec<u8> {
         let mut mixed = self.new.clone();
         let starts: Vec<usize> = regions(&self.new, &ALL).iter().map(|region| region.start).collect();
@@ -84,14 +89,14 @@ impl Twins {
         mixed
     }
 
-    /// The new file up to an offset, and the old one from there on.
+    /// Returns the new file up to an offset, and the old one from there on.
     fn interrupted(&self, copied: usize) -> Vec<u8> {
         let mut mixed = self.new[..copied.min(self.new.len())].to_vec();
         mixed.extend(self.old.iter().skip(mixed.len()));
         mixed
     }
 
-    /// Sectors of the new file and of the old one.
+    /// Returns a mixture of sectors of the new file and the old one.
     fn sectors(&self, bytes: usize, mut is_old: impl FnMut() -> bool) -> Vec<u8> {
         let mut mixed = self.new.clone();
         mixed.resize(self.new.len().max(self.old.len()), 0);
@@ -108,7 +113,7 @@ impl Twins {
     }
 
     /// Checks that all confirmed samples of a mixture are of one file, and that a new file of the
-    /// rest says what is not confirmed.
+    /// remaining samples says which are not confirmed.
     fn check(&self, mixed: &[u8], decode: bool) {
         let Ok(salvaged) = salvage(InMemory(mixed.to_vec()), SalvageOptions::new().decode(decode)) else { return };
         let found = checked_samples(&salvaged);
@@ -129,7 +134,7 @@ impl Twins {
 
 const ALL: [&[u8; 4]; 6] = [b"\x89TSL", b"TSLC", b"TSLT", b"TSLI", b"TSLF", b"TSLE"];
 
-/// The samples that are left. Checks that exactly the lost ones cannot be read.
+/// Returns the remaining samples. Checks that exactly the lost ones cannot be read.
 fn checked_samples(salvaged: &Salvaged) -> Samples {
     let samples = samples_of(&salvaged.reader);
     let facts = salvaged.losses.columns.iter().zip(&salvaged.unconfirmed.columns);
@@ -143,7 +148,7 @@ fn checked_samples(salvaged: &Salvaged) -> Samples {
     samples
 }
 
-/// Writes what is left, and checks that the metadata name what is not confirmed.
+/// Writes the remaining samples, and checks that the metadata names those that are not confirmed.
 fn check_rewritten(salvaged: &Salvaged, found: &Samples) {
     for drop_lost in [false, true] {
         let options = RewriteOptions::new().drop_lost(drop_lost);
@@ -171,7 +176,7 @@ fn check_rewritten(salvaged: &Salvaged, found: &Samples) {
     }
 }
 
-/// The same samples in another order: each null, and each shape, is where it was.
+/// Returns the same samples in another order; each null and each shape stays in position.
 fn reordered(table: &Table) -> Table {
     let mut other = table.clone();
     for samples in &mut other.columns {
@@ -208,7 +213,7 @@ fn file_of(table: &Table, plan: &WritePlan) -> Vec<u8> {
     write_to(Stream(Vec::new()), table, plan, &plan.options()).expect("a valid table").sink.0
 }
 
-/// Lists of other values, and of the same lengths.
+/// Returns lists of other values and of the same lengths.
 fn with_other_values(lists: &Lists) -> Lists {
     fn change(entry: &Entry) -> Entry {
         match entry {
@@ -236,8 +241,8 @@ fn twins() -> impl Strategy<Value = Twins> {
 proptest! {
     #![proptest_config(config(40))]
 
-    /// Index and footers are intact: each sample is right or lost, and nothing is unconfirmed. A
-    /// chunk that is still there is not lost.
+    /// Index and footers are intact: each sample is correct or lost, and none is unconfirmed. A
+    /// chunk that is still present is not lost.
     #[test]
     fn no_chunk_of_a_twin_is_taken_for_one_of_the_file(
         twins in twins(), seed in any::<u64>(), decode in any::<bool>()
@@ -264,7 +269,7 @@ proptest! {
         check_rewritten(&salvaged, &found);
     }
 
-    /// Index and footers are gone: each sample that can be read is unconfirmed.
+    /// Index and footers are erased: each sample that can be read is unconfirmed.
     #[test]
     fn without_index_and_footers_nothing_is_confirmed(
         twins in twins(), seed in any::<u64>(), keeps_pages in any::<bool>()
@@ -284,7 +289,7 @@ proptest! {
         check_rewritten(&salvaged, &found);
     }
 
-    /// Everything may be stale: index, footers, trailers and header, too.
+    /// Everything may be stale, including index, footers, trailers and header.
     #[test]
     fn confirmed_samples_of_a_mixture_are_of_one_file(
         twins in twins(), seed in any::<u64>(), copied in any::<prop::sample::Index>(), decode in any::<bool>()
@@ -299,7 +304,7 @@ proptest! {
     }
 }
 
-/// A file of 256 samples of `i * k`, 64 of them in a chunk.
+/// Returns a file of 256 samples `i * k`, in chunks of 64.
 fn multiples(k: f32) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[256]))]);
     let options = WriterOptions::new().profile(Profile::Raw);
@@ -308,7 +313,7 @@ fn multiples(k: f32) -> Vec<u8> {
     writer.into_bytes().expect("a file")
 }
 
-/// The new file with the second chunk of the old one.
+/// Returns the new file with the second chunk of the old one.
 fn with_stale_chunk() -> Vec<u8> {
     let (old, mut new) = (multiples(1.0), multiples(2.0));
     let location = chunks(&new)[1].bytes.clone();
@@ -340,7 +345,8 @@ fn a_stale_chunk_of_an_older_file_is_lost() {
     assert_eq!(cursor.read(63).expect("a sample").as_slice::<f32>().expect("numbers")[0], 126.0);
 }
 
-/// The footer confirms the index that the heads of the chunks give, unless one of them is stale.
+/// The footer confirms the index that follows from the headers of the chunks, unless one of them is
+/// stale.
 #[test]
 fn a_damaged_index_is_restored_from_the_chunks() {
     let erased = |mut file: Vec<u8>| {
@@ -359,7 +365,7 @@ fn a_damaged_index_is_restored_from_the_chunks() {
     assert_eq!((lost(&salvaged), unconfirmed(&salvaged)), (vec![], vec![]));
 }
 
-/// Chunks after the last commit are confirmed by nothing, those before by the commit.
+/// No commit confirms chunks after the last one. The commit confirms those before it.
 #[test]
 fn chunks_after_the_last_commit_are_unconfirmed() {
     let file = super::numbers(10, 5, 1);
@@ -376,7 +382,7 @@ fn chunks_after_the_last_commit_are_unconfirmed() {
         reader.schema().columns[0].metadata.get(UNCONFIRMED).cloned()
     };
     assert_eq!(metadata(&once).as_deref(), Some("5..10"));
-    // the new file confirms them, and its metadata stay
+    // the new file confirms them, and its metadata stays
     let salvaged = salvage_file(&once);
     assert!(salvaged.unconfirmed.is_empty());
     let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new());
@@ -400,10 +406,10 @@ fn the_facts_of_a_salvaged_file_are_those_of_its_confirmed_footer() {
     assert_ne!(cast(&expected), cast(&Reader::from_bytes(old).expect("a file")));
     assert_eq!(cast(&salvaged.reader), cast(&expected));
     assert_eq!(salvaged.reader.content_id(), expected.content_id());
-    assert_eq!(salvaged.committed_samples, Some(150), "the stale footer is met");
+    assert_eq!(salvaged.committed_samples, Some(150), "the stale footer is found");
 }
 
-/// A commit adds one run to a column. Two are not confirmed, though the content id is right.
+/// A commit adds one run to a column. Two are not confirmed, even if the content id is correct.
 #[test]
 fn two_runs_of_a_column_in_one_commit_are_not_confirmed() {
     let file = super::numbers(200, u64::MAX, 1);
@@ -434,7 +440,7 @@ fn two_runs_of_a_column_in_one_commit_are_not_confirmed() {
     assert_eq!(unconfirmed(&salvage_file(&split)), [(0, 200)]);
 }
 
-/// The content id that something else knows decides between two files, or that it is neither.
+/// A content id known from elsewhere decides which of two files it is, or that it is neither.
 #[test]
 fn a_known_content_id_decides_what_is_confirmed() {
     let (old, new) = (multiples(1.0), multiples(2.0));
@@ -447,7 +453,8 @@ fn a_known_content_id_decides_what_is_confirmed() {
     assert_eq!(unconfirmed(&salvaged(&stale, of(&old))), [(0, 64), (128, 256)]);
 }
 
-/// The head is new, and front and some blocks are old. The checksums of the blocks are right.
+/// The header is new; the block index and some blocks are old. The checksums of the blocks are
+/// correct.
 #[test]
 fn a_block_index_of_another_chunk_proves_nothing() {
     let file = |salt: u64| {
@@ -471,7 +478,7 @@ fn a_block_index_of_another_chunk_proves_nothing() {
     }
 }
 
-/// A stale table has a right checksum, but not the one in the footer.
+/// A stale table has a correct checksum, but not the one in the footer.
 #[cfg(feature = "zstd")]
 #[test]
 fn chunks_of_a_stale_table_are_lost() {

@@ -1,8 +1,8 @@
-//! Proves that small files built to hurt are refused, and that no call on them takes more than 10
+//! Tests that small files built to do harm are refused, and that no call on them takes more than 10
 //! ms or 16 MiB. `cargo test --release --test memory hostile:: -- --nocapture` prints the table.
 //!
-//! Memory is held to its limit. A time fails the test at ten times its limit, which no slow or busy
-//! machine explains.
+//! Every row of the table is opened, read, verified and salvaged. The memory limit is strict. The
+//! time limit fails the test only at ten times its value, which no slow or busy machine explains.
 
 mod files;
 
@@ -27,7 +27,7 @@ fn rule(error: &Error) -> &'static str {
     }
 }
 
-/// The rule that verification names first.
+/// Returns the rule that verification names first.
 fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
     match verify(source, VerifyOptions::new().decode(decode)) {
         Ok(report) => report.damages.first().map(|damage| rule(&damage.error)),
@@ -35,7 +35,8 @@ fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
     }
 }
 
-/// Asks everything of a file; returns the rule that opening names, or the first that reading does.
+/// Makes every kind of call on a file; returns the rule that opening names, or the first that
+/// reading names.
 fn walk<S: Source + 'static>(source: S, verification: Verification) -> (Option<&'static str>, Option<&'static str>) {
     let options = OpenOptions::new().verification(verification).max_chunk_bytes(MAX_PEAK_BYTES as u32 / 16);
     let reader = match options.open(source) {
@@ -77,16 +78,16 @@ fn visit(list: &List<'_>) -> tensilo::Result<()> {
     members.into_iter().try_for_each(|k| list.item(k).map(|item| drop(item.as_str())))
 }
 
-/// A file that readers share.
+/// A file that several readers share.
 type Shared = std::sync::Arc<[u8]>;
 
-/// Salvages a file and reads it; returns a description of what is wrong.
+/// Salvages a file and reads the result; returns a description of the fault, if any.
 fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
     let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
-            // the columns are unknown, or a newer release wrote the file; any other fault costs no
-            // more than its chunk
+            // either the columns are unknown or a newer release wrote the file: any other fault
+            // costs at most its chunk
             let is_hopeless = ["R-2.9", "R-9.1"].contains(&rule(&error));
             return (!is_hopeless).then(|| format!("not salvaged: {error}"));
         }
@@ -106,7 +107,7 @@ fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
     })
 }
 
-/// The least time and the peak memory of some runs of `work`.
+/// Returns the minimum time and the peak memory of several runs of `work`.
 fn cost<T>(exclusive_test: &ExclusiveTest, work: impl Fn() -> T) -> (T, Duration, usize) {
     let run = || {
         let start = Instant::now();
@@ -124,7 +125,7 @@ fn cost<T>(exclusive_test: &ExclusiveTest, work: impl Fn() -> T) -> (T, Duration
     (result, time, peak)
 }
 
-/// Returns the problems with a row.
+/// Returns the problems of a row.
 fn check(exclusive_test: &ExclusiveTest, row: &Row) -> Vec<String> {
     let Row { name, file, refused } = row;
     let mut problems = Vec::new();
@@ -135,7 +136,7 @@ fn check(exclusive_test: &ExclusiveTest, row: &Row) -> Vec<String> {
             problems.push(format!("{name}: {what} takes {time:?} and {peak} bytes"));
         }
     };
-    let shared = Shared::from(file.as_slice()); // which the reader keeps
+    let shared = Shared::from(file.as_slice()); // owned by the reader
     let (in_memory, time, peak) = cost(exclusive_test, || walk(InMemory(shared.clone()), Verification::FirstTouch));
     measured("reading", time, peak);
     let (by_position, time, peak) = cost(exclusive_test, || walk(Positional(shared.clone()), Verification::Always));
@@ -147,7 +148,7 @@ fn check(exclusive_test: &ExclusiveTest, row: &Row) -> Vec<String> {
     let (deep, time, peak) = cost(exclusive_test, || verify_rule(&InMemory(file), true));
     measured("decoding", time, peak);
     let (wrong, peak) = exclusive_test.peak_bytes(|| salvage_and_read(&shared, true));
-    // salvage refuses nothing, but looks through the whole file: it may take its time
+    // salvage refuses nothing but searches the whole file, so its time is not limited
     measured("salvaging", Duration::ZERO, peak);
     let (opening, reading) = in_memory;
     print_row(name, file, &refused.to_string(), slowest.0, slowest.1);
@@ -158,7 +159,7 @@ fn check(exclusive_test: &ExclusiveTest, row: &Row) -> Vec<String> {
         Refusal::Reading(..) => Refusal::Reading(deep.unwrap_or("nothing"), reading.unwrap_or("nothing")),
     };
     if found != *refused || by_position != in_memory || opening.is_some() != matches!(refused, Refusal::Opening(_)) {
-        problems.push(format!("{name}: {refused} is due, found is {found}, by position {by_position:?}"));
+        problems.push(format!("{name}: expected {refused}, found {found}, by position {by_position:?}"));
     }
     if opening.is_some() && (shallow.is_none() || deep.is_none()) {
         problems.push(format!("{name}: cannot be opened, and is intact"));
@@ -181,9 +182,9 @@ fn print_row(name: &str, file: &[u8], refused: &str, time: Duration, peak: usize
     println!("{name:<58} {:>9} {refused:<46} {ms:>9.3} {mib:>9.3}", file.len());
 }
 
-/// One test, so that nothing else is at work while time and memory are measured.
+/// One test, so that nothing else runs while time and memory are measured.
 #[test]
-fn small_files_that_are_built_to_hurt_are_refused_at_once() {
+fn small_files_built_to_do_harm_are_refused_at_once() {
     let exclusive_test = exclusive_test();
     println!("{:<58} {:>9} {:<46} {:>9} {:>9}", "file", "bytes", "refused by", "ms", "MiB");
     let mut problems: Vec<String> = files::all().iter().flat_map(|row| check(&exclusive_test, row)).collect();

@@ -1,4 +1,4 @@
-//! Memory of exports: a batch has at most 16 MiB, unless one sample has more, and a column costs
+//! Memory of exports: a batch has at most 16 MiB unless one sample has more, and a column costs
 //! little.
 
 use super::{ENCODED, MIB, finish, in_memory};
@@ -19,14 +19,14 @@ fn of_type(mut column: ColumnSchema, data_type: &str) -> Schema {
     Schema::new([column])
 }
 
-/// Makes a field the schema of the source.
+/// Stores a field as the schema of the source.
 fn save(schema: &mut Schema, field: Field) {
     let message = StreamWriter::try_new(Vec::new(), &ArrowSchema::new(vec![field])).and_then(StreamWriter::into_inner);
-    let value = STANDARD.encode(message.expect("the beginning of a stream"));
+    let value = STANDARD.encode(message.expect("the start of a stream"));
     schema.metadata.insert("ARROW:schema".to_owned(), value);
 }
 
-/// Lists of `length` null items in each sample.
+/// Writes samples of lists with `length` null items.
 fn nulls(schema: Schema, samples: u32, length: u32) -> Reader {
     let mut writer = in_memory(schema, ENCODED);
     let items = length as usize;
@@ -39,7 +39,7 @@ fn nulls(schema: Schema, samples: u32, length: u32) -> Reader {
     Reader::from_bytes(finish(writer)).expect("an intact file")
 }
 
-/// Reads all batches, and returns the bytes of the largest.
+/// Reads all batches; returns the bytes of the largest.
 fn largest(reader: &Reader) -> Result<usize, Error> {
     let mut max_bytes = 0;
     for batch in batches(reader, None)? {
@@ -62,7 +62,7 @@ fn null_items_of_a_fixed_width_are_counted() {
     let (max_bytes, peak) = exclusive_test.peak_bytes(|| largest(&reader));
     let max_bytes = max_bytes.expect("batches of nulls");
     assert!((4 * MIB..=40 * MIB).contains(&max_bytes) && peak < 80 * MIB, "{max_bytes} bytes, {} MiB", peak / MIB);
-    // more than all that a sample may have
+    // beyond the maximum for one sample
     let reader = nulls(of_type(column(), "fixed_size_binary[65536]"), 1, 4000);
     let (error, peak) = exclusive_test.peak_bytes(|| largest(&reader).expect_err("260 MB of nulls"));
     assert_eq!((error.kind(), error.column(), error.samples()), (ErrorKind::OverLimit, Some("x"), Some(0..1)));
@@ -132,14 +132,14 @@ fn a_dictionary_takes_a_limited_number_of_bytes() {
     };
     let (error, peak) = exclusive_test.peak_bytes(|| export(false).expect_err("a dictionary of 288 MiB"));
     assert_eq!(error.column(), Some("x"));
-    assert!(error.message().contains("a dictionary of more than 256 MiB"), "{error}");
+    assert!(error.message().contains("the dictionary has more than 256 MiB"), "{error}");
     assert!(peak < 720 * MIB, "{} MiB", peak / MIB);
     let (done, peak) = exclusive_test.peak_bytes(|| export(true));
     done.expect("an export of the types that the file states");
     assert!(peak < 120 * MIB, "{} MiB", peak / MIB);
 }
 
-/// A column costs an export hardly more than a conversion, so that wide tables come back.
+/// A column costs an export about as much as a conversion, so wide tables can be exported again.
 #[cfg(feature = "parquet")]
 #[test]
 fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
@@ -167,7 +167,7 @@ fn an_export_of_many_columns_takes_about_as_much_as_their_conversion() {
         convert(&[input], &file, &ConvertOptions::new(), go_on)
     });
     written.expect("it can be stored");
-    // by position: fetched bytes take memory, too
+    // read by position: fetched bytes take memory, too
     let reader = Reader::open(&file).expect("an intact file");
     for format in [ExportFormat::Parquet, ExportFormat::Arrow, ExportFormat::ArrowStream] {
         let export = || export_into(&reader, Stream(std::io::sink()), format, ExportOptions::new()).map(|_| ());

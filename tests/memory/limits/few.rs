@@ -25,7 +25,7 @@ fn a_file_without_samples_is_a_file() {
             assert!(column.chunk(0).expect("no I/O").is_none());
             assert_eq!(column.cursor().read(0).map(|_| ()).expect_err("no sample").kind(), BadArgument);
             column.cursor().range_into(0..0, &mut buffer).expect("nothing is there");
-            column.cursor().gather_into(&[], &mut buffer).expect("nothing is asked for");
+            column.cursor().gather_into(&[], &mut buffer).expect("nothing is requested");
             assert_eq!(buffer.sample_count(), 0);
         }
     }

@@ -1,4 +1,4 @@
-//! Samples larger than a chunk of several, encoded.
+//! Encoded samples larger than a chunk of several samples.
 
 use super::{MIB, large_file};
 use crate::support::build::{ABSENT, Build, Chunk, column};
@@ -37,7 +37,7 @@ const ZSTD: u16 = 2;
 const BLOCKS: u16 = 256;
 /// The tables of frames that need no Zstandard dictionary.
 const NO_DICTIONARY: [u8; 4] = [0xFF; 4];
-/// No frame begins like this.
+/// No frame starts with these bytes.
 const NO_FRAME: [u8; 9000] = [0x55; 9000];
 
 fn file_of(extent: u32, chunk: &Chunk, encodings: &[(u16, u64)]) -> Vec<u8> {
@@ -46,7 +46,7 @@ fn file_of(extent: u32, chunk: &Chunk, encodings: &[(u16, u64)]) -> Vec<u8> {
     build.finish(0, encodings)
 }
 
-/// 60 samples of 1 MiB in two blocks.
+/// Returns 60 samples of 1 MiB in two blocks.
 fn frames_in_blocks() -> Vec<u8> {
     let mut stored = [40_u32, 2].map(u32::to_le_bytes).concat();
     stored.extend(NO_DICTIONARY);
@@ -59,7 +59,7 @@ fn frames_in_blocks() -> Vec<u8> {
     file_of(1 << 20, &Chunk::of_values(60, (ZSTD | BLOCKS, 60 << 20, &stored)), &[(ZSTD | BLOCKS, 1)])
 }
 
-/// A sample of 1 GiB, of a fixed or a varying length.
+/// Returns a sample of 1 GiB of a fixed or a varying length.
 fn one_sample(is_ragged: bool) -> Vec<u8> {
     const BYTES: u32 = 1 << 30;
     let stored = [&NO_DICTIONARY[..], &NO_FRAME].concat();
@@ -74,16 +74,16 @@ fn one_sample(is_ragged: bool) -> Vec<u8> {
 }
 
 #[test]
-fn no_memory_is_taken_for_samples_that_cannot_have_their_length() {
+fn no_memory_is_taken_for_samples_that_cannot_have_their_stated_length() {
     let exclusive_test = exclusive_test();
     for (name, file, gathers) in [
         ("blocks", frames_in_blocks(), true),
-        ("a fixed sample", one_sample(false), false), // its column says how long it is
+        ("a fixed sample", one_sample(false), false), // the column states its length
         ("a ragged sample", one_sample(true), true),
     ] {
         let reader = Reader::from_bytes(file).expect(name);
         let column = reader.column("x").expect(name);
-        // samples of blocks have 1 MiB, and the others 1 GiB
+        // samples in blocks have 1 MiB, the others 1 GiB
         let (error, peak) = exclusive_test.peak_bytes(|| column.cursor().read(0).map(|_| ()).expect_err(name));
         assert_eq!(error.rule(), Some("R-5.5"), "{name}: {error}");
         assert!(peak < 2 * MIB, "{name}: reading takes {peak} bytes");

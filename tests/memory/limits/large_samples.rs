@@ -1,4 +1,4 @@
-//! Samples larger than a chunk of several, and larger than the format allows.
+//! Samples larger than a chunk of several samples, and larger than the format allows.
 
 use super::{ENCODED, MIB, finish, in_memory, large_file, noise, u8_column};
 use crate::support::on_disk::OnDisk;
@@ -28,7 +28,7 @@ fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
     let reader = Reader::open(disk.path()).expect("an intact file");
     let column = reader.column("x").expect("the column");
     let chunk = column.chunk_of(1).expect("the chunk");
-    assert_eq!(chunk.samples, 1..2, "a sample larger than a chunk stands alone");
+    assert_eq!(chunk.samples, 1..2, "a sample larger than a chunk has its own");
     let mut cursor = column.cursor();
     assert_eq!(cursor.read(0).expect("a sample").bytes(), [1, 2]);
     assert_eq!(cursor.read(2).expect("a sample").bytes(), [3]);
@@ -73,7 +73,7 @@ fn a_chunk_that_is_not_committed_is_verified_in_little_memory() {
 #[cfg(target_pointer_width = "64")]
 fn a_sample_over_the_limit_of_the_format_is_refused_before_it_is_copied() {
     let exclusive_test = exclusive_test();
-    // zeroed memory that nobody touches is never taken from the machine
+    // zeroed pages that are never touched take no physical memory
     let too_large = vec![0_u8; limits::CHUNK_BYTES as usize + 1];
     let mut writer = in_memory(u8_column(Shape::ragged()), Profile::Raw);
     let (error, peak) =

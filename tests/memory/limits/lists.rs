@@ -1,4 +1,4 @@
-//! The longest lists that the format allows, in files of some hundred bytes.
+//! The longest lists that the format allows, in files of a few hundred bytes.
 
 use super::{ENCODED, MIB, finish, in_memory};
 use crate::support::build::{ABSENT, Build, Chunk, nested_column};
@@ -20,7 +20,7 @@ const VARYING: u32 = u32::MAX;
 const SIDE: u32 = limits::VALIDITY_AND_SHAPE_BYTES;
 const CONSTANT: u16 = 1;
 
-/// Files of one sample: a list whose shape or whose validity is as long as it may be.
+/// Returns files of one sample: a list whose shape or validity has the maximum length.
 fn files() -> [(&'static str, Vec<u8>, usize); 3] {
     let one = |record, chunk: &Chunk, encodings: &[(u16, u64)]| {
         let mut build = Build::new(&[record]);
@@ -32,7 +32,7 @@ fn files() -> [(&'static str, Vec<u8>, usize); 3] {
     let ends = Chunk::of_parts(1, [ABSENT, (CONSTANT, SIDE, &shape), (CONSTANT, texts, b"x")]);
     let lists = SIDE / 4 - 1;
     let inner = Chunk::of_parts(1, [ABSENT, (CONSTANT, SIDE, &shape), (CONSTANT, lists, b"x")]);
-    // the sample is present, and one of eight items
+    // the sample is present, and so is one of eight items
     let items = (SIDE - 5) * 8 - 7;
     let bits = items.to_le_bytes();
     let nulls = Chunk::of_parts(1, [(CONSTANT, SIDE - 4, &[1]), (0, 4, &bits), (CONSTANT, items, &[0])]);
@@ -47,7 +47,7 @@ fn files() -> [(&'static str, Vec<u8>, usize); 3] {
 }
 
 #[test]
-fn the_longest_lists_take_no_more_memory_than_some_times_their_limit() {
+fn the_longest_lists_take_only_a_few_times_their_limit_of_memory() {
     let exclusive_test = exclusive_test();
     for (name, file, items) in files() {
         let size = file.len();
@@ -58,7 +58,7 @@ fn the_longest_lists_take_no_more_memory_than_some_times_their_limit() {
             let start = Instant::now();
             let ((), peak) = exclusive_test.peak_bytes(work);
             println!("{name}, {size} bytes: {what}: {} MiB, {:?}", peak / MIB, start.elapsed());
-            assert!(peak <= max + MIB, "{name}: {what}: {} MiB, at most {} are due", peak / MIB, max / MIB);
+            assert!(peak <= max + MIB, "{name}: {what}: {} MiB, expected at most {}", peak / MIB, max / MIB);
         };
         measured("verify", side, &|| {
             let report = reader.verify(VerifyOptions::new().decode(true)).expect(name);
@@ -87,7 +87,7 @@ fn the_longest_lists_take_no_more_memory_than_some_times_their_limit() {
     }
 }
 
-/// Nulls are staged as bits, and not as words.
+/// Nulls are staged as bits, not as words.
 #[test]
 fn gathering_many_nulls_takes_their_values_and_bits() {
     let exclusive_test = exclusive_test();
@@ -118,7 +118,7 @@ fn push_empty(writer: &mut Writer<tensilo::sink::Stream<Vec<u8>>>, lengths: &[u3
     writer.push_batch(&[ColumnBatch::fixed::<u8>(items, &[]).in_lists(&levels)])
 }
 
-/// Items without elements take nothing, so that only their number fills a chunk.
+/// Items without elements take no bytes, so only their number fills a chunk.
 #[test]
 fn chunks_of_items_without_elements_are_cut_at_their_limit() {
     let _exclusive_test = exclusive_test();
@@ -129,7 +129,7 @@ fn chunks_of_items_without_elements_are_cut_at_their_limit() {
     push_empty(&mut writer, &lengths[..3]).expect("lists of items without elements");
     push_empty(&mut writer, &lengths[3..]).expect("lists of items without elements");
     for too_long in [max + 1, u32::MAX] {
-        let error = push_empty(&mut writer, &[1, too_long]).expect_err("a list that is too long");
+        let error = push_empty(&mut writer, &[1, too_long]).expect_err("a list above the limit");
         assert_eq!(error.kind(), OverLimit);
         assert!(error.to_string().contains("16777216 items"), "{error}");
     }
@@ -149,7 +149,7 @@ fn chunks_of_items_without_elements_are_cut_at_their_limit() {
 
 /// The validity of many nulls in few lists is longer than shape and values.
 #[test]
-fn chunks_of_null_items_without_elements_are_as_long_as_a_chunk_may_be() {
+fn chunks_of_null_items_without_elements_reach_the_limit_of_a_chunk() {
     let exclusive_test = exclusive_test();
     let mut writer = in_memory(lists(DType::Bool, Shape::fixed(&[0]), 1), ENCODED);
     let (length, batches) = (1_u32 << 20, 520); // more than 64 MiB of bits
@@ -186,7 +186,7 @@ fn a_sample_of_more_lists_than_the_format_allows_is_refused() {
     let error = push(&mut writer, inner.len()).expect_err("more than 64 MiB of lists");
     assert_eq!(error.kind(), OverLimit);
     assert!(error.to_string().contains("67108864 bytes"), "{error}");
-    // four bytes for each list and for the sample: none is null
+    // four bytes for each list and for the sample, without validity because none is null
     let max = inner.len() - 1;
     push(&mut writer, max).expect("64 MiB of lists");
     push(&mut writer, 3).expect("three lists");

@@ -1,4 +1,4 @@
-//! Many samples, and as many commits as the format allows.
+//! Many samples, and the maximum number of commits.
 
 use super::{ENCODED, MIB, finish, in_memory, large_file, noise, u8_column};
 use crate::support::intact::assert_intact;
@@ -10,7 +10,7 @@ use tensilo::{
 };
 use tensilo_testing::{ExclusiveTest, exclusive_test};
 
-/// The value of sample `i`: long runs, and now and then a stretch of noise.
+/// Returns the value of sample `i`: long runs, with a stretch of noise now and then.
 fn tiny(i: usize) -> u8 {
     if (i >> 16).is_multiple_of(16) { noise(i) } else { (i >> 16) as u8 }
 }
@@ -108,7 +108,7 @@ fn ten_million_empty_ragged_and_null_samples_are_read_right() {
     let mut writer = in_memory(schema, ENCODED);
     let batch = SAMPLES / 10;
     let extents = vec![0; batch];
-    // every third sample is null: a bitmap of 24 bits, again and again
+    // every third sample is null: a repeating bitmap of 24 bits
     let validity: Vec<u8> = [0b1101_1011, 0b1011_0110, 0b0110_1101].into_iter().cycle().take(batch / 8).collect();
     let is_null = |i: usize| validity[i % batch / 8] >> (i % 8) & 1 == 0;
     for _ in 0..10 {
@@ -145,7 +145,7 @@ fn more_commits_than_the_format_allows_are_refused_and_the_file_can_still_be_fin
         writer.commit().unwrap_or_else(|error| panic!("commit {commit}: {error}"));
     }
     writer.push(&[Value::tensor(&[2_u8])]).expect("a good sample");
-    let error = writer.commit().expect_err("the last commit is that of finish");
+    let error = writer.commit().expect_err("the last commit is reserved for finish");
     assert_eq!(error.kind(), OverLimit);
     assert!(error.to_string().contains("65536"), "it does not name the limit: {error}");
     let reader = Reader::from_bytes(finish(writer)).expect("an intact file");

@@ -1,5 +1,5 @@
-//! Proves that the smallest and the largest files work, or that the error names the limit. Memory
-//! is that of a few chunks or of the largest sample, never that of the file.
+//! Tests that the smallest and the largest files work, or that the error names the limit. Memory
+//! grows with a few chunks or with the largest sample, never with the file.
 
 #[cfg(feature = "arrow")]
 mod exports;
@@ -30,7 +30,7 @@ fn finish(writer: Writer<Stream<Vec<u8>>>) -> Vec<u8> {
     writer.into_bytes().expect("a sink that takes all")
 }
 
-/// Begins a file that is not made durable: these files are large.
+/// Starts a file without syncing it to disk: these files are large.
 fn large_file(disk: &OnDisk, schema: Schema, options: &WriterOptions) -> Writer<Stream<BufWriter<File>>> {
     let file = BufWriter::new(File::create(disk.path()).expect("a new file"));
     Writer::new(Stream(file), schema, options).expect("a valid schema")

@@ -1,4 +1,4 @@
-//! Reads with which a file of many columns, or of many samples, is opened.
+//! Number of reads that open a file of many columns or many samples.
 
 use super::{ENCODED, finish, in_memory, u8_column};
 use crate::support::intact::assert_intact;
@@ -9,7 +9,7 @@ use tensilo::source::{InMemory, Source};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::exclusive_test;
 
-/// Counts how often it is read, and how many bytes.
+/// Counts reads and bytes.
 struct CountingSource {
     bytes: Vec<u8>,
     reads: AtomicUsize,

@@ -1,4 +1,4 @@
-//! The process that other tests start, and some of them kill: it writes a file.
+//! The child process of these tests: it writes a file, and some tests kill it on the way.
 
 use super::{Destination, begin, push};
 use crate::child::{Child, arguments, report};
@@ -13,15 +13,15 @@ const WORK: &str = "TENSILO_TEST_WORK";
 /// The work of a child.
 #[derive(Clone, Copy)]
 pub enum Work {
-    /// Pushes without end.
+    /// Pushes forever.
     Push,
-    /// Pushes and commits without end; reports the number of samples after each commit.
+    /// Pushes and commits forever; reports the number of samples after each commit.
     Commit,
     /// Writes 20 samples and finishes.
     Finish,
 }
 
-/// Returns the variables that tell the child its work.
+/// Returns the environment variables that tell the child its work.
 pub fn environment(destination: &Path, work: Work) -> [(&'static str, String); 2] {
     let work = match work {
         Work::Push => "push",
@@ -47,7 +47,7 @@ fn a_child_writes_the_bytes_that_this_process_writes() {
         .envs(environment(&of_child.path(), Work::Finish))
         .stdout(Stdio::null())
         .status();
-    assert!(child.expect("this program starts once more").success());
+    assert!(child.expect("this program can start itself").success());
     let bytes = |destination: &Destination| fs::read(destination.path()).expect("a file");
     assert!(bytes(&own) == bytes(&of_child));
 }
@@ -58,9 +58,9 @@ fn finish(destination: &Path) {
     writer.finish().expect("disk space");
 }
 
-/// Writes as the environment says, in the child.
+/// Does the work that the environment asks for, in the child.
 fn write(destination: &Path) {
-    let work = std::env::var(WORK).expect("set beside the destination");
+    let work = std::env::var(WORK).expect("set with the destination");
     if work == "finish" {
         return finish(destination);
     }

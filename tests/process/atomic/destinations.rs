@@ -1,4 +1,4 @@
-//! Destinations where no file can appear, and files that killed writers left beside them.
+//! Destinations at which no file can appear, and temporary files that killed writers leave there.
 
 use super::{Destination, begin, io_kind, push};
 use std::os::unix::fs::symlink;
@@ -76,11 +76,11 @@ fn temporary_files_of_killed_writers_are_listed_and_not_removed() {
     }
     let expected = destination.0.path(names[0]);
     assert_eq!(left(&destination.path()), std::slice::from_ref(&expected));
-    // those of a symbolic link are the target's
+    // for a symbolic link, they are next to the target
     let elsewhere = Folder::new();
     symlink(destination.path(), elsewhere.path("link")).expect("a link");
     assert_eq!(left(&elsewhere.path("link")), std::slice::from_ref(&expected));
-    // the file of a writer at work is not listed
+    // the file of an active writer is not listed
     let file = fs::File::open(&expected).expect("a file");
     file.lock().expect("a lock");
     assert_eq!(left(&destination.path()), Vec::<PathBuf>::new());

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 use tensilo::{ErrorKind, Reader};
 
-/// The size of the child's file in this folder, if that has no name.
+/// Returns the size of the child's unnamed file in this folder, if there is one.
 fn unnamed_bytes(child: &Child, folder: &Path) -> Option<u64> {
     let files = fs::read_dir(format!("/proc/{}/fd", child.id())).ok()?;
     let paths = files.map(|file| file.expect("an open file").path());
@@ -62,10 +62,10 @@ fn a_writer_killed_after_a_commit_leaves_that_commit() {
         let reported = child.kill().unwrap_or(20);
         let reader = Reader::open(destination.path()).unwrap_or_else(|error| panic!("round {round}: {error}"));
         let samples = check_samples(&reader, 7);
-        // a commit that was done and not yet reported may be in the file, too
+        // the last commit may be complete without having been reported
         assert!(samples == reported || samples == reported + 20, "round {round}: {samples}, reported {reported}");
         assert!(!reader.is_finished());
-        // its first commit gave it its name
+        // the first commit gave the file its name
         destination.assert_no_other_files();
     }
 }

@@ -1,5 +1,5 @@
-//! Proves that a file appears at its destination whole or not at all, although other writers use
-//! the same destination and the writer may be killed at any time.
+//! Tests that a file appears at its destination whole or not at all, even if several writers have
+//! the same destination, or a writer is killed.
 
 mod child_writer;
 mod destinations;
@@ -32,13 +32,13 @@ impl Destination {
         self.0.path("out.tsl")
     }
 
-    /// Whether a file has a temporary name here before it is complete.
+    /// Returns whether a file has a temporary name here before it is complete.
     fn names_temporary_files(&self) -> bool {
         let file = AtomicFile::create(self.0.path("another"), false).expect("a new file");
         file.temporary_path().is_some()
     }
 
-    /// Returns the names in the folder but the destination's.
+    /// Returns the names in the folder, except the destination's.
     fn others(&self) -> Vec<String> {
         let mut names = self.0.names();
         names.retain(|name| name != "out.tsl");

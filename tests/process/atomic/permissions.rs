@@ -1,4 +1,4 @@
-//! Permissions of a file that appears or replaces another.
+//! Permissions of a new file, and of one that replaces another.
 
 use super::child_writer::{CHILD, Work, environment};
 use super::{Destination, begin, check_whole, push};
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
-fn permissions_are_those_of_other_new_files() {
+fn a_new_file_has_the_same_permissions_as_other_new_files() {
     let destination = Destination::new();
     fs::write(destination.0.path("plain"), "").expect("disk space");
     let mode = |path: &Path| fs::metadata(path).expect("a file").permissions().mode() & 0o777;
@@ -19,7 +19,7 @@ fn permissions_are_those_of_other_new_files() {
     assert_eq!(mode(&destination.path()), mode(&destination.0.path("plain")));
 }
 
-/// The umask of this process may be one that makes private files; the children have others.
+/// The umask of this process may already make files private, so children run with different ones.
 #[test]
 fn permissions_follow_the_umask() {
     for (umask, expected) in [("000", 0o666), ("022", 0o644), ("027", 0o640), ("077", 0o600)] {

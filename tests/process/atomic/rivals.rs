@@ -5,7 +5,7 @@ use std::{fs, io};
 use tensilo::{ErrorKind, Reader, Result};
 
 #[test]
-fn of_two_writers_that_must_not_overwrite_exactly_one_wins() {
+fn exactly_one_of_two_writers_wins_if_neither_may_overwrite() {
     let destination = Destination::new();
     let path = destination.path();
     let mut first = begin(&path, false).expect("a new file");
@@ -19,14 +19,14 @@ fn of_two_writers_that_must_not_overwrite_exactly_one_wins() {
     assert_eq!(error.path(), Some(path.as_path()));
     assert_eq!(check_whole(&path, 2), 50);
     destination.assert_no_other_files();
-    // a third need not even begin
+    // a third writer cannot even start
     let error = begin(&path, false).map(|_| ()).expect_err("a file at the destination");
     assert_eq!(io_kind(&error), Some(io::ErrorKind::AlreadyExists), "{error}");
     destination.assert_no_other_files();
 }
 
 #[test]
-fn of_many_threads_that_finish_at_once_exactly_one_wins() {
+fn exactly_one_of_many_threads_wins_if_all_finish_at_once() {
     for _ in 0..5 {
         let destination = Destination::new();
         let path = destination.path();
@@ -35,7 +35,7 @@ fn of_many_threads_that_finish_at_once_exactly_one_wins() {
             let write = |number: u32| {
                 let (path, barrier) = (&path, &barrier);
                 move || {
-                    let mut writer = begin(path, false).expect("nobody has finished yet");
+                    let mut writer = begin(path, false).expect("no writer has finished yet");
                     push(&mut writer, number, 5 + u64::from(number)).expect("disk space");
                     barrier.wait();
                     writer.finish().map(|_| ())
@@ -55,7 +55,7 @@ fn of_many_threads_that_finish_at_once_exactly_one_wins() {
 }
 
 #[test]
-fn of_two_writers_that_may_overwrite_the_last_wins_and_its_file_is_whole() {
+fn the_last_of_two_writers_wins_if_both_may_overwrite() {
     let destination = Destination::new();
     let path = destination.path();
     fs::write(&path, "something else").expect("disk space");

@@ -1,4 +1,4 @@
-//! The same values as a tensilo file, and as they are.
+//! The files of the cold measurements: the same values as a tensilo file and as a raw file.
 
 use crate::measure::Random;
 use crate::peers::tensilo::{COLUMN, sink};
@@ -10,21 +10,22 @@ use std::path::{Path, PathBuf};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Schema, Shape, Writer, WriterOptions};
 use tensilo_data::WindowSizes;
 
-/// The files of one size of samples.
+/// The files for one sample size.
 pub struct Files {
     pub raw: PathBuf,
     pub encoded: PathBuf,
     pub samples: usize,
     pub sample_bytes: usize,
-    /// The default order of such samples.
+    /// The default window sizes for such samples.
     pub order: WindowSizes,
 }
 
-/// Values from which samples are cut, at random places: no encoding looks further than a chunk.
+/// The number of random values. Samples are cut from them at random offsets: no encoding sees the
+/// repetition, because none looks beyond a chunk.
 const POOL: usize = 1 << 22;
 
 impl Files {
-    /// Writes normal values, of so many bytes in all.
+    /// Writes `bytes` of normal values in samples of `sample_bytes`.
     pub fn write(folder: &Path, bytes: usize, sample_bytes: usize) -> Result<Self> {
         let (samples, elements) = (bytes / sample_bytes, sample_bytes / size_of::<bf16>());
         let (raw, encoded) = (folder.join("values"), folder.join("values.tsl"));

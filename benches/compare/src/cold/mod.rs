@@ -1,8 +1,8 @@
-//! Samples that are in no cache: the loader of tensilo beside plain reads and maps of the same
-//! values.
+//! Cold samples: tensilo's loader compared with plain reads and maps of the same values.
 //!
-//! Before each measurement the file is dropped from the page cache. A cache below the operating
-//! system, such as that of a host, is not: limit the device to make it the same for all.
+//! The file is dropped from the page cache before each measurement. Caches below the operating
+//! system, such as the page cache of the host of a virtual machine, are not: limit the rate of the
+//! device to make conditions equal.
 
 mod files;
 mod plain;
@@ -17,36 +17,36 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tensilo_data::{DatasetOptions, LoaderOptions, Order, View};
 
-/// Measures samples that are in no cache: the loader of tensilo, plain reads by position, and maps
-/// with the default advice and with that for random access.
+/// Measures cold samples: tensilo's loader, plain reads by position, and maps with the default
+/// advice and with advice for random access.
 ///
-/// Linux only. Files are written to DIR, which should be on the device to be measured. Drops the
-/// files from the page cache before each measurement.
+/// Linux only. Writes files to DIR, which should be on the device to measure, and drops them from
+/// the page cache before each measurement.
 #[derive(clap::Args)]
 pub struct Arguments {
-    /// Folder on the device; the files are removed afterwards
+    /// Folder on the device to measure; the files are removed afterwards
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Bytes of the values, in GiB
+    /// Size of the values in GiB
     #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     gib: u32,
-    /// Threads that read plainly, or from a map: the reads at the same time
+    /// Threads for plain reads and maps, which is the number of concurrent reads
     #[arg(long, default_value = "32", value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: u32,
-    /// Rounds; medians are printed
+    /// Number of rounds; prints medians
     #[arg(long, default_value = "3", value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
-    /// Milliseconds of a measurement
+    /// Duration of a measurement in milliseconds
     #[arg(long, default_value = "3000")]
     ms: u64,
 }
 
-/// Bytes of a sample.
+/// The sample sizes that are measured.
 const SAMPLE_BYTES: [usize; 2] = [4 << 10, 64 << 10];
-/// Samples of a batch.
+/// The number of samples in a batch.
 const BATCH: u32 = 256;
 
-/// A way of reading samples, and the file that it reads.
+/// A way to read samples, and the file that it reads.
 struct Contender<'a> {
     name: String,
     file: &'a Path,
@@ -55,7 +55,7 @@ struct Contender<'a> {
 }
 
 pub fn run(arguments: &Arguments) -> Result<()> {
-    println!("Samples that are in no cache; {}, {} reads at a time\n", crate::report::cpu_model(), arguments.threads);
+    println!("Cold samples; {}, {} concurrent reads\n", crate::report::cpu_model(), arguments.threads);
     for sample_bytes in SAMPLE_BYTES {
         let folder = tempfile::Builder::new().prefix("tensilo-cold").tempdir_in(&arguments.folder)?;
         let files = Files::write(folder.path(), (arguments.gib as usize) << 30, sample_bytes)?;
@@ -113,7 +113,7 @@ fn in_order<'a>(arguments: &Arguments, files: &'a Files) -> Vec<Contender<'a>> {
     ]
 }
 
-/// Measures all in turn, and prints a table.
+/// Measures all contenders in turn, and prints a table.
 fn report(arguments: &Arguments, contenders: &[Contender<'_>], sample_bytes: usize, what: &str) -> Result<()> {
     let mut rates = vec![Vec::new(); contenders.len()];
     for round in 0..arguments.rounds as usize {
@@ -123,7 +123,7 @@ fn report(arguments: &Arguments, contenders: &[Contender<'_>], sample_bytes: usi
             rates[number].push((contenders[number].measure)().with_context(|| contenders[number].name.clone())?);
         }
     }
-    println!("| {what} | samples/s | MB/s of values | to the first row |\n|---|--:|--:|--:|");
+    println!("| {what} | samples/s | MB/s of values | x first row |\n|---|--:|--:|--:|");
     let medians: Vec<f64> = rates.iter().map(|rates| Stats::of(rates).median).collect();
     for (Contender { name, .. }, rate) in contenders.iter().zip(&medians) {
         println!("| {name} | {rate:.0} | {:.0} | {:.2} |", rate * sample_bytes as f64 / 1e6, rate / medians[0]);
@@ -138,7 +138,8 @@ fn drop_from_cache(file: &Path) -> Result<()> {
     Ok(fadvise(&file, 0, None, CacheAdvice::DontNeed)?)
 }
 
-/// The loader, whose batches are dropped at once. Reads no sample twice.
+/// Returns the samples per second of tensilo's loader, whose batches are dropped at once. Reads no
+/// sample twice.
 fn loader(files: &Files, options: DatasetOptions, io_depth: usize, mode: Order, time: Duration) -> Result<f64> {
     let dataset = options.open(&files.encoded)?;
     let options = LoaderOptions::new(BATCH).order(mode).seed(1).decode_threads(2).io_depth(io_depth);

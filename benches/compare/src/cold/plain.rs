@@ -1,4 +1,4 @@
-//! Plain reads of samples that are stored as they are.
+//! Plain reads and maps of a raw file, without a store: the bound for random and sequential reads.
 
 use super::files::Files;
 use anyhow::Result;
@@ -12,14 +12,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tensilo_data::{EpochOrder, Order};
 
-/// What the operating system is told of a map.
+/// The advice to the operating system about a map.
 #[derive(Clone, Copy)]
 pub enum Advice {
     Normal,
     Random,
 }
 
-/// Threads that read samples, each another one, in a shuffled order.
+/// Threads that read all samples once, in a shuffled order.
 #[derive(Clone, Copy)]
 pub struct Plain<'a> {
     pub files: &'a Files,
@@ -28,7 +28,7 @@ pub struct Plain<'a> {
 }
 
 impl Plain<'_> {
-    /// Reads each sample by one call.
+    /// Reads each sample with one call, by position.
     pub fn reads(self) -> Result<f64> {
         let file = File::open(&self.files.raw)?;
         fadvise(&file, 0, None, FileAdvice::Random)?;
@@ -49,7 +49,7 @@ impl Plain<'_> {
         })
     }
 
-    /// Reads the file from its begin, 1 MiB at a time.
+    /// Reads the file from its start, 1 MiB at a time, on one thread.
     pub fn sequential(self) -> Result<f64> {
         let (file, mut out) = (File::open(&self.files.raw)?, vec![0; 1 << 20]);
         let bytes = (self.files.samples * self.files.sample_bytes) as u64;
@@ -61,7 +61,7 @@ impl Plain<'_> {
         Ok(offset as f64 / self.files.sample_bytes as f64 / begun.elapsed().as_secs_f64())
     }
 
-    /// Returns samples per second.
+    /// Calls `read` with offsets in shuffled order, on all threads. Returns samples per second.
     fn shuffled(self, read: impl Fn(u64, &mut [u8]) -> Result<()> + Sync) -> Result<f64> {
         let (next, samples) = (AtomicU64::new(0), self.files.samples as u64);
         let order = EpochOrder::new(Order::Shuffled, samples, 1, 0);

@@ -1,7 +1,7 @@
-//! The trials of one format on one data set, in a process of their own, because readers crash.
+//! Runs the trials of one format on one data set in a child process, because readers crash.
 //!
-//! It writes one line when it has read the intact file, and one for each trial. From the number of
-//! lines, the parent process knows which trial ended the child, and starts another child behind it.
+//! The child writes one line after reading the intact file, and one line per trial. The number of
+//! lines tells the parent which trial ended the child; the next child continues after that trial.
 
 use super::formats::{self, Format};
 use super::kind::Kind;
@@ -12,7 +12,7 @@ use anyhow::{Context, Result, ensure};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// Trials of a format on a data set, in a process of their own.
+/// Runs the trials of one format on one data set.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// File with the values
@@ -27,27 +27,27 @@ pub struct Arguments {
     /// Shape of a sample
     #[arg(long, value_delimiter = ',')]
     pub shape: Vec<u32>,
-    /// Number of the format
+    /// Index of the format
     #[arg(long)]
     pub format: usize,
-    /// Trials of each kind of damage, all data sets together
+    /// Trials per kind of damage, for all data sets together
     #[arg(long)]
     pub trials: usize,
     #[arg(long)]
     pub seed: u64,
-    /// How many trials of the plan are done
+    /// Number of trials of the plan that are done
     #[arg(long)]
     pub done: usize,
 }
 
 /// The result of a trial.
 pub struct Trial {
-    /// Samples that the ordinary reader gave with their values.
+    /// The number of samples that the ordinary reader returned with the right values.
     pub right: usize,
-    /// Samples that it gave with other values.
+    /// The number of samples that it returned with wrong values.
     pub wrong: usize,
     pub error: bool,
-    /// The result of the format's own means for damaged files, if it has them.
+    /// The result of the format's own tools for damaged files, if it has any.
     pub salvage_result: Option<SalvageResult>,
 }
 
@@ -81,8 +81,8 @@ impl Trial {
     }
 }
 
-/// Returns the trials on the data set of this number: kind of damage, and number of the trial. Data
-/// sets take turns.
+/// Returns the trials on the data set with this index, as kind of damage and number of the trial.
+/// Data sets take turns.
 pub fn plan(dataset: usize, trials: usize) -> Vec<(Kind, usize)> {
     let of_kind = |kind| (dataset..trials).step_by(data::NAMES.len()).map(move |trial| (kind, trial));
     Kind::ALL.into_iter().flat_map(of_kind).collect()
@@ -102,10 +102,10 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     fs::write(&copy, &intact)?;
     let file = File::options().write(true).open(&copy)?;
     let all = ReadOutcome::of(&data, |outcome| format.read(&data, &copy, outcome));
-    ensure!(all.is_all(), "{} of {} samples of the intact file are right", all.right, data.samples());
+    ensure!(all.is_all(), "only {} of {} samples of the intact file are right", all.right, data.samples());
     println!("intact");
     for (kind, trial) in plan(number, arguments.trials).into_iter().skip(arguments.done) {
-        // the same for all formats; offsets depend on the length of the file
+        // the same seed for all formats; offsets also depend on the length of the file
         let number = trial * Kind::ALL.len() + kind as usize;
         let seed = Random::new(arguments.seed).bits() ^ number as u64;
         let damage = kind.draw(&intact, &mut Random::new(Random::new(seed).bits()));
@@ -116,7 +116,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// The copy of a file that is damaged.
+/// Returns the path of the copy that is damaged.
 pub fn copy(file: &Path) -> PathBuf {
     file.with_extension("copy")
 }

@@ -5,10 +5,10 @@ use anyhow::Result;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-/// Bytes of a block, which begins at a multiple of it.
+/// The size and alignment of a block.
 const BLOCK: usize = 4096;
 
-/// Bytes that a file must have, so that two blocks can be swapped.
+/// The minimum size of a file, so that two blocks can be swapped.
 pub const MIN_FILE_BYTES: u64 = 2 * BLOCK as u64;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Kind {
         }
     }
 
-    /// Returns damage of this kind at a uniformly random offset. Draws again if the damage would
+    /// Draws damage of this kind at a uniformly random offset. Repeats the draw if the damage would
     /// not change the file.
     pub fn draw(self, intact: &[u8], random: &mut Random) -> Damage {
         loop {
@@ -68,11 +68,11 @@ impl Kind {
     }
 }
 
-/// Changes of a file.
+/// A change of a file.
 pub struct Damage {
     /// Offsets, and the bytes written at each.
     writes: Vec<(usize, Vec<u8>)>,
-    /// Of the file, afterwards.
+    /// The length of the file afterwards.
     length: usize,
 }
 
@@ -89,7 +89,7 @@ impl Damage {
         Ok(file.set_len(self.length as u64)?)
     }
 
-    /// Makes the file what it was.
+    /// Restores the file.
     pub fn undo(&self, file: &File, intact: &[u8]) -> Result<()> {
         for (at, bytes) in &self.writes {
             file.write_all_at(&intact[*at..][..bytes.len()], *at as u64)?;

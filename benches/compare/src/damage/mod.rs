@@ -1,12 +1,12 @@
-//! The same damage to the files of tensilo and of its peers: which readers notice it, return wrong
-//! values or crash, and how much can still be read.
+//! Damages the files of tensilo and of its peers in the same ways, and reads them: which readers
+//! notice it, return wrong values or crash, and how much can still be read.
 //!
-//! The outcome of a trial is the first of these that holds:
+//! The outcome of a trial is the first of these that applies:
 //!
-//! * **crash**: the reader panicked, aborted, was killed by a signal, took more than 10 s, or asked
-//!   for more than 1 GiB;
-//! * **wrong**: it returned a value that was not written, without an error for it (there may have
-//!   been errors for other values);
+//! * **crash**: the reader panicked, aborted, was killed by a signal, took more than 10 s, or
+//!   needed more than 1 GiB of address space;
+//! * **wrong**: it returned a value that was not written, without an error for this value (other
+//!   values may have had errors);
 //! * **detected**: it returned an error, or samples were missing;
 //! * **harmless**: every value was right.
 
@@ -29,14 +29,14 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// The longest time of a trial.
+/// The maximum duration of a trial.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that the values of a set have at least: shorter ones are repeated.
+/// The minimum size of the values of a data set. Shorter ones are repeated.
 const MIN_VALUE_BYTES: usize = 128 << 10;
-/// Address space that a process of trials may have.
+/// The maximum address space of a child process.
 const MAX_ADDRESS_SPACE_KIB: u64 = 1 << 20;
 
-/// Damages files of tensilo and of its peers, and shows what their readers make of it.
+/// Damages files of tensilo and of its peers, and reports how their readers react.
 ///
 /// Prints tables of the outcomes. The same seed gives the same damage.
 #[derive(clap::Args)]
@@ -44,13 +44,13 @@ pub struct Arguments {
     /// As in the comparison
     #[arg(long, value_name = "DIR", env = "TENSILO_DATA")]
     data: Option<PathBuf>,
-    /// Folder to write damage.md and damage.json to, made if it is not there
+    /// Folder for damage.md and damage.json, created if missing
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Trials of each kind of damage for each peer; the five data sets take turns
+    /// Trials per kind of damage and peer; the five data sets take turns
     #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(5..=1_000_000))]
     trials: u32,
-    /// Seed of all damage
+    /// Seed of the damage
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -62,7 +62,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let mut origins = Vec::new();
     for (number, name) in data::NAMES.into_iter().enumerate() {
         let mut data = data::load(name, arguments.data.as_deref())?;
-        // a short set that is stored in 8 KB has no two blocks to swap
+        // a file of less than 8 KiB would not have two blocks to swap
         let length = data.values.len();
         while size_of_val(data.values.as_slice()) < MIN_VALUE_BYTES {
             data.values.extend_from_within(..length);
@@ -75,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
             format.write(&data, &file).with_context(|| format!("{} writes {name}", row.name))?;
             ensure!(
                 fs::metadata(&file)?.len() >= kind::MIN_FILE_BYTES,
-                "{} makes too small a file of {name}",
+                "the file of {} is too small for {name}",
                 row.name
             );
             let trials = child::Arguments {
@@ -107,14 +107,14 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-/// All trials of a format on a data set, by as many processes as it takes.
+/// Runs all trials of a format on a data set. Starts another process after each crash.
 fn run_trials(mut trials: child::Arguments, number: usize, data: &Dataset, row: &mut Row) -> Result<()> {
     let plan = child::plan(number, trials.trials);
     while trials.done < plan.len() {
         let (mut child, lines) = start(&trials)?;
         if lines.recv_timeout(TIMEOUT).as_deref() != Ok("intact") {
             child.kill()?;
-            bail!("the intact file is not read: {}", child.wait()?);
+            bail!("cannot read the intact file: {}", child.wait()?);
         }
         for (kind, _) in &plan[trials.done..] {
             let cell = &mut row.cells[*kind as usize];
@@ -142,12 +142,12 @@ fn run_trials(mut trials: child::Arguments, number: usize, data: &Dataset, row: 
     Ok(fs::remove_file(&trials.file)?)
 }
 
-/// Returns the end of a process: a panic, or a signal by its number and name.
+/// Returns how a process ended: a panic, or the number and name of a signal.
 fn ending(status: ExitStatus) -> String {
     if status.code() == Some(101) { "panic".to_owned() } else { status.to_string() }
 }
 
-/// A process that does the trials from `done`, and the lines that it writes.
+/// Starts a process for the trials from `done` on. Returns it and the lines that it writes.
 fn start(trials: &child::Arguments) -> Result<(Child, Receiver<String>)> {
     let shape: Vec<String> = trials.shape.iter().map(u32::to_string).collect();
     let path = |option: &str, path: &Path| [option.into(), path.as_os_str().to_owned()];

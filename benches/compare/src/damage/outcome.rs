@@ -1,4 +1,4 @@
-//! The values that a reader has returned, compared with those that were written.
+//! Compares the values that a reader returns with the values that were written.
 
 use crate::data::Dataset;
 use anyhow::Result;
@@ -6,16 +6,16 @@ use half::bf16;
 
 pub struct ReadOutcome<'a> {
     data: &'a Dataset,
-    /// Samples handed out with their values, to the bit.
+    /// The number of samples whose bits are all right.
     pub right: usize,
-    /// Samples handed out with other values.
+    /// The number of samples that were returned with wrong values.
     pub wrong: usize,
     /// Whether there was an error, or a sample is missing.
     pub error: bool,
 }
 
 impl<'a> ReadOutcome<'a> {
-    /// Compares the values that `read` shows with the data.
+    /// Compares the values that `read` reports with the data.
     pub fn of(data: &'a Dataset, read: impl FnOnce(&mut Self) -> Result<()>) -> Self {
         let mut outcome = Self { data, right: 0, wrong: 0, error: false };
         let result = read(&mut outcome);
@@ -23,7 +23,7 @@ impl<'a> ReadOutcome<'a> {
         outcome
     }
 
-    /// Records whole samples from number `first`. Counts incomplete samples and unknown numbers as
+    /// Records samples from index `first` on. Incomplete samples and indices out of range are
     /// errors.
     pub fn samples(&mut self, first: usize, values: &[bf16]) {
         let samples = values.chunks_exact(self.data.elements());
@@ -43,7 +43,7 @@ impl<'a> ReadOutcome<'a> {
         self.error = true;
     }
 
-    /// Everything right, and no error.
+    /// Returns whether all samples are right, without an error.
     pub fn is_all(&self) -> bool {
         self.right == self.data.samples() && !self.error
     }

@@ -1,4 +1,4 @@
-//! The outcomes, as Markdown and JSON.
+//! Reports the outcomes as Markdown and JSON.
 
 use super::child::Trial;
 use super::kind::Kind;
@@ -29,22 +29,22 @@ pub struct Row {
 pub struct Cell {
     detected: u32,
     wrong: u32,
-    /// The number of `wrong` trials that also had an error elsewhere.
+    /// The number of `wrong` trials with an error elsewhere.
     wrong_with_error: u32,
     harmless: u32,
     crashes: BTreeMap<String, u32>,
-    /// Sum of the shares of samples that were read right.
+    /// The sum of the shares of samples with the right values.
     read: f64,
     salvage_result: Option<SalvageStats>,
 }
 
-/// The results of the peer's own means for damaged files.
+/// The results of the peer's own tools for damaged files.
 #[derive(Default)]
 struct SalvageStats {
     found: u32,
-    /// Sum of the shares of samples.
+    /// The sum of the shares of salvaged samples.
     salvaged: f64,
-    /// Trials in which salvage gave a wrong value.
+    /// The number of trials in which salvage returned a wrong value.
     wrong: u32,
 }
 
@@ -67,7 +67,7 @@ impl Cell {
         }
     }
 
-    /// Counts a crash, in which no sample was read.
+    /// Counts a crash. None of its samples count as read.
     pub fn crash(&mut self, reason: String) {
         *self.crashes.entry(reason).or_default() += 1;
     }
@@ -116,7 +116,7 @@ impl Row {
         self.cells.iter().map(|cell| cell.salvage_result.as_ref()).collect()
     }
 
-    /// Returns the kinds of crash, and the number of each.
+    /// Returns the kinds of crashes, and the number of each.
     fn crashes(&self) -> String {
         let mut sum = BTreeMap::<&str, u32>::new();
         for (reason, count) in self.cells.iter().flat_map(|cell| &cell.crashes) {
@@ -139,11 +139,11 @@ impl Row {
 impl Report {
     pub fn markdown(&self) -> String {
         let mut out = format!(
-            "# Damage, side by side\n\nEach peer writes the same tensors to a file; the file is damaged once, at a random place, \
-             and read from one end to the other by the peer's ordinary reader with the checks that it makes unasked. {} trials \
-             for each kind of damage, seed {}.\n\n## Outcomes\n\ndetected / **wrong values** / crash / harmless, % of the trials. \
-             Wrong: at least one value that was not written is handed out, and no error with it; where another part of the file \
-             gave an error, it still counts as wrong (`wrong_with_error` in damage.json).\n\n",
+            "# Damage, side by side\n\nEach peer writes the same tensors to a file. The file is damaged once, at a random offset, \
+             and read from start to end by the peer's ordinary reader with its default checks. {} trials for each kind of \
+             damage, seed {}.\n\n## Outcomes\n\ndetected / **wrong values** / crash / harmless, % of the trials. Wrong: the \
+             reader returned at least one value that was not written, without an error for it. If other values had an error, \
+             the trial still counts as wrong (`wrong_with_error` in damage.json).\n\n",
             self.trials, self.seed
         );
         table_header(&mut out, "verify finds");
@@ -157,8 +157,9 @@ impl Report {
         let salvages = self.rows.iter().filter_map(Row::salvage_stats).flatten();
         let _ = write!(
             out,
-            "\n## Samples that can still be read\n\nMean share in % of the samples that come out of the damaged file with their \
-             values. A reader that hands out wrong values does not say which. Trials in which salvage gave a wrong value: {}.\n\n",
+            "\n## Samples that can still be read\n\nMean share in % of samples that are read from the damaged file with the right \
+             values. A reader that returns wrong values does not say which. Trials in which salvage returned a wrong value: \
+             {}.\n\n",
             salvages.map(|salvage_stats| salvage_stats.wrong).sum::<u32>()
         );
         table_header(&mut out, "");
@@ -196,7 +197,7 @@ impl Report {
     }
 }
 
-/// The head of a table; the last column has this name, or is not there.
+/// Writes the header of a table. If `last` is not empty, it is the name of an additional column.
 fn table_header(out: &mut String, last: &str) {
     let names = Kind::ALL.map(Kind::name).into_iter().chain((!last.is_empty()).then_some(last));
     let columns = names.clone().count();
@@ -208,7 +209,7 @@ fn line(out: &mut String, name: &str, cells: impl Iterator<Item = String>) {
     let _ = writeln!(out, "| {name} | {} |", cells.collect::<Vec<_>>().join(" | "));
 }
 
-/// Rounded down, so that 100 is all.
+/// Formats a percentage, rounded down so that 100 means all.
 fn percent(share: f64, decimals: usize) -> String {
     let unit = 10_f64.powi(decimals as i32);
     let value = (share * 100.0 * unit + 1e-6).floor() / unit;

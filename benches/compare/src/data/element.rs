@@ -1,13 +1,13 @@
-//! The types of elements that a tensor of the comparison may have.
+//! The element types of the tensors that are compared.
 
 use arrow_array::ArrowPrimitiveType;
 use arrow_array::types::{Float32Type, Float64Type, Int16Type, Int32Type, Int64Type, UInt16Type};
 use bytemuck::Pod;
 use half::bf16;
 
-/// A type of elements, which tensilo's `DTYPE` identifies.
+/// An element type, identified by tensilo's `DTYPE`.
 pub trait Element: tensilo::Element + Pod {
-    /// The type of Arrow's that stores it. Arrow has no BF16: its bits are a `u16`.
+    /// The Arrow type that stores it. Arrow has no BF16, so its bits are stored as `u16`.
     type Arrow: ArrowPrimitiveType<Native: Pod>;
 }
 

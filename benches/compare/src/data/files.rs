@@ -1,5 +1,5 @@
 //! Data from files: Parquet columns of 32-bit floats, cast to BF16 (to nearest, ties to even), and
-//! BF16 tensors.
+//! the BF16 tensors of a safetensors file.
 
 use super::Dataset;
 use anyhow::{Context, Result, bail};
@@ -19,7 +19,7 @@ pub const F0_SHAPE: [u32; 1] = [101];
 const EMBEDDINGS: &str = "sentence_embeddings.parquet";
 const SPEECH: &str = "speech_features.parquet";
 const WEIGHTS: &str = "encoder_layers_bf16.safetensors";
-/// Elements of a row of weights.
+/// The number of elements in a row of weights.
 pub const WEIGHTS_ROW: usize = 4096;
 
 pub fn embeddings(folder: &Path) -> Result<Dataset> {
@@ -33,13 +33,13 @@ pub fn speech(folder: &Path, name: &str, field: &str, shape: &[u32]) -> Result<D
     Dataset::new(name, shape, to_bf16(&values), format!("{origin}, cast to BF16"))
 }
 
-/// The values of a column of the speech features, and their origin.
+/// Returns the values of a column of the speech features, and their origin.
 pub fn speech_values(folder: &Path, field: &str) -> Result<(Vec<f32>, String)> {
     Ok((column(&folder.join(SPEECH), field)?, format!("column {field} of {SPEECH}")))
 }
 
-/// Returns all BF16 tensors, in the order of the file, as one sequence cut into rows. Drops the
-/// values of an incomplete last row.
+/// Returns all BF16 tensors, in file order, as one sequence cut into rows. Drops an incomplete last
+/// row.
 pub fn weights(folder: &Path) -> Result<Dataset> {
     let path = folder.join(WEIGHTS);
     let file = fs::read(&path).with_context(|| path.display().to_string())?;
@@ -49,15 +49,15 @@ pub fn weights(folder: &Path) -> Result<Dataset> {
     Dataset::new("weights", &[WEIGHTS_ROW as u32], values, origin)
 }
 
-/// Returns the BF16 tensors of a safetensors file: 8 bytes of length, a JSON header of that length,
-/// the tensors.
+/// Returns the BF16 tensors of a safetensors file, which is a length of 8 bytes, a JSON header of
+/// this length, and the tensors.
 fn bf16_tensors(file: &[u8]) -> Result<Vec<bf16>> {
     let (length, rest) = file.split_first_chunk().context("the file is too short")?;
     let length = usize::try_from(u64::from_le_bytes(*length))?;
     let (header, data) = rest.split_at_checked(length).context("the header is cut off")?;
     let header: Value = serde_json::from_slice(header)?;
     let mut ranges = Vec::new();
-    for tensor in header.as_object().context("the header is no object")?.values() {
+    for tensor in header.as_object().context("the header is not a JSON object")?.values() {
         if tensor["dtype"] == "BF16" {
             let offset = |i: usize| tensor["data_offsets"][i].as_u64().and_then(|offset| usize::try_from(offset).ok());
             ranges.push(offset(0).zip(offset(1)).context("a tensor without offsets")?);
@@ -76,7 +76,7 @@ pub fn to_bf16(values: &[f32]) -> Vec<bf16> {
     values.iter().map(|&value| bf16::from_f32(value)).collect()
 }
 
-/// All 32-bit floats of a list column, without its structure.
+/// Returns all 32-bit floats of a column, without the structure of its lists.
 pub fn column(path: &Path, name: &str) -> Result<Vec<f32>> {
     let read = || {
         let builder = ParquetRecordBatchReaderBuilder::try_new(File::open(path)?)?;
@@ -102,7 +102,7 @@ fn append(array: &ArrayRef, values: &mut Vec<f32>) -> Result<()> {
     if let Some(list) = array.as_fixed_size_list_opt() {
         return append(list.values(), values);
     }
-    let list = array.as_list_opt::<i32>().context("the column is no list of 32-bit floats")?;
+    let list = array.as_list_opt::<i32>().context("the column is not a list of 32-bit floats")?;
     let offsets = list.value_offsets();
     // offsets are not negative
     let (start, end) = (offsets[0] as usize, offsets[list.len()] as usize);

@@ -1,17 +1,17 @@
-//! Data for a machine that has nothing but the repository: excerpts with variations, and generated
-//! values.
+//! Data that needs only the repository: variations of an excerpt, and generated values.
 //!
-//! With it, anyone can run the comparison. Ratios mean something only for real data.
+//! Anyone can run the comparison with it, and speeds are realistic. Ratios are meaningful only for
+//! real data.
 //!
-//! * `mel`, `f0`: the clips of `tests/data/speech.parquet`, repeated. Each repetition varies as
-//!   another recording would: turned in time by a random number of frames, louder or quieter (a
-//!   constant on all log-mel values), higher or lower (a factor on all frequencies), and only then
-//!   rounded to BF16.
-//! * `posterior`: a bell around a pitch that walks at random through 360 bins, of random width and
-//!   height in each frame, over a small random floor. Every tenth sample is unvoiced: the floor
-//!   alone.
+//! * `mel`, `f0`: the clips of `tests/data/speech.parquet`, repeated. Each repetition differs as
+//!   another recording would: rotated by a random number of frames, louder or quieter (a constant
+//!   added to all log-mel values), higher or lower (a factor on all frequencies), and then rounded
+//!   to BF16.
+//! * `posterior`: a bell around a pitch that walks randomly through 360 bins, with random width and
+//!   height in each frame, over a small random floor. Every tenth sample is unvoiced and has only
+//!   the floor.
 //! * `embeddings`: independent normal values, each sample normalised to length 1.
-//! * `weights`: independent normal values, each row with its own deviation between 0.01 and 0.05.
+//! * `weights`: independent normal values. Each row has its own deviation, between 0.01 and 0.05.
 
 use super::Dataset;
 use super::files::{F0_SHAPE, MEL_SHAPE, POSTERIOR_SHAPE, WEIGHTS_ROW, column, to_bf16};
@@ -73,7 +73,7 @@ pub fn mel() -> Result<Dataset> {
     Dataset::new("mel", &MEL_SHAPE, to_bf16(&values), format!("{origin}, cast to BF16"))
 }
 
-/// The values of `mel` before they are rounded, and their origin.
+/// Returns the values of `mel` before rounding, and their origin.
 pub fn mel_values() -> Result<(Vec<f32>, String)> {
     varied("mel", &MEL_SHAPE, 200, |random| {
         let gain = 2.0 * random.uniform() - 1.0;
@@ -89,10 +89,10 @@ pub fn f0() -> Result<Dataset> {
     Dataset::new("f0", &F0_SHAPE, to_bf16(&values), format!("{origin}, cast to BF16"))
 }
 
-/// A change of each value of a clip.
+/// The change of each value of a clip.
 type Change = Box<dyn Fn(f32) -> f32>;
 
-/// `count` variations of the clips of the excerpt, and their origin.
+/// Returns `count` variations of the clips of the excerpt, and their origin.
 fn varied(
     field: &str,
     shape: &[u32],

@@ -1,9 +1,9 @@
 //! The tensors that are compared, all of a fixed shape.
 //!
-//! The data sets of `NAMES` are BF16. Real data is read from a folder if one is given. Otherwise
-//! the data comes from the repository or is generated, the same on every machine. Another folder
-//! may have more data sets, of other element types too (`more.rs`). Each data set names its origin,
-//! and the reports repeat it.
+//! The data sets of [`NAMES`] are BF16. If a folder is given, they are read from its files.
+//! Otherwise they come from the repository or are generated, the same on every machine. Another
+//! folder may have more data sets, also of other element types (`more.rs`). Each data set states
+//! its origin, which the reports repeat.
 
 mod element;
 mod files;
@@ -15,10 +15,10 @@ pub use element::Element;
 use half::bf16;
 use std::path::Path;
 
-/// The names, in the order of the reports.
+/// The names of the data sets, in the order of the reports.
 pub const NAMES: [&str; 5] = ["embeddings", "weights", "mel", "posterior", "f0"];
 
-/// Samples of one shape, one after the other.
+/// Consecutive samples of one shape.
 pub struct Dataset<T = bf16> {
     pub name: String,
     pub shape: Vec<u32>,
@@ -32,17 +32,17 @@ impl<T: Element> Dataset<T> {
         let dataset = Self { name: name.to_owned(), shape: shape.to_vec(), values, origin };
         let elements = dataset.elements();
         if elements == 0 || dataset.values.is_empty() || !dataset.values.len().is_multiple_of(elements) {
-            bail!("{name}: {} values are no samples of shape {shape:?}", dataset.values.len());
+            bail!("{name}: {} values are not whole samples of shape {shape:?}", dataset.values.len());
         }
         Ok(dataset)
     }
 
-    /// Elements of one sample.
+    /// Returns the number of elements in a sample.
     pub fn elements(&self) -> usize {
         self.shape.iter().map(|&extent| extent as usize).product()
     }
 
-    /// Bytes of one sample.
+    /// Returns the bytes of a sample.
     pub fn sample_bytes(&self) -> usize {
         size_of::<T>() * self.elements()
     }
@@ -63,14 +63,14 @@ impl<T: Element> Dataset<T> {
         &self.values[i * self.elements()..][..self.elements()]
     }
 
-    /// Returns the number of samples that fit `bytes`, at least one. Every peer cuts its chunks by
-    /// it, as tensilo does.
+    /// Returns the number of samples that fit `bytes`, at least one. Every peer divides its chunks
+    /// like this, as tensilo does.
     pub fn samples_in(&self, bytes: usize) -> usize {
         (bytes / self.sample_bytes()).max(1)
     }
 }
 
-/// The mel spectra as 32-bit floats, the number of values of a frame, and their origin.
+/// Returns the mel spectra as 32-bit floats, the number of values per frame, and their origin.
 pub fn mel_values(folder: Option<&Path>) -> Result<(Vec<f32>, usize, String)> {
     let (values, origin) = match folder {
         Some(folder) => files::speech_values(folder, "mel")?,
@@ -79,7 +79,7 @@ pub fn mel_values(folder: Option<&Path>) -> Result<(Vec<f32>, usize, String)> {
     Ok((values, files::MEL_SHAPE[1] as usize, origin))
 }
 
-/// The data set of this name.
+/// Loads the data set of this name.
 pub fn load(name: &str, folder: Option<&Path>) -> Result<Dataset> {
     match (name, folder) {
         ("embeddings", Some(folder)) => files::embeddings(folder),

@@ -1,5 +1,5 @@
-//! Data sets of a folder of the user's: `sets.json` lists raw little-endian files, and describes
-//! their elements and samples. `data/make.py` makes such a folder.
+//! Data sets from a folder of the user: `sets.json` lists raw little-endian files with their
+//! element types and shapes. `data/make.py` makes such a folder.
 
 use super::{Dataset, Element};
 use anyhow::{Context, Result, ensure};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const LIST: &str = "sets.json";
 const SCHEMA: &str = "tensilo.compare.data/1";
 
-/// The element types that the list may name.
+/// The element types that the list may contain.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ElementType {
@@ -28,13 +28,13 @@ struct List {
     sets: Vec<DatasetEntry>,
 }
 
-/// A data set that the list describes and that is not read yet.
+/// A data set of the list, before it is read.
 #[derive(Deserialize)]
 pub struct DatasetEntry {
     /// The name of the file, and of the data set.
     pub name: String,
     pub dtype: ElementType,
-    /// Of one sample.
+    /// The shape of a sample.
     shape: Vec<u32>,
     origin: String,
     #[serde(skip)]
@@ -46,33 +46,38 @@ pub fn list(folder: &Path) -> Result<Vec<DatasetEntry>> {
     let path = folder.join(LIST);
     let read = || -> Result<Vec<DatasetEntry>> {
         let list: List = serde_json::from_slice(&fs::read(&path)?)?;
-        ensure!(list.schema == SCHEMA, "the schema is {}, expected {SCHEMA}", list.schema);
+        ensure!(list.schema == SCHEMA, "unknown schema {}, expected {SCHEMA}", list.schema);
         Ok(list.sets)
     };
     let mut sets = read().with_context(|| path.display().to_string())?;
     for set in &mut sets {
-        ensure!(is_plain(&set.name), "{}: {:?} is not the name of a file", path.display(), set.name);
+        ensure!(
+            is_plain(&set.name),
+            "{}: {:?} is not a plain file name; use letters, digits, dots, dashes and underscores",
+            path.display(),
+            set.name
+        );
         set.folder = folder.to_path_buf();
     }
     Ok(sets)
 }
 
-/// Returns whether the name needs no quoting: letters, digits, dots, dashes, underlines. The first
-/// is no dot.
+/// Returns whether the name consists of letters, digits, dots, dashes and underscores, and does not
+/// begin with a dot.
 fn is_plain(name: &str) -> bool {
     let is_allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
     !name.is_empty() && !name.starts_with('.') && name.bytes().all(is_allowed)
 }
 
 impl DatasetEntry {
-    /// Reads the values. `T` is the type of `dtype`.
+    /// Reads the values. `T` must match `dtype`.
     pub fn load<T: Element>(&self) -> Result<Dataset<T>> {
         let path = self.folder.join(&self.name);
         let bytes = fs::read(&path).with_context(|| path.display().to_string())?;
         let width = size_of::<T>();
         ensure!(
             bytes.len().is_multiple_of(width),
-            "{}: {} bytes are no elements of {width} bytes",
+            "{}: {} bytes are not a multiple of the element size, {width}",
             path.display(),
             bytes.len()
         );

@@ -1,4 +1,8 @@
-//! Samples of texts and lists, in memory.
+//! Samples of texts and lists in memory, the form that all competitors write and return.
+//!
+//! Samples are stored by column: a column of lengths and a column of bytes for each field, and the
+//! number of items of each sample if samples are lists. [`IndexedColumns`] adds the offsets that
+//! random access needs.
 
 use std::ops::Range;
 
@@ -7,10 +11,10 @@ use std::ops::Range;
 pub struct Layout {
     /// The name of the column.
     pub name: &'static str,
-    /// Whether a sample is a list of items. Otherwise it is one item.
+    /// Whether a sample is a list of items; otherwise it is one item.
     pub is_list: bool,
-    /// The fields of an item that is a struct. If there are none, an item is one text or one list
-    /// of numbers.
+    /// The fields of an item that is a struct. Without fields, an item is one text or one list of
+    /// numbers.
     pub fields: &'static [&'static str],
     pub element: Element,
 }
@@ -33,12 +37,12 @@ impl Element {
 }
 
 impl Layout {
-    /// The number of texts, or lists of numbers, of an item.
+    /// Returns the number of texts or lists of numbers in an item.
     pub fn field_count(&self) -> usize {
         self.fields.len().max(1)
     }
 
-    /// `list<struct<role: utf8, content: utf8>>`.
+    /// Returns the type, such as `list<struct<role: utf8, content: utf8>>`.
     pub fn type_name(&self) -> String {
         let value = match self.element {
             Element::Text => "utf8",
@@ -50,7 +54,7 @@ impl Layout {
     }
 }
 
-/// Consecutive samples, a column for each field.
+/// Consecutive samples, with a column for each field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Columns {
     /// The number of items of each sample; empty if each sample is one item.
@@ -58,10 +62,10 @@ pub struct Columns {
     pub fields: Vec<Values>,
 }
 
-/// The texts, or lists of numbers, of one field.
+/// The texts or lists of numbers of one field.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Values {
-    /// In elements.
+    /// The length of each text or list, in elements.
     pub lengths: Vec<u32>,
     pub bytes: Vec<u8>,
 }
@@ -71,7 +75,7 @@ impl Columns {
         Self { lists: Vec::new(), fields: vec![Values::default(); layout.field_count()] }
     }
 
-    /// Removes all samples, and keeps the memory.
+    /// Removes all samples. Keeps the memory.
     pub fn clear(&mut self) {
         self.lists.clear();
         for field in &mut self.fields {
@@ -80,7 +84,7 @@ impl Columns {
         }
     }
 
-    /// The bytes of all elements, and 4 for each length.
+    /// Returns the bytes of all elements, plus 4 for each length.
     pub fn raw_bytes(&self) -> usize {
         let fields = self.fields.iter().map(|field| 4 * field.lengths.len() + field.bytes.len());
         4 * self.lists.len() + fields.sum::<usize>()
@@ -96,14 +100,14 @@ impl Values {
     }
 }
 
-/// Samples with the offsets that finding one takes.
+/// Samples with the offsets for random access.
 #[derive(Clone)]
 pub struct IndexedColumns {
     pub columns: Columns,
     layout: Layout,
-    /// Of each sample among the items, and the end.
+    /// The first item of each sample, and the end.
     item_starts: Vec<usize>,
-    /// Of each item among the bytes of each field, and the end.
+    /// For each field, the offset of each item in the bytes, and the end.
     byte_starts: Vec<Vec<usize>>,
 }
 
@@ -132,18 +136,18 @@ impl IndexedColumns {
         self.item_starts.len() - 1
     }
 
-    /// The items of these samples.
+    /// Returns the items of these samples.
     #[inline]
     pub fn items(&self, samples: &Range<usize>) -> Range<usize> {
         self.item_starts[samples.start]..self.item_starts[samples.end]
     }
 
-    /// One item of a field.
+    /// Returns one item of a field.
     pub fn item(&self, field: usize, item: usize) -> &[u8] {
         &self.columns.fields[field].bytes[self.bytes(field, &(item..item + 1))]
     }
 
-    /// The place of these items among the bytes of a field.
+    /// Returns the range of these items in the bytes of a field.
     #[inline]
     pub fn bytes(&self, field: usize, items: &Range<usize>) -> Range<usize> {
         self.byte_starts[field][items.start]..self.byte_starts[field][items.end]

@@ -1,4 +1,4 @@
-//! The competitors on one data set of texts or lists.
+//! Compares and measures the competitors on one data set of texts or lists.
 
 use super::columns::Columns;
 use super::data::Dataset;
@@ -37,7 +37,7 @@ impl Data for Dataset {
         let mut found = Columns::new(self.samples.layout());
         store.decode_all()?;
         store.results(&mut found)?;
-        ensure!(found == self.samples.columns, "decoding all gives other values");
+        ensure!(found == self.samples.columns, "decoding everything returns wrong values");
         let mut expected = Columns::new(self.samples.layout());
         let mut random = Random::new(u64::MAX);
         for i in (0..samples.min(10_000)).map(|_| random.below(samples)) {
@@ -45,7 +45,7 @@ impl Data for Dataset {
             expected.clear();
             store.sample(i, &mut found)?;
             self.samples.copy(i..i + 1, &mut expected);
-            ensure!(found == expected, "sample {i} has other values");
+            ensure!(found == expected, "sample {i} has wrong values");
         }
         for _ in 0..3 {
             let request = request(&mut random, samples);
@@ -54,7 +54,7 @@ impl Data for Dataset {
             store.gather(&request)?;
             store.results(&mut found)?;
             request.iter().for_each(|&i| self.samples.copy(i..i + 1, &mut expected));
-            ensure!(found == expected, "gathered samples have other values");
+            ensure!(found == expected, "gathered samples have wrong values");
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Texts and lists of any length: chats, captions, texts of the web, jagged numbers.
+//! The comparison for texts and lists of any length: chats, captions, web pages, jagged numbers.
 
 mod columns;
 mod comparison;

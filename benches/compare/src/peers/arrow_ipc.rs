@@ -1,6 +1,7 @@
 //! An Arrow IPC file, uncompressed and mapped: record batches of about 1 MiB of fixed-size lists.
-//! Of BF16, which Arrow has not, the bits are stored, as `UInt16`. Reading copies out of the map;
-//! opening decodes all batch heads.
+//!
+//! Arrow has no BF16, so its bits are stored as `UInt16`. Opening decodes all batch headers;
+//! reading copies from the map.
 
 use super::{Family, Peer, Store, map, size};
 use crate::data::{Dataset, Element};
@@ -72,7 +73,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Reads the footer. If `in_place`, it is an error if a batch is misaligned and would be
+    /// Reads the footer. With `in_place`, reading a misaligned batch is an error; it would be
     /// copied.
     pub fn new(file: &Buffer, in_place: bool) -> Result<Self> {
         let end = file.len().checked_sub(10).context("the file is too short")?;
@@ -89,7 +90,7 @@ impl Blocks {
         self.blocks.len()
     }
 
-    /// Decodes a batch. If it is not compressed, it borrows from the file.
+    /// Decodes a batch. An uncompressed batch borrows from the file.
     pub fn read(&self, number: usize) -> Result<RecordBatch> {
         let block = self.blocks.get(number).context("no such batch")?;
         let length = usize::try_from(block.bodyLength())? + usize::try_from(block.metaDataLength())?;
@@ -98,13 +99,13 @@ impl Blocks {
     }
 }
 
-/// Returns the values of a batch, if it is of the type that is written here.
+/// Returns the values of a batch that this competitor wrote.
 pub fn values<T: Element>(batch: &RecordBatch) -> Result<ScalarBuffer<Native<T>>> {
     let list = batch.column(0).as_fixed_size_list_opt().context("no fixed-size list")?;
-    Ok(list.values().as_primitive_opt::<T::Arrow>().context("another type")?.values().clone())
+    Ok(list.values().as_primitive_opt::<T::Arrow>().context("wrong element type")?.values().clone())
 }
 
-/// An element as Arrow has it.
+/// The native Arrow type of an element.
 type Native<T> = <<T as Element>::Arrow as ArrowPrimitiveType>::Native;
 
 struct Open<T: Element> {

@@ -1,4 +1,6 @@
-//! A competitor at its best: of several settings, those that make the smallest file of a data set.
+//! A competitor with the best of several settings: those that make the smallest file of a data set.
+//!
+//! All settings are tried on all of the data before the clock starts.
 
 use super::{Family, Peer, Peers, Store};
 use crate::data::{Dataset, Element};
@@ -13,7 +15,7 @@ pub struct Best<T: Element> {
 }
 
 impl<T: Element> Best<T> {
-    /// Writes a file with each candidate, and keeps the candidate of the smallest.
+    /// Writes a file with each candidate, and chooses the candidate with the smallest.
     pub fn of(
         name: &'static str,
         about: String,

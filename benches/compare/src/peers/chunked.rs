@@ -1,9 +1,9 @@
-//! A container for codecs without one: tables of the column, if the codec has such, chunks of whole
-//! samples in sequence, then the offset of each chunk's end.
+//! A container for codecs that have none: tables of the column, if the codec has any, chunks of
+//! whole samples, and the end of each chunk.
 //!
-//! It costs as little as possible: 8 bytes for each chunk, no checksums. Its reader does as much as
-//! tensilo's: it keeps the chunk decoded last, decodes directly into the destination, and decodes a
-//! chunk once for all samples of a request.
+//! It favours the codec. It costs as little as possible: 8 bytes per chunk, no checksums. Its
+//! reader does what tensilo's does: it caches the last decoded chunk, decodes directly into the
+//! destination, and decodes a chunk once for all samples of a request.
 
 use super::{Peer, Store, WHOLE, map};
 use crate::data::{Dataset, Element};
@@ -16,13 +16,13 @@ use std::path::Path;
 use tensilo::DType;
 use tensilo::source::{PositionedFile, Source};
 
-/// Something that encodes a chunk.
+/// A codec for chunks.
 pub trait Codec {
     fn name(&self) -> String;
 
     fn about(&self) -> String;
 
-    /// Raw bytes of a chunk.
+    /// Returns the raw bytes of a chunk.
     fn chunk_bytes(&self) -> usize;
 
     /// Makes the tables that all chunks share.
@@ -30,25 +30,25 @@ pub trait Codec {
         Vec::new()
     }
 
-    /// Bytes of the tables.
+    /// Returns the bytes of the tables.
     fn table_bytes(&self) -> usize {
         0
     }
 
-    /// Makes the encoder and decoder, with the memory that it reuses.
+    /// Makes the encoder and decoder, which reuses its memory.
     fn coder(&self, dtype: DType, tables: &[u8]) -> Result<Box<dyn Coder>>;
 }
 
-/// Slices of raw bytes begin where an element may begin.
+/// Encodes and decodes chunks. Slices of raw bytes are aligned for elements.
 pub trait Coder {
     /// Appends `raw` to `stored`, encoded.
     fn encode(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()>;
 
-    /// Decodes a chunk that has as many bytes as `out`.
+    /// Decodes a chunk to `out`, which has exactly its length.
     fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()>;
 
-    /// Decodes only the elements from number `start`, if that costs less than the whole chunk.
-    /// Otherwise returns `false`.
+    /// Decodes only the elements from index `start` that fill `out`, if this costs less than
+    /// decoding the chunk. Otherwise returns `false`.
     fn decode_part(&mut self, _stored: &[u8], _start: usize, _out: &mut [u8]) -> Result<bool> {
         Ok(false)
     }
@@ -123,22 +123,22 @@ struct Open<T> {
     /// A chunk that was read from `file`.
     stored: Vec<u8>,
     chunks: Vec<Range<usize>>,
-    /// Elements of each chunk.
+    /// The number of elements in each chunk.
     chunk_elements: Vec<usize>,
-    /// Of one sample.
+    /// The number of elements in a sample.
     elements: usize,
-    /// Samples in each chunk but the last.
+    /// The number of samples in each chunk except the last.
     per_chunk: usize,
-    /// The chunk that is in `chunk`.
+    /// The index of the chunk that is decoded in `chunk`.
     current: Option<usize>,
     chunk: Vec<T>,
     out: Vec<T>,
-    /// Samples of a request with their positions in it.
+    /// The samples of a request, with their positions in it.
     order: Vec<(usize, usize)>,
 }
 
 impl<T: Element> Open<T> {
-    /// Makes `chunk` the current one.
+    /// Decodes a chunk, if it is not the current one.
     fn load(&mut self, chunk: usize) -> Result<()> {
         if self.current != Some(chunk) {
             self.current = None;
@@ -149,12 +149,12 @@ impl<T: Element> Open<T> {
         Ok(())
     }
 
-    /// Copies a sample out of the current chunk.
+    /// Copies a sample from the current chunk.
     fn copy(&self, i: usize, out: &mut [T]) {
         out.copy_from_slice(&self.chunk[i % self.per_chunk * self.elements..][..self.elements]);
     }
 
-    /// Copies a sample. Reads its chunk from the map, or from the file by position.
+    /// Copies a sample. Reads its chunk from the map, or by position from the file.
     fn read(&mut self, i: usize, is_mapped: bool, out: &mut [T]) -> Result<()> {
         let chunk = i / self.per_chunk;
         if self.current != Some(chunk) {

@@ -1,8 +1,8 @@
-//! The method of DFloat11 (Zhang et al. 2025), reimplemented: the exponents of BF16 by a Huffman
-//! code of the whole column, signs and mantissas as they are.
+//! The method of DFloat11 (Zhang et al. 2025), reimplemented: exponents of BF16 in a Huffman code
+//! for the whole column; signs and mantissas stay raw.
 //!
-//! DFloat11 decodes on a GPU. This decoder runs on one core, by one look-up for each exponent.
-//! Codes have at most 12 bits instead of 32, so that the look-up table fits the first-level cache.
+//! DFloat11 decodes on a GPU. This decoder runs on one core, with one look-up per exponent. Codes
+//! have at most 12 bits instead of 32, so that the look-up table fits in the first-level cache.
 
 mod huffman;
 
@@ -53,12 +53,12 @@ impl Codec for DFloat11 {
     }
 }
 
-/// The exponent of a little-endian BF16.
+/// Returns the exponent of a little-endian BF16.
 fn exponent([low, high]: [u8; 2]) -> u8 {
     high << 1 | low >> 7
 }
 
-/// Sign and mantissa.
+/// Returns sign and mantissa.
 fn rest([low, high]: [u8; 2]) -> u8 {
     high & 0x80 | low & 0x7F
 }
@@ -83,7 +83,7 @@ impl Coder for Exponents {
 
     fn decode(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let elements = out.as_chunks_mut().0;
-        ensure!(stored.len() >= elements.len(), "the chunk is cut off");
+        ensure!(stored.len() >= elements.len(), "the chunk is truncated");
         let (rests, codes) = stored.split_at(elements.len());
         self.exponents.resize(elements.len(), 0);
         self.decoder.decode(codes, &mut self.exponents)?;

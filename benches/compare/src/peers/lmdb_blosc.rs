@@ -1,9 +1,9 @@
-//! The recipe that tensilo replaces: an LMDB database with one value for each sample, compressed by
+//! The recipe that tensilo replaces: an LMDB database with one value per sample, compressed by
 //! Blosc (bit-shuffle and Zstandard, level 9).
 //!
-//! Keys are sample numbers in big-endian bytes, appended in order, so that pages are full. One read
+//! Keys are sample indices in big-endian bytes, appended in order, so that pages are full. One read
 //! transaction stays open; values are decompressed directly from the map. The compressor is
-//! c-blosc2, whose chunks have a head of 32 bytes. A value that is not small takes whole pages of
+//! c-blosc2, whose chunks have a header of 32 bytes. A value that is not small takes whole pages of
 //! 4 KiB, which lowers the ratio unless samples are large.
 
 use super::{Family, Peer, Store, blosc2, chunked::Codec, chunked::Coder};
@@ -19,7 +19,7 @@ const LEVEL: blosc2::Level = blosc2::Level::Nine;
 
 pub type Samples = Database<Bytes, Bytes>;
 
-/// The flags of writing: nothing is synced, because no competitor waits for the disk.
+/// The flags for writing: nothing is synced, because no competitor waits for the disk.
 pub const WRITE: EnvFlags = EnvFlags::NO_SYNC.union(EnvFlags::NO_META_SYNC);
 
 pub fn key(i: usize) -> [u8; 4] {
@@ -31,19 +31,19 @@ fn coder<T: Element>() -> Result<Box<dyn Coder>> {
     blosc2::Blosc2 { chunk_bytes: 0, level: LEVEL }.coder(T::DTYPE, &[])
 }
 
-/// `0.9.70`.
+/// Returns the version of LMDB, such as `0.9.70`.
 pub fn version() -> String {
     let lmdb = heed::lmdb_version();
     format!("{}.{}.{}", lmdb.major, lmdb.minor, lmdb.patch)
 }
 
-/// Opens one file, without a lock file, for so many samples.
+/// Opens a database in one file, without a lock file, with space for `samples` values.
 pub fn environment(raw_bytes: usize, samples: usize, file: &Path, flags: EnvFlags) -> Result<Env<WithoutTls>> {
     let mut options = EnvOpenOptions::new().read_txn_without_tls();
-    // each value takes whole pages if it is large; nothing is allocated in advance
+    // large values take whole pages; the map is only address space, not allocated memory
     options.map_size((2 * raw_bytes + 8192 * samples).next_multiple_of(1 << 20));
-    // SAFETY: no other process and no other environment has this file open while it is written, so
-    // that no lock is needed.
+    // SAFETY: no other process or environment has the file open while it is written, so no lock is
+    // needed.
     unsafe {
         options.flags(flags | EnvFlags::NO_SUB_DIR | EnvFlags::NO_LOCK);
         Ok(options.open(file)?)
@@ -83,12 +83,12 @@ impl<T: Element> Peer<Dataset<T>> for LmdbBlosc {
     }
 }
 
-/// Opens the file, for any number of threads.
+/// Opens the file for any number of threads.
 pub fn open<T: Element>(data: &Dataset<T>, file: &Path) -> Result<Env<WithoutTls>> {
     environment(data.raw_bytes(), data.samples(), file, EnvFlags::READ_ONLY)
 }
 
-/// Begins to read, in one thread.
+/// Starts a read transaction for one thread.
 pub fn store<T: Element>(env: &Env<WithoutTls>, data: &Dataset<T>) -> Result<Box<dyn Store<T>>> {
     let transaction = env.clone().static_read_txn()?;
     let samples: Samples = env.open_database(&transaction, None)?.context("the database is missing")?;

@@ -1,18 +1,18 @@
 //! The competitors, and the interface that each implements.
 //!
-//! The rows are comparable because of these rules:
+//! These rules make the rows comparable:
 //!
-//! * Each stores the same tensors in one file (in the page cache), with all it needs to find a
-//!   sample again. The ratio counts the whole file. Nobody waits for the disk.
-//! * Each is opened once, with everything that can be prepared, and the file mapped. Decoding goes
-//!   to memory of the competitor that exists before the clock starts; samples and gathered samples
-//!   go to the caller's memory.
-//! * A competitor that has settings for a kind of data ("best") tries several of them on all of the
-//!   data before the clock starts, and the smallest file counts (`best.rs`).
-//! * A competitor without a container gets one that costs 8 bytes for each chunk, keeps the chunk
-//!   decoded last, and decodes a chunk once for all samples of a request (`chunked.rs`). tensilo
-//!   does the same, and checksums.
-//! * One thread, and the same Zstandard for all.
+//! * Each competitor stores the same tensors in one file (in the page cache), with everything that
+//!   it needs to find a sample. The ratio counts the whole file. No competitor waits for the disk.
+//! * Each opens its file once, maps it, and prepares everything that can be prepared. It decodes to
+//!   its own memory, which exists before the clock starts; single and gathered samples go to the
+//!   caller's memory.
+//! * A competitor with settings for kinds of data ("best") tries several of them on all of the data
+//!   before the clock starts, and the smallest file counts (`best.rs`).
+//! * A competitor without a container gets one that costs 8 bytes per chunk, caches the last
+//!   decoded chunk, and decodes a chunk once for all samples of a request (`chunked.rs`). tensilo
+//!   does the same, and also verifies checksums.
+//! * All use one thread and the same Zstandard.
 
 pub mod arrow_ipc;
 mod best;
@@ -39,14 +39,14 @@ use memmap2::Mmap;
 use std::fs::{self, File};
 use std::path::Path;
 
-/// A description of a competitor, for the reports.
+/// The group of a competitor in the reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     Tensilo,
     /// The recipe that tensilo replaces.
     Recipe,
     Other,
-    /// Nothing is encoded.
+    /// Not encoded.
     Memory,
 }
 
@@ -61,30 +61,31 @@ impl Family {
     }
 }
 
-/// A sort of data, and how competitors give it back.
+/// A kind of data, and the store that returns it.
 pub trait Data {
     type Store: ?Sized;
 
     fn name(&self) -> &str;
 
-    /// Whether everything comes back as it was, to the bit.
+    /// Checks that the store returns exactly this data, bit by bit.
     fn check(&self, store: &mut Self::Store) -> Result<()>;
 }
 
-/// A competitor for data of one sort.
+/// A competitor for one kind of data.
 pub trait Peer<D: Data = Dataset> {
-    /// Short, and different from all others.
+    /// Returns a short, unique name.
     fn name(&self) -> String;
 
-    /// Settings, in one line.
+    /// Returns version and settings, in one line.
     fn about(&self) -> String;
 
-    /// The settings that suit this data set best, if several were tried.
+    /// Returns the best settings for this data set, if several were tried.
     fn choice(&self) -> Option<String> {
         None
     }
 
-    /// Whether the column is one chunk, which stays decoded: random samples tell nothing then.
+    /// Returns whether the column is one chunk, which stays decoded. Random samples then do not
+    /// measure decoding.
     fn stays_decoded(&self) -> bool {
         false
     }
@@ -93,30 +94,31 @@ pub trait Peer<D: Data = Dataset> {
         Family::Other
     }
 
-    /// Writes the samples to a file, which is not there yet.
+    /// Writes the samples to a new file.
     fn encode(&self, data: &D, file: &Path) -> Result<()>;
 
-    /// Opens it.
+    /// Opens the file.
     fn open(&self, data: &D, file: &Path) -> Result<Box<D::Store>>;
 
-    /// Bytes that the samples take.
+    /// Returns the bytes of the file.
     fn stored_bytes(&self, _data: &D, file: &Path) -> Result<u64> {
         Ok(fs::metadata(file)?.len())
     }
 }
 
-/// A file of a competitor, open.
+/// An open file of a competitor.
 pub trait Store<T: Element = bf16> {
-    /// Everything, in order, in memory.
+    /// Decodes everything, in order, to memory.
     fn decode_all(&mut self) -> Result<&[T]>;
 
-    /// Copies sample `i` to `out`, which is as long.
+    /// Copies sample `i` to `out`, which has its length.
     fn sample(&mut self, i: usize, out: &mut [T]) -> Result<()> {
         out.copy_from_slice(self.view(i)?.context("no such sample")?);
         Ok(())
     }
 
-    /// Copies sample `i` to `out`, read from the file by position. Returns whether it can be.
+    /// Reads sample `i` from the file by position, and copies it to `out`. Returns whether this is
+    /// possible.
     fn position(&mut self, _i: usize, _out: &mut [T]) -> Result<bool> {
         Ok(false)
     }
@@ -130,7 +132,7 @@ pub trait Store<T: Element = bf16> {
         Ok(())
     }
 
-    /// Returns sample `i` as a slice of the mapped file, if it can be used there.
+    /// Returns sample `i` as a slice of the mapped file, if it is stored raw.
     fn view(&self, _i: usize) -> Result<Option<&[T]>> {
         Ok(None)
     }
@@ -139,8 +141,8 @@ pub trait Store<T: Element = bf16> {
 /// Competitors for tensors of one element type.
 type Peers<T> = Vec<Box<dyn Peer<Dataset<T>>>>;
 
-/// All competitors that can store the data set, in the order of the reports. The folder is for
-/// files of those that try several settings.
+/// Returns all competitors that can store the data set, in the order of the reports. `folder` is
+/// for the files of competitors that try several settings.
 pub fn all<T: Element>(data: &Dataset<T>, folder: &Path) -> Result<Peers<T>> {
     let mut peers: Peers<T> = vec![Box::new(raw::Memory), Box::new(raw::Mapped)];
     peers.extend(Profile::ALL.map(|profile| Box::new(tensilo::Tensilo(profile)) as Box<dyn Peer<_>>));
@@ -171,7 +173,7 @@ fn boxed<T: Element>(codecs: Vec<impl Codec + 'static>) -> Peers<T> {
     codecs.into_iter().map(|codec| Box::new(Chunked(codec)) as _).collect()
 }
 
-/// Bytes of an element.
+/// Returns the bytes of an element.
 pub fn width(dtype: DType) -> Result<usize> {
     match dtype {
         DType::Bf16 => Ok(2),
@@ -181,7 +183,7 @@ pub fn width(dtype: DType) -> Result<usize> {
     }
 }
 
-/// Maps a file of this program's own.
+/// Maps a file that this program wrote.
 pub fn map(file: &Path) -> Result<Mmap> {
     let opened = File::open(file).with_context(|| file.display().to_string())?;
     // SAFETY: the file is in a temporary folder of this process, which does not change it once it
@@ -189,10 +191,10 @@ pub fn map(file: &Path) -> Result<Mmap> {
     Ok(unsafe { Mmap::map(&opened) }?)
 }
 
-/// The chunk size of a column in one chunk.
+/// The chunk size of a column that is one chunk.
 pub const WHOLE: usize = usize::MAX;
 
-/// `64 KiB`, `1 MiB`.
+/// Formats a size, such as `64 KiB` or `1 MiB`.
 pub fn size(bytes: usize) -> String {
     if bytes == WHOLE {
         return "the whole column".to_owned();

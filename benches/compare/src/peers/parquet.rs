@@ -1,11 +1,11 @@
-//! Parquet: BYTE_STREAM_SPLIT and Zstandard 9, row groups of about 1 MiB, read by the Arrow reader
-//! out of a map. The best of it: the smallest of several encodings.
+//! Parquet: BYTE_STREAM_SPLIT and Zstandard 9, row groups of about 1 MiB, read from a map with the
+//! Arrow reader. The row "best" is the smallest file of several encodings.
 //!
-//! Parquet has no BF16: a value is a FIXED_LEN_BYTE_ARRAY(2). Other types are Parquet's own. A row
-//! is one value, which saves Parquet the levels of lists. A sample is rows in sequence, never in
-//! two row groups. No statistics: they would only cost. Footer and offset index are read once. With
-//! pages of 64 KiB the index lets a random sample decode one or two pages; with pages of 1 MiB the
-//! ratio is better. Both are shown.
+//! Parquet has no BF16, so its values are FIXED_LEN_BYTE_ARRAY(2). A row is one value, which saves
+//! Parquet the levels of lists. A sample is consecutive rows, always in one row group. There are no
+//! statistics, which would only cost bytes. Footer and offset index are read once. With pages of
+//! 64 KiB, the offset index lets a random sample decode one or two pages; pages of 1 MiB have a
+//! better ratio. Both are shown.
 
 use super::{Peer, Store, WHOLE, map, size};
 use crate::data::{Dataset, Element};
@@ -39,7 +39,7 @@ pub struct Parquet {
 enum Layout {
     Split,
     Dictionary,
-    /// Only of integers.
+    /// For integers only.
     Delta,
 }
 
@@ -62,7 +62,7 @@ impl Parquet {
         Self { page_bytes, group_bytes: GROUP_BYTES, layout: Layout::Split }
     }
 
-    /// Samples of a row group.
+    /// Returns the number of samples in a row group.
     fn group_samples<T: Element>(&self, data: &Dataset<T>) -> usize {
         data.samples_in(self.group_bytes).min(data.samples())
     }
@@ -105,7 +105,7 @@ impl<T: Element> Peer<Dataset<T>> for Parquet {
         let group_samples = self.group_samples(data);
         ensure!(
             metadata.metadata().num_row_groups() == data.samples().div_ceil(group_samples),
-            "the row groups are not as asked for"
+            "wrong number of row groups"
         );
         Ok(Box::new(Open {
             file,
@@ -119,7 +119,7 @@ impl<T: Element> Peer<Dataset<T>> for Parquet {
     }
 }
 
-/// The settings that are tried for the smallest file.
+/// Returns the settings that are tried for the smallest file.
 pub fn candidates(dtype: DType) -> Vec<Parquet> {
     let mut layouts = vec![Layout::Split, Layout::Dictionary];
     if matches!(dtype, DType::I32 | DType::I64) {
@@ -138,7 +138,7 @@ pub fn about_best() -> String {
     )
 }
 
-/// The type of a value in Arrow, and in Parquet.
+/// Returns the Arrow type of a value, which determines the Parquet type.
 fn data_type<T: Element>() -> DataType {
     if T::DTYPE == DType::Bf16 { DataType::FixedSizeBinary(2) } else { T::Arrow::DATA_TYPE }
 }
@@ -151,19 +151,19 @@ fn array<T: Element>(values: &[T]) -> Result<ArrayRef> {
     Ok(Arc::new(PrimitiveArray::<T::Arrow>::try_new(bytes.into(), None)?))
 }
 
-/// The bytes of the values of a batch.
+/// Returns the bytes of the values of a batch.
 fn bytes<T: Element>(batch: &RecordBatch) -> Result<&[u8]> {
     let column = batch.column(0);
     if T::DTYPE == DType::Bf16 {
-        return Ok(column.as_fixed_size_binary_opt().context("no bytes")?.value_data());
+        return Ok(column.as_fixed_size_binary_opt().context("wrong element type")?.value_data());
     }
-    let values = column.as_primitive_opt::<T::Arrow>().context("another type")?.values();
+    let values = column.as_primitive_opt::<T::Arrow>().context("wrong element type")?.values();
     Ok(bytemuck::cast_slice(values))
 }
 
-/// Writes the tensors with these options, row groups as they say.
+/// Writes the tensors with these options, which also set the size of row groups.
 pub fn write<T: Element>(data: &Dataset<T>, properties: WriterProperties, file: impl Write + Send) -> Result<()> {
-    let group_rows = properties.max_row_group_row_count().context("no limit of rows")?;
+    let group_rows = properties.max_row_group_row_count().context("the row groups have no limit of rows")?;
     let schema = Arc::new(Schema::new(vec![Field::new(COLUMN, data_type::<T>(), false)]));
     let mut writer = ArrowWriter::try_new(file, schema.clone(), Some(properties))?;
     for values in data.values.chunks(group_rows) {
@@ -179,9 +179,9 @@ struct Open<T> {
     elements: usize,
     group_samples: usize,
     out: Vec<T>,
-    /// Samples of a request with their positions in it.
+    /// The samples of a request, with their positions in it.
     order: Vec<(usize, usize)>,
-    /// The samples of a request, each once, ascending.
+    /// The distinct samples of a request, in ascending order.
     sorted: Vec<T>,
 }
 
@@ -190,15 +190,15 @@ impl<T: Element> Open<T> {
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
     }
 
-    /// Reads samples that ascend, each once, to `out`.
+    /// Reads distinct samples in ascending order to `out`.
     fn read(&self, samples: impl Iterator<Item = usize>, out: &mut [T]) -> Result<()> {
         let (mut groups, mut selectors) = (Vec::new(), Vec::new());
-        let mut next = 0; // the first sample not spoken of yet, of those in `groups`
+        let mut next = 0; // the first sample of `groups` that no selector covers yet
         for i in samples {
             let group = i / self.group_samples;
             if groups.last() != Some(&group) {
-                // the rest of the group before; only the last group of the file is shorter, and
-                // none follows it
+                // skip the rest of the previous group, which has the full size: only the last group
+                // of the file is shorter
                 if let Some(last) = groups.last() {
                     selectors.push(RowSelector::skip(((last + 1) * self.group_samples - next) * self.elements));
                 }
@@ -215,7 +215,7 @@ impl<T: Element> Open<T> {
     }
 }
 
-/// Copies all that a reader gives.
+/// Copies all values of a reader to `out`.
 fn copy<T: Element>(builder: ParquetRecordBatchReaderBuilder<Bytes>, out: &mut [T]) -> Result<()> {
     let out: &mut [u8] = bytemuck::cast_slice_mut(out);
     let mut at = 0;

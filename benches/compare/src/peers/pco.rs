@@ -1,6 +1,7 @@
-//! pco (pcodec): at its default level 8, and the smallest of several settings at its highest level.
+//! pco (pcodec) at its default level, 8, and with the best of several settings at its highest
+//! level.
 //!
-//! It has no BF16: the bits are 16-bit integers. Other types are its own.
+//! pco has no BF16, so the bits are compressed as 16-bit integers.
 
 use super::chunked::{Codec, Coder};
 use super::{WHOLE, size};
@@ -15,13 +16,13 @@ use tensilo::DType;
 pub struct Pco {
     chunk_bytes: usize,
     config: ChunkConfig,
-    /// What it is told to try, in words.
+    /// The description of modes and deltas.
     settings: &'static str,
 }
 
 const LEVEL: usize = 8;
 const HIGHEST_LEVEL: usize = 12;
-/// Numbers of a chunk, at most: the limit of the format.
+/// The maximum number of values in a chunk of the format.
 const CHUNK_NUMBERS: usize = 1 << 24;
 
 impl Default for Pco {
@@ -31,7 +32,7 @@ impl Default for Pco {
     }
 }
 
-/// The settings that are tried for the smallest file.
+/// Returns the settings that are tried for the smallest file.
 pub fn candidates(dtype: DType) -> Vec<Pco> {
     let mut settings = vec![
         ("automatic mode and delta", ModeSpec::Auto, DeltaSpec::Auto),
@@ -85,7 +86,7 @@ impl Codec for Pco {
             DType::F64 => Box::new(Numbers::<f64>(config, PhantomData)),
             DType::I32 => Box::new(Numbers::<i32>(config, PhantomData)),
             DType::I64 => Box::new(Numbers::<i64>(config, PhantomData)),
-            _ => bail!("no type of pco for {dtype}"),
+            _ => bail!("pco has no type for {dtype}"),
         })
     }
 }
@@ -93,12 +94,12 @@ impl Codec for Pco {
 /// A coder of numbers of one type.
 struct Numbers<N>(ChunkConfig, PhantomData<N>);
 
-/// Numbers of a batch of pco.
+/// The number of values in a batch of pco.
 const BATCH: usize = 256;
 
 impl<N: Pod> Numbers<N> {
-    /// Returns the settings for so many numbers. pco 1.1.0 panics if the last batch of a page is
-    /// shorter than a convolution, which then gives way to the automatic delta.
+    /// Returns the settings for this number of values. pco 1.1.0 panics if the last batch of a page
+    /// is shorter than the order of a convolution; the automatic delta is used then.
     fn config(&self, numbers: usize) -> Result<ChunkConfig> {
         let config = self.0.clone();
         let DeltaSpec::TryConv1(order) = config.delta_spec else { return Ok(config) };

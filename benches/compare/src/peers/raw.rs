@@ -1,7 +1,7 @@
-//! Nothing encoded: the bounds that no store passes.
+//! Raw values without a store: the upper bounds of speed.
 //!
-//! `memcpy` copies out of an array in memory: the yardstick of every report. `raw mmap` copies out
-//! of a mapped file that contains only the values, and reads it by position.
+//! `memcpy` copies from an array in memory, and is the baseline of every report. `raw mmap` copies
+//! from a mapped file that contains only the values, and also reads the file by position.
 
 use super::{Family, Peer, Store, map};
 use crate::data::{Dataset, Element};
@@ -57,7 +57,7 @@ impl<T: Element> Peer<Dataset<T>> for Mapped {
     }
 
     fn about(&self) -> String {
-        "a mapped file of the values alone".to_owned()
+        "a mapped file with only the values".to_owned()
     }
 
     fn family(&self) -> Family {
@@ -73,7 +73,7 @@ impl<T: Element> Peer<Dataset<T>> for Mapped {
     }
 }
 
-/// Values as they are.
+/// Memory that contains raw values.
 trait Values<T> {
     fn values(&self) -> &[T];
 }
@@ -88,7 +88,7 @@ impl<T> Values<T> for Array<T> {
 
 impl<T: Element> Values<T> for Mmap {
     fn values(&self) -> &[T] {
-        bytemuck::cast_slice(self) // aligned: a map begins with a page
+        bytemuck::cast_slice(self) // aligned, because a map begins at a page
     }
 }
 

@@ -1,10 +1,9 @@
-//! tensilo, one row for each profile: a mapped file, default options, checksums checked on first
-//! touch.
+//! tensilo, one row per profile: a mapped file, default options, chunks verified on first touch.
 //!
 //! `range_into` decodes everything, `read_slice` and `gather_slice` read samples, `view` borrows
-//! them. A second reader reads the file by position, with its default options too. Each decoding of
-//! everything takes a new cursor: an old one keeps the chunk decoded last, which in a small file is
-//! all of it.
+//! them. A second reader reads the file by position, also with default options. Decoding everything
+//! uses a new cursor each time: an old one has the last chunk decoded, which may be the whole file
+//! if it is small.
 
 use super::{Family, Peer, Store, size};
 use crate::data::{Dataset, Element};
@@ -20,7 +19,7 @@ use tensilo::{
 pub struct Tensilo(pub Profile);
 
 pub const COLUMN: &str = "x";
-/// As much as tensilo's own file sink has.
+/// The buffer size of tensilo's own file sink.
 const BUFFER_BYTES: usize = 256 << 10;
 
 pub fn name(profile: Profile) -> String {
@@ -32,7 +31,7 @@ pub fn about(profile: Profile) -> String {
     format!("{version}, profile {}, chunks of {chunks}, mapped", profile.name())
 }
 
-/// Makes the file, and buffers what is written to it.
+/// Creates the file with a write buffer.
 pub fn sink(file: &Path) -> Result<Stream<BufWriter<File>>> {
     Ok(Stream(BufWriter::with_capacity(BUFFER_BYTES, File::create_new(file)?)))
 }

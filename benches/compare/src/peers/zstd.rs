@@ -1,4 +1,4 @@
-//! Zstandard 9 alone, as libraries use it by default: its context is kept from chunk to chunk.
+//! Zstandard 9 without a filter. The context is reused from chunk to chunk.
 
 use super::chunked::{Codec, Coder};
 use anyhow::{Result, ensure};
@@ -7,7 +7,7 @@ use zstd::bulk::{Compressor, Decompressor};
 use zstd::zstd_safe;
 
 pub struct Zstd {
-    /// Whether each frame gets a checksum, which the library does not do by default.
+    /// Whether each frame has a checksum, which is off by default.
     pub checksum: bool,
 }
 

@@ -1,4 +1,4 @@
-//! `compare.json`: all figures, in seconds and bytes, for programs.
+//! `compare.json`: all results for programs, in seconds and bytes.
 
 use super::Report;
 use crate::measure::Stats;
@@ -23,7 +23,7 @@ impl Report {
             "kernels": self.kernels,
             "threads": 1,
             "rounds": self.settings.rounds,
-            "least_seconds": self.settings.min_time.as_secs_f64(),
+            "min_seconds": self.settings.min_time.as_secs_f64(),
             "gathered_samples": GATHER_SAMPLES,
             "c_blosc2": simd,
             "datasets": self.tables.iter().map(table).collect::<Vec<_>>(),

@@ -1,4 +1,4 @@
-//! `compare.md`, and what the program prints: a table for each data set.
+//! `compare.md`, which the program also prints: a table for each data set.
 
 use super::Report;
 use crate::measure::Stats;
@@ -16,12 +16,12 @@ impl Report {
         let rounds = self.settings.rounds;
         let _ = write!(
             out,
-            "# tensilo beside others\n\n{}; tensilo's kernels: {}. One thread; medians of {rounds} rounds (lower to upper quartile), \
-             competitors taking turns. Ratio: raw bytes by all bytes of the file. Raw bytes of tensors are their elements; of \
-             texts and lists, their characters or numbers and 4 bytes for each length. GB: 10^9 raw bytes. Everything \
-             is warm, in the page cache. A sample: one, uniformly random, copied to the caller's memory out of a \
-             mapped file. By position: the same, from a file that is read by position (`pread`), also warm. Gather: \
-             {GATHER_SAMPLES} of them by one request. View: a sample borrowed from the mapped file, for those that can.\n",
+            "# tensilo and other formats\n\n{}; tensilo's kernels: {}. One thread; medians of {rounds} rounds (lower to upper \
+             quartile), competitors taking turns. Ratio: raw bytes divided by the bytes of the file. Raw bytes are the elements \
+             of tensors, or the characters or numbers of texts and lists plus 4 bytes for each length. GB: 10^9 raw bytes. \
+             Everything is warm, in the page cache. A sample: a uniformly random one, copied to the caller's memory from a \
+             mapped file. By position: the same from a file that is read by position (`pread`), also warm. Gather: \
+             {GATHER_SAMPLES} samples in one request. View: a sample borrowed from the mapped file, if the format allows it.\n",
             self.cpu, self.kernels
         );
         if let Some(simd) = &self.simd {
@@ -43,13 +43,13 @@ impl Report {
         out
     }
 
-    /// Returns the tables with the same competitors.
+    /// Returns the tables in groups with the same competitors.
     fn groups(&self) -> Vec<&[Table]> {
         self.tables.chunk_by(|a, b| a.facts.is_nested() == b.facts.is_nested()).collect()
     }
 }
 
-/// Returns one table of several data sets with the same competitors, as in tensilo's documentation.
+/// Returns one table for several data sets with the same competitors, as in the documentation.
 fn summary(tables: &[Table]) -> String {
     let mut out = String::from("\n|");
     let names = tables.iter().map(|table| table.facts.name.to_string());
@@ -73,13 +73,13 @@ fn summary(tables: &[Table]) -> String {
     out
 }
 
-/// The names of all rows of several tables, each once. Tables of other element types have other
-/// competitors, in the same order.
+/// Returns the distinct names of the rows of several tables. Tables of other element types have
+/// other competitors, but in the same order.
 fn names_of_rows(tables: &[Table]) -> Vec<&str> {
     rows_of(tables).into_iter().map(|row| row.name.as_str()).collect()
 }
 
-/// The first row of each name.
+/// Returns the first row with each name.
 fn rows_of(tables: &[Table]) -> Vec<&Row> {
     let mut found: Vec<&Row> = Vec::new();
     for table in tables {
@@ -105,7 +105,7 @@ fn section(table: &Table) -> String {
         "## {title}\n\n{} samples of {} B{}, {:.2} MB in all: {}.\n\n{TABLE_HEADER}",
         facts.samples,
         facts.sample_bytes(),
-        if facts.is_nested() { " in the mean" } else { "" },
+        if facts.is_nested() { " on average" } else { "" },
         facts.raw_bytes as f64 / 1e6,
         facts.origin
     );
@@ -116,14 +116,14 @@ fn section(table: &Table) -> String {
     if facts.raw_bytes <= 64 << 10 {
         out.push_str(
             "
-All of it is one chunk of 64 KiB, which stays decoded: random samples and gathering tell nothing about decoding here.
+The data fits into one chunk of 64 KiB, which stays decoded, so random samples and gathering do not measure decoding here.
 ",
         );
     }
     out
 }
 
-/// The settings of those that tried several.
+/// Returns the settings that competitors have chosen.
 fn choices(table: &Table) -> String {
     let mut out = String::new();
     for row in &table.rows {
@@ -133,7 +133,7 @@ fn choices(table: &Table) -> String {
         }
     }
     if table.rows.iter().any(|row| row.stays_decoded) {
-        out.push_str("\nA column in one chunk stays decoded: no random samples of it are shown.\n");
+        out.push_str("\nA column in one chunk stays decoded, so its random samples are not shown.\n");
     }
     out
 }
@@ -154,7 +154,7 @@ fn line(row: &Row, memcpy: &Row) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// The cells of random samples.
+/// Returns the cells for random samples.
 fn random_cells(row: &Row, memcpy: &Row) -> [String; 7] {
     let micro = |stats: Stats| stats.map(|seconds| seconds * 1e6);
     let times = |stats: Stats, base: Stats| number(stats.median / base.median);
@@ -170,12 +170,12 @@ fn random_cells(row: &Row, memcpy: &Row) -> [String; 7] {
     ]
 }
 
-/// `1.23 (1.20-1.31)`.
+/// Formats median and quartiles, such as `1.23 (1.20-1.31)`.
 fn spread(stats: Stats) -> String {
     format!("{} ({}-{})", number(stats.median), number(stats.low), number(stats.high))
 }
 
-/// Three digits that count.
+/// Formats a number with three significant digits.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         100.0.. => 0,

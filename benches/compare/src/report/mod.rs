@@ -10,14 +10,14 @@ use std::fs;
 
 pub struct Report {
     pub cpu: String,
-    /// The kernels of tensilo.
+    /// The kernels that tensilo uses.
     pub kernels: &'static str,
     pub settings: Settings,
     pub simd: Option<simd::Report>,
     pub tables: Vec<Table>,
 }
 
-/// The model of this machine's CPU, and how many of them.
+/// Returns the model and the number of the CPUs of this machine.
 pub fn cpu_model() -> String {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let values = |key: &str| -> Vec<String> {
@@ -30,8 +30,8 @@ pub fn cpu_model() -> String {
     format!("{model} (family {}, model {}), {} logical CPUs", number("cpu family"), number("model"), models.len())
 }
 
-/// The kernels that tensilo uses: of the widest instruction set that it has kernels for and this
-/// CPU has, unless `TENSILO_KERNELS` names another of those.
+/// Returns the name of the kernels that tensilo uses: `TENSILO_KERNELS` if they are available, else
+/// the kernels for the widest instruction set of this CPU.
 pub fn kernels() -> &'static str {
     let available = available_kernels();
     let requested = std::env::var("TENSILO_KERNELS").unwrap_or_default();
@@ -39,7 +39,8 @@ pub fn kernels() -> &'static str {
     chosen.copied().unwrap_or("scalar")
 }
 
-/// Slowest first. The conditions are those of tensilo's `kernel::compile`.
+/// Returns the kernels for this CPU, the slowest first. Uses the same conditions as tensilo's
+/// `kernel::compile`.
 #[cfg(target_arch = "x86_64")]
 fn available_kernels() -> Vec<&'static str> {
     macro_rules! all {

@@ -1,4 +1,4 @@
-//! `compare.svg`: ratio and decoding speed of every competitor, a panel for each data set.
+//! `compare.svg`: ratio and decoding speed of every competitor, with a panel for each data set.
 
 use super::Report;
 use crate::peers::Family;
@@ -7,14 +7,15 @@ use std::fmt::Write;
 
 const PANEL: (f64, f64) = (560.0, 380.0);
 const COLUMNS: usize = 2;
-/// Of a panel: left, top, right, bottom.
+/// The margins of a panel: left, top, right, bottom.
 const MARGIN: (f64, f64, f64, f64) = (52.0, 54.0, 16.0, 44.0);
 const HEADER: f64 = 62.0;
-/// Text of 11 px: about so wide and high.
+/// The approximate width of a character of 11 px.
 const CHARACTER: f64 = 6.5;
+/// The height of a line of 11 px.
 const LINE: f64 = 13.0;
 
-/// Works without a background of its own: one set of colours for light, one for dark.
+/// Has colours for light and dark backgrounds, because the image has none.
 const STYLE: &str = "\
 text{font:11px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#3d4450}\
 .title{font-size:17px;font-weight:600;fill:#1b1f24}.panel{font-size:13px;font-weight:600;fill:#1b1f24}\
@@ -65,11 +66,13 @@ fn overlap(a: Area, b: Area) -> f64 {
 
 struct Panel<'a> {
     table: &'a Table,
-    /// The lowest and highest ratio shown.
+    /// The minimum ratio shown.
     left: f64,
+    /// The maximum ratio shown.
     right: f64,
-    /// Decimal logarithms of the lowest and highest speed shown.
+    /// The decimal logarithm of the minimum speed shown.
     bottom: f64,
+    /// The decimal logarithm of the maximum speed shown.
     top: f64,
 }
 
@@ -146,7 +149,7 @@ impl<'a> Panel<'a> {
         );
     }
 
-    /// Points with labels beside them, each where it covers least.
+    /// Draws the points, and places each label next to its point where it overlaps the least.
     fn points(&self, out: &mut String) {
         let mut taken: Vec<Area> = Vec::new();
         let points: Vec<(f64, f64)> =

@@ -1,7 +1,7 @@
 //! `tensilo append`: appends the samples of other files to a file or a dataset.
 //!
-//! A file grows in place, and the library restores it to the last byte if anything fails before
-//! the commit. A signal therefore gets a minute of patience while the file is changed. A dataset
+//! A file grows in place. If anything fails before the commit, the library restores it to the last
+//! byte, so after a signal the process has a minute to do that instead of two seconds. A dataset
 //! gets new data files in a new version; the old version stays. Objects are never appended to.
 
 use super::dataset::{DatasetSize, require_manifest, set_time};
@@ -22,27 +22,30 @@ use tensilo_object::Address;
 const APPEND: &str = "\
 Examples:
   tensilo append train.tsl day-2.parquet
-      all rows of a file that has the same columns
+      all rows of a file with the same columns
   tensilo append train.tsl 'more/*.parquet' --skip-extra-columns
-      files that have more columns
+      files with additional columns
   tensilo append train.tsl day-3.parquet --profile small
-      the file does not remember its profile, so give it again
-
+      a file does not record its profile, so pass it again
   tensilo append train/ day-4.parquet --shard-bytes 1GiB
-      new files of a dataset, in a new version
+      add files to a dataset, in a new version
 
-Inputs are as for \"tensilo convert\". They must have the columns of the file:
-the same names, types and shapes, in any order. All differences are listed.
-A nullable column may be missing, or have the type null: its samples are null.
-Columns that were rounded when the file was made are rounded again.
+Inputs have the formats of \"tensilo convert\": Parquet, Arrow IPC, NumPy (.npy,
+.npz), safetensors, WebDataset (.tar, .tar.gz), TFRecord, JSON (.jsonl, .json),
+Megatron (.idx) and tensilo; see \"tensilo convert --help\".
 
-The samples appear together, after all are written. If anything fails before
+They must have the columns of the file: the same names, types and shapes, in any
+order. All differences are listed. A nullable column may be missing or have the
+type null; its samples are then null. Columns that were rounded when the file
+was made are rounded again.
+
+The samples appear together, once all are written. If anything fails before
 that, the file is restored to the last byte. If the process is killed, the bytes
-written so far stay behind the last commit, and the next append stops there.
-\"tensilo salvage\" recovers them; --discard-tail cuts them off.
+written so far stay after the last commit, and the next append refuses the file:
+\"tensilo salvage\" recovers them, --discard-tail cuts them off.
 
 A dataset gets new files in a new version. If another program publishes a
-version meanwhile, nothing has changed, and the append has to be repeated.";
+version meanwhile, nothing is changed, and the append has to be repeated.";
 
 /// The arguments of `tensilo append`.
 #[derive(Args, Debug)]
@@ -50,14 +53,13 @@ version meanwhile, nothing has changed, and the append has to be repeated.";
 pub(crate) struct AppendArgs {
     /// The tensilo file, or the folder of the dataset, to append to
     file: PathBuf,
-    /// Files as of "tensilo convert", folders or quoted globs of them; - is the standard input
+    /// Files of the formats below, folders or quoted globs; - is the standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Begin another file of a dataset before its raw bytes exceed this, such as 1GiB [default: one
-    /// file]
+    /// Write dataset files of at most N raw bytes each, such as 1GiB [default: one file]
     #[arg(long, value_name = "N", value_parser = options::shard_bytes)]
     shard_bytes: Option<u64>,
-    /// Leave out columns that the file does not have
+    /// Skip columns that the file does not have
     #[arg(long)]
     skip_extra_columns: bool,
     /// Cut off the bytes after the last commit, even if they could be recovered
@@ -80,20 +82,19 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     let dataset = open::dataset(&args.file)?;
     if let Some(dataset) = &dataset {
         if args.discard_tail {
-            return refused("this is a dataset; --discard-tail is for a file");
+            return refused("this is a dataset; --discard-tail needs a file");
         }
         return append_to_dataset(args, dataset, quiet);
     }
     if Address::is_url_path(&args.file) {
         return refused(
-            "an object is not appended to; make a dataset, which gets further files: \"tensilo convert\" with \
-             --shard-bytes",
+            "an object cannot be appended to, but a dataset can: create one by \"tensilo convert\" with --shard-bytes",
         );
     }
     if args.shard_bytes.is_some() {
         return refused(match args.file.exists() {
-            true => "this is a file; --shard-bytes is for the folder of a dataset",
-            false => "there is no such folder; \"tensilo convert\" with --shard-bytes makes a dataset",
+            true => "this is a file; --shard-bytes needs the folder of a dataset",
+            false => "there is no such folder; \"tensilo convert\" with --shard-bytes creates a dataset",
         });
     }
     append_to_file(args, quiet)

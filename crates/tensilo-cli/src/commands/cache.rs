@@ -1,8 +1,8 @@
 //! `tensilo cache`: shows or clears the local cache of object-store data.
 //!
 //! The cache is a folder that all processes of a machine share. `TENSILO_CACHE` and
-//! `TENSILO_CACHE_BYTES` configure it for every command; `--folder` names another one here. The
-//! crate `tensilo-object` reads and writes it, and checks each piece when it is read.
+//! `TENSILO_CACHE_BYTES` configure it for every command; `--folder` selects another one here. The
+//! crate `tensilo-object` reads and writes it, and checks each entry when it is read.
 
 use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, shown};
@@ -18,18 +18,19 @@ use tensilo_object::{Cache, CacheStats};
 const CACHE: &str = "\
 Examples:
   export TENSILO_CACHE=/scratch/tensilo TENSILO_CACHE_BYTES=200GiB
-      cache what is read from object stores, for this and all later commands
+      let all later commands cache object-store data in this folder
   tensilo verify s3://bucket/train
-      fetches the dataset, and caches it
+      fetch the dataset and cache it
   tensilo cache stat
-      show what is cached
+      show the size of the cache
   tensilo cache clear
-      remove it
+      remove all entries
 
-Without TENSILO_CACHE nothing is cached. All processes of a machine share the
-folder, and each piece of 1 MiB is fetched by one of them. The least recently
-used pieces are removed. The default of TENSILO_CACHE_BYTES is 16GiB. Every
-piece is checked when it is read, and fetched again if it is damaged.
+Without TENSILO_CACHE nothing is cached. TENSILO_CACHE_BYTES defaults to 16GiB;
+beyond it, the least recently used entries are removed. An entry holds up to
+1 MiB of an object. All processes of a machine share the folder, and only one
+of them fetches an entry. Every entry is checked when it is read, and fetched
+again if it is damaged.
 
 JSON of \"stat\", schema tensilo.cache/1 (members may be added; those named here
 stay):
@@ -49,9 +50,9 @@ pub(crate) struct CacheArgs {
 /// The subcommands of `tensilo cache`.
 #[derive(Debug, Subcommand)]
 enum CacheCommand {
-    /// Show what is cached of objects on this machine
+    /// Show the number and size of cached entries
     Stat(StatArgs),
-    /// Remove it; processes that use it go on
+    /// Remove all entries; processes that use the cache continue
     Clear(LocationArgs),
 }
 
@@ -60,20 +61,20 @@ enum CacheCommand {
 struct StatArgs {
     #[command(flatten)]
     location: LocationArgs,
-    /// Print JSON
+    /// Print a JSON document
     #[arg(long)]
     json: bool,
 }
 
-/// The place of the cache.
+/// The location of the cache.
 #[derive(Args, Debug)]
 struct LocationArgs {
-    /// The folder of the cache [default: TENSILO_CACHE]
+    /// The cache folder [default: the value of TENSILO_CACHE]
     #[arg(long, value_name = "DIR")]
     folder: Option<PathBuf>,
 }
 
-/// Tells what a cache has, or removes it.
+/// Shows or clears a cache.
 pub(crate) fn run(args: &CacheArgs, quiet: bool) -> Outcome {
     match &args.command {
         CacheCommand::Stat(args) => stat(args),
@@ -97,7 +98,7 @@ fn stat(args: &StatArgs) -> Outcome {
         }));
     }
     let max = text::bytes(cache.max_bytes());
-    let used = used.map(|used| format!("; the oldest was used at {}", text::utc(used))).unwrap_or_default();
+    let used = used.map(|used| format!("; oldest use at {} UTC", text::utc(used))).unwrap_or_default();
     print_line(&format!("{}: {} of at most {max}{used}", shown(cache.folder()), cached(&stats)))
 }
 
@@ -114,7 +115,7 @@ fn cache(args: &LocationArgs) -> Outcome<Cache> {
         None => Cache::from_environment(),
     };
     found.map_err(|error| Failure::Usage(error.to_string()))?.ok_or_else(|| {
-        let message = "there is no cache: set TENSILO_CACHE to a folder to have one, or name one by --folder";
+        let message = "there is no cache: set TENSILO_CACHE to a folder, or pass --folder";
         Failure::Usage(message.to_owned())
     })
 }
@@ -124,8 +125,9 @@ fn failed(cache: &Cache, operation: &'static str, error: io::Error) -> Failure {
 }
 
 fn cached(stats: &CacheStats) -> String {
-    let (objects, entries) = (text::count(stats.objects, "object"), text::count(stats.entries, "piece"));
-    format!("{entries} of {objects}, {}", text::bytes(stats.bytes))
+    let (objects, entries) = (text::count(stats.objects, "object"), stats.entries);
+    let noun = if entries == 1 { "cache entry" } else { "cache entries" };
+    format!("{entries} {noun} of {objects}, {}", text::bytes(stats.bytes))
 }
 
 fn seconds(time: SystemTime) -> Option<u64> {

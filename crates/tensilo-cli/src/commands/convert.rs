@@ -1,11 +1,11 @@
 //! `tensilo convert`: converts files of other formats to a tensilo file, or to a dataset of many.
 //!
-//! The library reads, infers shapes and encodes; this module maps the options, shows progress and
-//! prints a summary of columns, inferred shapes and casts. Surprises are told as notes: samples
-//! whose shape differs from all others, and columns whose elements are not their values.
+//! The library reads, infers shapes and encodes. This module maps the options, shows progress and
+//! prints a summary of columns, inferred shapes and casts. Notes report surprises: samples whose
+//! shape differs from all others, and columns whose elements are not their values.
 //!
-//! A file or an object can be begun again if an input turns out to differ from what was inferred,
-//! because nothing of it is visible before it is complete. A stream cannot.
+//! If an input turns out to contradict what was inferred, the conversion restarts. A file or an
+//! object allows that, because nothing of it is visible before it is complete; a stream does not.
 
 use super::dataset::{DatasetFacts, set_time};
 use crate::failure::{Failure, Outcome, note_columns};
@@ -26,47 +26,51 @@ Examples:
   tensilo convert train.parquet -o train.tsl
       lossless
   tensilo convert 'shards/*.parquet' -o train.tsl --bf16
-      floats rounded to bf16; the summary lists the errors
+      round floats to bf16; the summary lists the errors
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
       two columns of two files, one of them rounded
   zstdcat train.arrows.zst | tensilo convert - -o train.tsl
-      an Arrow stream, or a file of any format, from the standard input
+      an Arrow stream from the standard input, which may have any format
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       uncompressed: samples are read without decoding, also with O_DIRECT
   tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
-      a tensilo file once more: another profile, selected columns
+      rewrite a tensilo file with another profile and fewer columns
   tensilo convert 's3://b/raw/*.parquet' -o s3://b/train --shard-bytes 1GiB
-      from a bucket to a dataset in it: a folder of files and their manifest
+      from a bucket to a dataset in it: a folder of files with a manifest
   tensilo convert 'layers/*.safetensors' -o layers.tsl --file-is-sample
       each file is one sample, with a column for each tensor
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --rename img=image
       mel varies in its first dimension, even if day-1 has only one length
 
+Formats, recognised by content, or by extension if the content is ambiguous:
+  .parquet                   Parquet
+  .arrow, .arrows, .feather  Arrow IPC file or stream
+  .npy, .npz                 NumPy: a column for each array; axis 0 is samples
+  .safetensors               a column for each tensor; axis 0 is samples
+  .tar, .tar.gz, .tgz        WebDataset: a column for each suffix, and __key__
+  .tfrecord, .tfrecord.gz    tf.train.Example: a column for each feature
+  .jsonl, .ndjson, .json     objects: a column for each member; also .gz
+  .idx                       Megatron: the column tokens, from the .bin file
+                             next to it
+  .tsl                       tensilo
+
+Inputs must have the same columns, in any order; a nullable column may be
+missing. They are read in the order given, and the files of a folder or glob in
+the order of their paths. A folder is searched for *.parquet, or for *.arrow and
+*.feather files, and refused if it has both; if there are none, for *.tsl files.
+Files of other formats need a glob. Folders called key=value become columns,
+which --skip key omits. The same inputs and options give the same bytes.
+
 Columns: a field of a struct becomes the column struct.field. The name of the
 struct selects all its fields. A second column with the same name becomes
 NAME#2. --rename renames a column; all other options use the old name.
 
-Formats: Parquet, Arrow IPC, tensilo, and these, recognised by their content:
-.npy, .npz      a column for each array: the first axis counts samples
-.safetensors    a column for each tensor
-.tar, .tar.gz   WebDataset: a column for each suffix, and __key__
-.tfrecord       tf.train.Example: a column for each feature
-.jsonl          a column for each member; .gz too
-.idx            Megatron: a column, tokens; the .bin file is beside it
+Shapes: unless --shape declares it, a dimension of a list is fixed if all
+samples have the same extent. The summary shows how many samples that was
+inferred from. The shapes of a file never change, so declare * if later inputs
+may have other lengths. A sample that contradicts --shape is refused.
 
-Shapes: a dimension of a list is fixed if all samples have the same extent,
-unless --shape declares it. The summary shows how many samples that was
-inferred from. The shapes of a file never change: if later inputs may have
-other lengths, declare *. A sample that contradicts --shape is refused.
-
-Inputs must have the same columns, in any order. A nullable column may be
-missing. They are read in the order given; files of a folder or glob in the
-order of their paths. In a folder, all *.parquet files are read; if there are
-none, *.arrow and *.feather files; if there are none, *.tsl files. Folders
-called key=value become columns; --skip key leaves such a column out. The same
-inputs and options give the same bytes.
-
-With --shard-bytes, raw bytes are the values after casts and before encoding.
+With --shard-bytes, raw bytes are counted after casts and before encoding.
 SOURCE_DATE_EPOCH sets the time that the manifest records.
 
 The output appears when it is complete. If it is a symbolic link, the target
@@ -78,42 +82,43 @@ output, the summary goes to the standard error.";
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {
-    /// Files of the formats below, folders or quoted globs of them; - is the standard input
+    /// Files of the formats below, folders or quoted globs; - is the standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// The file to write; - is the standard output
     #[arg(short, long, value_name = "OUT.tsl")]
     output: PathBuf,
-    /// Write a dataset: a folder OUT of files of at most this many raw bytes each, such as 1GiB,
-    /// with a manifest
+    /// Write a dataset instead: a folder OUT with a manifest and files of at most N raw bytes each,
+    /// such as 1GiB
     #[arg(long, value_name = "N", value_parser = options::shard_bytes)]
     shard_bytes: Option<u64>,
     /// Round all float columns to bf16, except those that --cast names
     #[arg(long)]
     pub(super) bf16: bool,
-    /// Give the numbers or decimals of a column another type, such as bf16, f32, f64 or i64;
+    /// Convert the numbers or decimals of a column to another type, such as bf16, f32, f64 or i64;
     /// repeatable
     #[arg(long, value_name = "NAME=TYPE", value_parser = options::cast)]
     pub(super) cast: Vec<(String, DType)>,
-    /// Only these columns, in this order; write "\," for a comma in a name
+    /// Convert only these columns, in this order; write "\," for a comma in a name
     #[arg(long, value_name = "a,b")]
     columns: Vec<Names>,
-    /// Leave a column out; repeatable
+    /// Omit a column; repeatable
     #[arg(long, value_name = "NAME")]
     pub(super) skip: Vec<String>,
-    /// Give a column another name; repeatable. A field stays in its struct: a.b=a.c
+    /// Rename a column; repeatable. A field stays in its struct: a.b=a.c
     #[arg(long, value_name = "NAME=NEW", value_parser = options::rename)]
     rename: Vec<(String, String)>,
-    /// The shape of a list column, with * for an extent that varies; repeatable [default: inferred]
+    /// Declare the shape of a list column, with * for a varying extent; repeatable [default:
+    /// inferred]
     #[arg(long, value_name = "NAME=*,80", value_parser = options::shape)]
     shape: Vec<(String, Shape)>,
-    /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT
+    /// Align every chunk to a multiple of this; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     pub(super) align: u32,
-    /// Look for nulls also where the statistics of an input deny them, which takes a second pass
+    /// Ignore null counts that an input states, and look for nulls everywhere in a second pass
     #[arg(long)]
     ignore_statistics: bool,
-    /// Replace OUT.tsl if it exists; write binary data to a terminal
+    /// Replace OUT.tsl if it exists; allow binary data on a terminal
     #[arg(short, long)]
     pub(super) force: bool,
     #[command(flatten)]
@@ -147,21 +152,21 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     Ok(())
 }
 
-/// Refuses an output whose name does not fit what would be written there.
+/// Refuses an output whose name does not fit its kind: a file, or the folder of a dataset.
 fn check_output(args: &ConvertArgs) -> Outcome {
     let path = shown(&args.output);
     let refused = |message: String| Err(Failure::Usage(message));
     let ends_in_slash = args.output.as_os_str().as_encoded_bytes().ends_with(b"/");
     match args.shard_bytes {
         None if args.output.is_dir() => refused(format!(
-            "{path}: a folder is there; write to another path, or add to the dataset in it with \"tensilo append\""
+            "{path}: this is a folder; write to another path, or append to the dataset in it with \"tensilo append\""
         )),
         None if ends_in_slash => refused(format!(
-            "{path}: the name is that of a folder; --shard-bytes 1GiB writes a dataset there, and a file has a name \
-             without a slash"
+            "{path}: the trailing slash names a folder; remove it to write a file, or use --shard-bytes 1GiB to write a \
+             dataset"
         )),
         Some(_) if args.output.extension().is_some_and(|extension| extension == "tsl") && !args.output.is_dir() => {
-            refused(format!("{path}: with --shard-bytes the output is a folder; leave .tsl out, or --shard-bytes"))
+            refused(format!("{path}: with --shard-bytes the output is a folder; omit .tsl or --shard-bytes"))
         }
         _ => Ok(()),
     }
@@ -185,7 +190,7 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
         .import(&args.inputs, shard_bytes, &options(args, quiet), &mut |at| show_import(&progress, "converting", at))?;
     drop(progress);
     if changes.sample_count() == 0 {
-        return Err(Failure::Usage("the inputs have no samples to make a dataset of".to_owned()));
+        return Err(Failure::Usage("the inputs have no samples, and a dataset needs at least one".to_owned()));
     }
     let dataset = changes.publish("convert")?;
     if quiet {
@@ -203,12 +208,12 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     Ok(())
 }
 
-/// Tells which metadata the file lacks, and what is surprising in its columns.
+/// Prints a warning about metadata that was left out, and notes about surprising columns.
 fn print_notes(schema: &Schema) {
     let dropped: Vec<String> =
         import::dropped_metadata(schema).iter().map(|key| key.escape_debug().to_string()).collect();
     if !dropped.is_empty() {
-        warning(&format!("some metadata was left out because the format cannot keep it: {}", dropped.join(", ")));
+        warning(&format!("some metadata was left out because the format cannot store it: {}", dropped.join(", ")));
     }
     note_columns(schema);
 }
@@ -232,8 +237,8 @@ fn options(args: &ConvertArgs, quiet: bool) -> ConvertOptions {
     }
 }
 
-/// Writes a table of the columns with their raw and stored bytes, the shapes found, the casts, and
-/// an empty line. Returns the raw bytes of all columns.
+/// Writes a table of the columns with their raw and stored bytes, the inferred shapes, the casts,
+/// and an empty line. Returns the raw bytes of all columns.
 fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], output: &mut impl Write) -> Outcome<u64> {
     let mut table = Table::new(&["column", "type", "shape", ">raw bytes", ">stored bytes", ">ratio"]);
     for (column, &(raw, stored, _)) in schema.columns.iter().zip(columns) {
@@ -246,7 +251,7 @@ fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], out
     Ok(columns.iter().map(|(raw, _, _)| *raw).fold(0, u64::saturating_add))
 }
 
-/// Returns the size of the output, `destination` being the file or the number of files.
+/// Returns a line about the size of the output. `destination` says "the file" or "3 files".
 fn sizes(args: &ConvertArgs, samples: u64, raw: u64, stored: u64, destination: &str) -> String {
     let (path, raw_text, stored_text) = (shown(&args.output), text::bytes(raw), text::bytes(stored));
     let ratio = text::ratio(raw, stored);

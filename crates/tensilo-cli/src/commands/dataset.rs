@@ -1,9 +1,9 @@
-//! `tensilo dataset`: makes and changes datasets, and lists or removes their versions. Facts of
-//! datasets that other commands print are here too.
+//! `tensilo dataset`: creates and changes datasets, and lists or removes their versions. It also
+//! collects the facts about datasets that other commands print.
 //!
-//! A dataset is a folder of tensilo files with a manifest. Each change opens the newest version,
-//! changes it in memory and publishes the result as the next version, whole or not at all. If
-//! another program publishes first, nothing has changed and the command has to be repeated.
+//! A dataset is a folder of tensilo files with a manifest. Each command opens the newest version,
+//! changes it in memory and publishes the result as the next version, completely or not at all. If
+//! another program publishes first, nothing is changed, and the command has to be repeated.
 //! `SOURCE_DATE_EPOCH` sets the time that a version records, so that builds can be reproduced.
 
 use crate::failure::{Failure, Outcome, foreign_format};
@@ -23,20 +23,21 @@ use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage, WindowS
 const DATASET: &str = "\
 Examples:
   tensilo convert 'shards/*.parquet' -o train/ --shard-bytes 1GiB
-      make a dataset
+      create a dataset by a conversion
   tensilo dataset create train/
-      make one of the *.tsl files that are in a folder
+      create a dataset from the *.tsl files in a folder
   tensilo dataset add train/ train/new/*.tsl
-      append the samples of files that are in the folder
+      append the samples of files in the folder
   tensilo dataset add-columns train/ train/labels/*.tsl
-      add columns: files in the folder, one for each group of samples
+      add columns from files in the folder, one for each group of samples
   tensilo dataset rename-column train/ emb embedding
   tensilo dataset drop-column train/ draft
-      no file is written; older versions keep what they have
+      no data is written; older versions keep the column
   tensilo dataset set-window-sizes train/ --run 64 --window 1024
-      the default sizes in which trainings shuffle
+      set the default sizes for shuffling
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
-      the same samples in new files; a training goes on with the same batches
+      write the same samples to new files; training resumes with the same
+      batches
   tensilo dataset gc train/ --keep 1 --dry-run
       list the old versions and files that would be removed
   tensilo dataset log train/
@@ -45,9 +46,9 @@ Examples:
       check the manifest, and every byte of every file
 
 A dataset is a folder of tensilo files with a manifest, which lists them as one
-sequence of samples. Each change makes a new version, which appears whole or
-not at all; older versions stay unchanged. If two programs change a dataset
-at the same time, one of them succeeds, and the other is told to repeat.
+sequence of samples. Each change publishes a new version, completely or not at
+all; older versions stay unchanged. If two programs change a dataset at the same
+time, one of them succeeds, and the other fails and has to be repeated.
 
 JSON of \"log\", schema tensilo.log/1 (members may be added; those named here
 stay):
@@ -59,36 +60,36 @@ const ADD_COLUMNS: &str = "\
 Example:
   tensilo dataset add-columns train/ train/labels/*.tsl
 
-A group is a run of consecutive samples, and the files that have their columns.
-At first it is one file; \"tensilo inspect\" of that file says how many samples
-the file with its new columns must have.";
+A group is a range of consecutive samples with the files that hold their
+columns: one file at first. The file with the new columns must have as many
+samples as the group; \"tensilo inspect\" shows the number of samples of a file.";
 
 const SET_ORDER: &str = "\
 Example:
   tensilo dataset set-window-sizes train/ --run 64 --window 1024
-      runs of 64 samples that are stored side by side, shuffled; then the
-      samples of each 1024 runs, shuffled among each other
+      shuffle runs of 64 consecutive samples, then the samples within each
+      window of 1024 runs
 
-\"tensilo bench train/ --loader --order windowed --run 64 --window 1024\" shows
-beforehand how fast that is.";
+To measure the speed of an order first, use
+  tensilo bench train/ --loader --order windowed --run 64 --window 1024";
 
 const REPACK: &str = "\
 Example:
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
 
-Samples keep their numbers, so that a training goes on with the same batches,
-and values are the same bit for bit. Dropped columns are not copied. The version
-before stays until \"tensilo dataset gc DIR --keep 1\" removes it.";
+Samples keep their numbers, so training resumes with the same batches, and
+values stay the same bit for bit. Dropped columns are not copied. The previous
+version stays until \"tensilo dataset gc DIR --keep 1\" removes it.";
 
 const GC: &str = "\
 Examples:
   tensilo dataset gc train/ --keep 1 --dry-run   list what would be removed
-  tensilo dataset gc train/              only what killed programs have left
+  tensilo dataset gc train/                      remove leftovers only
 
-Removes all versions but the newest N, the data files that only these list, and
-what killed programs have left in DIR/data and DIR/manifest. What other programs
-may still publish is left alone. Programs that read a removed version get
-errors, and a training whose state is of that version cannot go on.";
+Removes all versions but the newest N, the data files that only those list, and
+leftovers of killed programs in DIR/data and DIR/manifest. Files that a running
+program may still publish stay. Programs that read a removed version get errors,
+and training cannot resume from a state of that version.";
 
 /// The arguments of `tensilo dataset`.
 #[derive(Args, Debug)]
@@ -102,7 +103,7 @@ pub(crate) struct DatasetArgs {
 /// The subcommands of `tensilo dataset`.
 #[derive(Debug, Subcommand)]
 enum DatasetCommand {
-    /// Make a dataset of tensilo files that are in a folder
+    /// Create a dataset from the tensilo files in a folder
     Create {
         /// The folder
         folder: PathBuf,
@@ -110,7 +111,7 @@ enum DatasetCommand {
         /// their names]
         files: Vec<PathBuf>,
     },
-    /// Append the samples of tensilo files that are in the folder; "tensilo append" takes others
+    /// Append the samples of tensilo files in the folder; for other files, use "tensilo append"
     Add {
         /// The folder of the dataset
         folder: PathBuf,
@@ -118,48 +119,48 @@ enum DatasetCommand {
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Add columns to the samples that a dataset has, from files in its folder
+    /// Add columns to the existing samples, from tensilo files in the folder
     #[command(after_help = ADD_COLUMNS)]
     AddColumns {
         /// The folder of the dataset
         folder: PathBuf,
-        /// Files in the folder with the same new columns: one for each group of samples, in order,
-        /// with as many samples
+        /// Files in the folder that hold the new columns: one for each group, in order, with as
+        /// many samples as the group
         #[arg(required = true)]
         files: Vec<PathBuf>,
     },
-    /// Give a column another name
+    /// Rename a column
     RenameColumn {
         /// The folder of the dataset
         folder: PathBuf,
-        /// The name of the column
+        /// The current name
         old: String,
-        /// The name that it gets
+        /// The new name
         new: String,
     },
-    /// Remove a column; older versions keep it, and "repack" writes files without it
+    /// Drop a column; older versions keep it, and "repack" writes files without it
     DropColumn {
         /// The folder of the dataset
         folder: PathBuf,
         /// The name of the column
         name: String,
     },
-    /// Set the default sizes of runs and windows in which trainings shuffle
+    /// Set the default sizes of runs and windows for shuffling
     #[command(after_help = SET_ORDER)]
     SetWindowSizes {
         /// The folder of the dataset
         folder: PathBuf,
-        /// The samples of a run
+        /// Samples in a run
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         run: u32,
-        /// The runs of a window
+        /// Runs in a window
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         window: u32,
     },
-    /// Write all samples into new files: of another size, with another profile
+    /// Write all samples to new files of another size or profile
     #[command(after_help = REPACK)]
     Repack(RepackArgs),
-    /// Remove old versions, the files that only they list, and what killed programs have left
+    /// Remove old versions, the files that only they list, and leftovers of killed programs
     #[command(after_help = GC)]
     Gc {
         /// The folder of the dataset
@@ -186,17 +187,17 @@ enum DatasetCommand {
 struct RepackArgs {
     /// The folder of the dataset
     folder: PathBuf,
-    /// The maximum bytes of the values in a file, before encoding, such as 256MiB
+    /// The maximum raw bytes of a file, such as 256MiB
     #[arg(long, value_name = "N", value_parser = options::shard_bytes, default_value = "1GiB")]
     shard_bytes: u64,
-    /// Every chunk begins at a multiple of this; 4096 allows O_DIRECT
+    /// Align every chunk to a multiple of this; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     align: u32,
     #[command(flatten)]
     encoding: EncodingArgs,
 }
 
-/// Makes or changes a dataset, or lists its versions.
+/// Creates or changes a dataset, or lists its versions.
 pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
     match &args.command {
         DatasetCommand::Create { folder, files } => create(folder, files, quiet),
@@ -229,7 +230,7 @@ pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
 fn create(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
     let mut files = files.to_vec();
     if files.is_empty() {
-        // the dataset that a folder is without a manifest
+        // without a manifest, the folder opens as a dataset of its *.tsl files
         for group in DatasetOptions::new().open(folder)?.groups() {
             files.extend(group?.files.into_iter().map(|file| file.path));
         }
@@ -288,10 +289,10 @@ fn repack(args: &RepackArgs, quiet: bool) -> Outcome {
     }
     let (DatasetSize { files, bytes }, version) = (DatasetSize::of(&before)?, before.version());
     let (files, bytes) = (text::count(files, "file"), text::bytes(bytes));
-    print_line(&format!("before: {files}, {bytes} together; version {version} keeps them until it is removed"))
+    print_line(&format!("before: {files}, {bytes} in total; version {version} keeps them until it is removed"))
 }
 
-/// Removes old versions and what only they need, or lists it.
+/// Removes old versions and the files that only they need, or lists them.
 fn gc(folder: &Path, keep: Option<NonZeroU64>, dry_run: bool, quiet: bool) -> Outcome {
     let garbage = Garbage::find(folder, keep.map_or(u64::MAX, u64::from))?;
     let mut output = Output::stdout();
@@ -307,7 +308,7 @@ fn gc(folder: &Path, keep: Option<NonZeroU64>, dry_run: bool, quiet: bool) -> Ou
         let paths = text::count(number(garbage.paths.len()), "path");
         let (folder, bytes) = (shown(folder), text::bytes(garbage.bytes));
         let verb = if dry_run { "would remove" } else { "removed" };
-        writeln!(output, "{folder}: {verb} {versions} and {paths}, {bytes} together")?;
+        writeln!(output, "{folder}: {verb} {versions} and {paths}, {bytes} in total")?;
     }
     output.finish()
 }
@@ -355,16 +356,16 @@ pub(crate) fn require_manifest(dataset: &Dataset, path: &Path) -> Outcome {
     }
     let shown = display_path(path);
     let message = match path.is_dir() {
-        true => format!("{shown}: the folder has no manifest; \"tensilo dataset create {shown}\" makes one"),
-        false => format!("{shown}: this is no folder of a dataset, but a file or a pattern"),
+        true => format!("{shown}: the folder has no manifest; \"tensilo dataset create {shown}\" writes one"),
+        false => format!("{shown}: expected the folder of a dataset, found a file or a pattern"),
     };
     Err(Failure::Usage(message))
 }
 
-/// Sets the time that the version records in place of now, if `SOURCE_DATE_EPOCH` has one, so that
-/// it can be reproduced: see reproducible-builds.org. An empty variable counts as unset.
+/// Sets the time that the version records to `SOURCE_DATE_EPOCH`, if that is set, so that the
+/// version can be reproduced: see reproducible-builds.org. An empty variable counts as unset.
 ///
-/// Call it before other work, which a malformed variable would make vain.
+/// Call it before other work, so that a malformed variable is reported early.
 pub(crate) fn set_time(changes: &mut Changes) -> Outcome {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(()) };
     match text.to_str().and_then(|text| text.parse().ok()) {
@@ -376,7 +377,7 @@ pub(crate) fn set_time(changes: &mut Changes) -> Outcome {
     }
 }
 
-/// The files of a dataset, and their length together.
+/// The number of files of a dataset, and their total length.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DatasetSize {
     pub(crate) files: u64,
@@ -384,7 +385,7 @@ pub(crate) struct DatasetSize {
 }
 
 impl DatasetSize {
-    /// Adds up what the manifest says.
+    /// Adds up the files that the manifest lists.
     pub(crate) fn of(dataset: &Dataset) -> Outcome<Self> {
         let mut size = Self::default();
         for group in dataset.groups() {
@@ -402,12 +403,12 @@ pub(crate) fn dataset_id(dataset: &Dataset) -> String {
     dataset.id().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a line about a dataset that was changed.
+/// Returns a summary line of a changed dataset.
 pub(crate) fn summary(dataset: &Dataset, folder: &Path) -> Outcome<String> {
     let size = DatasetSize::of(dataset)?;
     let (path, samples, version) = (shown(folder), dataset.sample_count(), dataset.version());
     let (files, bytes) = (text::count(size.files, "file"), text::bytes(size.bytes));
-    Ok(format!("{path}: {samples} samples in {files}, {bytes} together; version {version}"))
+    Ok(format!("{path}: {samples} samples in {files}, {bytes} in total; version {version}"))
 }
 
 /// The facts of a column in all files.
@@ -425,12 +426,12 @@ pub(crate) struct ColumnSums {
 /// The facts of all files.
 pub(crate) struct DatasetFacts {
     pub(crate) size: DatasetSize,
-    /// By column of the schema.
+    /// One for each column of the schema.
     pub(crate) columns: Vec<ColumnSums>,
 }
 
 impl DatasetFacts {
-    /// Opens all files. Samples of a column that a group of files does not have are null.
+    /// Opens all files and adds up their facts. Samples of a column that a group lacks are null.
     pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Outcome<Self> {
         let mut facts = Self {
             size: DatasetSize::of(dataset)?,
@@ -440,7 +441,7 @@ impl DatasetFacts {
         for group in dataset.groups() {
             let group = group?;
             let samples = group.samples.end.saturating_sub(group.samples.start);
-            // a column that a file of the group has takes them back
+            // counted as null first; subtracted again for each column that a file of the group has
             facts.columns.iter_mut().for_each(|sums| sums.nulls = sums.nulls.saturating_add(samples));
             for (number, file) in group.files.iter().enumerate() {
                 let reader = dataset.open_file(&group, number)?;

@@ -1,9 +1,9 @@
 //! `tensilo export`: writes columns of a file or a dataset to a file of another format.
 //!
-//! Parquet and Arrow are written by the core, which loses nothing; the other formats by
-//! `tensilo-convert`, which refuses what they cannot express. All take a [`Table`]: a file, a
-//! dataset as a whole, or one group of a dataset, whose missing columns are null. The latter is how
-//! a dataset becomes a folder of files, one for each group of samples.
+//! The core writes Parquet and Arrow, and loses nothing. `tensilo-convert` writes the other
+//! formats, and refuses what they cannot express. All take a [`Table`]: a file, a whole dataset, or
+//! one group of a dataset, whose missing columns are null. So a dataset can become a folder of
+//! files, one for each group of samples.
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
@@ -29,29 +29,32 @@ const EXPORT: &str = "\
 Examples:
   tensilo export train.tsl -o train.parquet
   tensilo export train.tsl -o part.arrow --columns id,embedding
-  tensilo export train.tsl -o - --format arrow | other-program
+  tensilo export train.tsl -o - --format arrows | other-program
   tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
-  tensilo export train/ -o train.parquet               one file of a dataset
-  tensilo export train/ -o tables/ --format parquet    a file for each data file
+  tensilo export train/ -o train.parquet               a dataset as one file
+  tensilo export train/ -o tables/ --format parquet    one file per data file
 
-The extension selects the format: .parquet, .arrow (Arrow IPC file), .arrows
-(Arrow IPC stream), or one of those at the end. An export to Parquet or Arrow
-loses no value, null or metadata, and has the Arrow types of the source. Rounded
-columns get the type that they had before they were rounded; other bf16 columns
-become float32. Declared shapes are kept by --tensors extension.
+The extension of OUT selects the format. These lose no value, null or metadata:
+  .parquet      Parquet
+  .arrow        Arrow IPC file
+  .arrows       Arrow IPC stream
+These refuse what they cannot express:
+  .npy          NumPy: one column of a fixed shape without nulls; bf16 becomes
+                float32
+  .npz          several such columns, uncompressed
+  .safetensors  several such columns; bf16 stays bf16
+  .tar          WebDataset: texts as .txt, integers as .cls, tensors as .npy,
+                bytes unchanged; the column __key__ has the keys
+  .idx          Megatron: one column of lists of tokens without nulls; the
+                tokens go to the .bin file next to it
 
-All samples of a dataset are exported in order; a column that a file does not
-have is null. With -o OUT/, each group of samples becomes a file, with all
-columns and the name of its first data file.
+Parquet and Arrow files have the Arrow types of the source. Rounded columns get
+the type that they had before rounding; other bf16 columns become float32.
+--tensors extension preserves declared shapes.
 
-Formats without all types of Arrow refuse what they cannot express:
-.npy          one column of a fixed shape without nulls; bf16 becomes float32
-.npz          several such columns, uncompressed
-.safetensors  several such columns; bf16 stays bf16
-.tar          WebDataset: texts as .txt, integers as .cls, tensors as .npy,
-              bytes unchanged. The column __key__ has the keys.
-.idx          Megatron: one column of lists of tokens without nulls. The tokens
-              are written to the .bin file beside it.";
+All samples of a dataset are exported in order; samples of files that lack a
+column are null in it. With -o OUT/, each group of samples becomes one file with
+all columns, named after its first data file.";
 
 /// The arguments of `tensilo export`.
 #[derive(Args, Debug)]
@@ -59,25 +62,24 @@ Formats without all types of Arrow refuse what they cannot express:
 pub(crate) struct ExportArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     file: PathBuf,
-    /// The file to write; - is the standard output; of a dataset also a folder, which exists or
-    /// ends in /, for one file for each data file
+    /// The file to write; - is the standard output. For a dataset also a folder, which exists or
+    /// ends in /: one file per data file
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// The format of the output [default: by the extension]
+    /// The output format [default: by the extension of OUT]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
-    /// Only these columns and, for Parquet and Arrow, structs, in this order; write "\," for a
-    /// comma in a name
+    /// Export only these columns, in this order; write "\," for a comma in a name. For Parquet and
+    /// Arrow, also structs
     #[arg(long, value_name = "a,b")]
     columns: Vec<Names>,
-    /// How tensors are written [default: as they came from Arrow or Parquet, otherwise as extension
-    /// types]
+    /// The form of tensors [default: as in the Arrow or Parquet source, otherwise extension]
     #[arg(long, value_enum)]
     tensors: Option<TensorsArg>,
-    /// Write the types that the file states, not the types of the source it was made from
+    /// Write the stored types instead of the types of the source
     #[arg(long)]
     stored_types: bool,
-    /// Replace the output if it exists; write binary data to a terminal
+    /// Replace the output if it exists; allow binary data on a terminal
     #[arg(short, long)]
     force: bool,
 }
@@ -97,18 +99,18 @@ enum FormatArg {
     Npz,
     /// Columns as named tensors
     Safetensors,
-    /// A tar archive of WebDataset: a file for each sample and column
+    /// A WebDataset archive: a file for each sample and column
     Tar,
-    /// Tokens as an indexed dataset of Megatron: an .idx file, and a .bin file beside it
+    /// A Megatron indexed dataset of tokens: an .idx file, and a .bin file next to it
     Megatron,
 }
 
 /// The values of `--tensors`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TensorsArg {
-    /// arrow.fixed_shape_tensor and arrow.variable_shape_tensor
+    /// The extension types arrow.fixed_shape_tensor and arrow.variable_shape_tensor
     Extension,
-    /// Lists in lists, one level for each dimension
+    /// Nested lists, one level for each dimension
     Lists,
 }
 
@@ -188,15 +190,15 @@ fn write<T: Table<Error: Into<Failure>>>(
 enum AnyFormat {
     /// A table with all types of Arrow.
     Table(ExportFormat),
-    /// One that has fewer types.
+    /// A format with fewer types.
     Other(TargetFormat),
     /// An indexed dataset: two files.
     Megatron,
 }
 
 impl AnyFormat {
-    /// Returns the format that the arguments ask for, by name or by the extension of the output,
-    /// and the extension of its files.
+    /// Returns the requested format, by its name or by the extension of the output, and the
+    /// extension of its files.
     fn of(args: &ExportArgs) -> Outcome<(Self, OsString)> {
         let named = args.format.and_then(|format| Some(Path::new("x").with_extension(format.extension()?)));
         let path = named.as_deref().unwrap_or(&args.output);
@@ -205,21 +207,20 @@ impl AnyFormat {
         let format = table.or_else(|| TargetFormat::of(path).map(Self::Other));
         let format = format.or_else(|| (extension == "idx").then_some(Self::Megatron)).ok_or_else(|| {
             Failure::Usage(format!(
-                "{}: the name tells no format; end it in .parquet, .arrow, .arrows, .npy, .npz, .safetensors, .tar or \
-                 .idx, or use --format",
+                "{}: the extension does not name a format; use .parquet, .arrow, .arrows, .npy, .npz, .safetensors, \
+                 .tar or .idx, or pass --format",
                 shown(&args.output)
             ))
         })?;
         if !matches!(format, Self::Table(_)) && (args.tensors.is_some() || args.stored_types) {
-            let message =
-                "--tensors and --stored-types choose types of Parquet and Arrow, which this format does not have";
+            let message = "--tensors and --stored-types apply only to Parquet and Arrow";
             return Err(Failure::Usage(message.to_owned()));
         }
         // a stream is refused because there are two files
         let is_index = is_folder(&args.output) || args.output.extension() == Some(extension);
         if format == Self::Megatron && !is_index && args.output != Path::new("-") {
             let path = display_path(&args.output);
-            let message = "the index has the extension .idx, and the tokens are in the .bin file beside it";
+            let message = "the index needs the extension .idx; the tokens go to the .bin file next to it";
             return Err(Failure::Usage(format!("{path}: {message}")));
         }
         Ok((format, extension.to_os_string()))
@@ -240,7 +241,7 @@ struct GroupTable<'a> {
     group: &'a SampleGroup,
 }
 
-/// Exports each group to a file, which has the name of its first data file.
+/// Exports each group to a file, named after its first data file.
 fn export_groups(
     args: &ExportArgs,
     dataset: &Dataset,
@@ -252,7 +253,7 @@ fn export_groups(
     // the system finds no file at the path of a file that ends with a slash
     if args.output.components().as_path().is_file() {
         let path = display_path(&args.output);
-        return Err(Failure::Usage(format!("{path}: a file is there; several files are written to a folder")));
+        return Err(Failure::Usage(format!("{path}: this is a file; an export to several files needs a folder")));
     }
     let outputs = outputs(&args.output, dataset, extension)?;
     let inputs = Inputs::Dataset(dataset);
@@ -273,8 +274,8 @@ fn export_groups(
     Ok(())
 }
 
-/// Returns the outputs: the names of the first files of all groups, from the folder on that has all
-/// of them.
+/// Returns the outputs: the paths of the first files of all groups, relative to the innermost
+/// folder that contains all of them.
 fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<PathBuf>> {
     let mut shared: Option<PathBuf> = None;
     for file in first_files(dataset) {
@@ -287,10 +288,10 @@ fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<P
     for file in first_files(dataset) {
         let file = file?;
         let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(extension);
-        // found before there are more outputs than files
+        // refused here, before anything is written
         if !seen.insert(output.clone()) {
             let path = display_path(&output);
-            let message = format!("{path}: two files of the dataset would get this name; export to one file");
+            let message = format!("{path}: two files of the dataset would have this name; export to one file");
             return Err(Failure::Usage(message));
         }
         outputs.push(output);
@@ -338,6 +339,6 @@ impl Table for GroupTable<'_> {
     }
 
     fn check_output(&self, _: Option<FileIdentity>, _: Option<&Path>) -> Result<(), Self::Error> {
-        Ok(()) // `Destination::new` has done so
+        Ok(()) // `Destination::new` has checked it
     }
 }

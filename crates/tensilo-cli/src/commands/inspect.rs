@@ -1,13 +1,13 @@
 //! `tensilo inspect`: the columns, sizes, encodings and metadata of a file, or the columns of a
 //! dataset.
 //!
-//! A file is described by its footer and its index; no chunk is decoded. The cost of one cold
-//! sample of a column in blocks takes the block indices of a few chunks, whatever the size of the
-//! file. `--explain` decodes one chunk of each column and encodes it in every way that a profile
-//! would try.
+//! The facts of a file come from its footer and its index; no chunk is decoded. To estimate the
+//! cost of one cold sample of a column in blocks, the block indices of a few chunks are read,
+//! however large the file is. `--explain` decodes one chunk of each column, and encodes it in every
+//! way that a profile would try.
 //!
-//! [`document`] and [`dataset_document`] are the JSON forms, which other programs parse. The tables
-//! have the facts that fit in 80 characters; `--wide` adds the others.
+//! [`document`] and [`dataset_document`] return the JSON forms, which other programs parse. The
+//! tables have the facts that fit in 80 characters; `--wide` adds the others.
 
 use super::dataset::{DatasetFacts, dataset_id};
 use crate::failure::{Failure, Outcome};
@@ -36,33 +36,34 @@ Examples:
       why each column has its size, and the size with other profiles
   tensilo inspect train.tsl --explain --sample 517 --json
 
-A table is as wide as the terminal, and its texts wrap; in a pipe, each row is
-one line. --wide prints more facts, in lines of any width.
+On a terminal, tables have its width and texts wrap; in a pipe, each row is one
+line. --wide prints more facts, in lines of any width.
 
-\"block\" is the average number of decoded bytes of a block, the part of a chunk
-that is read and checked individually. \"cold read\" is the cost of one random
-sample that is not cached: the bytes of its block and of the block index of its
-chunk; without blocks, all bytes of the chunk. \"amplification\" is that cost
-divided by the average stored bytes of a sample.
+\"block\" is the average number of decoded bytes of a block, which is read and
+checked individually. \"cold read\" is the cost of one random sample that is not
+cached: the bytes of its block and of the block index of its chunk; without
+blocks, all bytes of the chunk. \"amplification\" is that cost divided by the
+average stored bytes of a sample.
 
 --explain analyses one chunk of each column: the bits per element in each plane
 or tier, the size in every encoding, and the choice of each profile with its
 reason. Elements of text and bytes are single bytes; nulls and extents are not
-counted. --regret encodes the chunk in all ways, and prints by how much each
-choice is worse than the best, in percent. A chunk of 512 KiB takes a second.
+counted. --regret also encodes the chunk in all combinations, and prints by how
+many percent each choice is worse than the best. A chunk of 512 KiB takes a
+second.
 
 JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
   schema, file_bytes, sample_count
   columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
     shape      of an item; a varying extent is null
     nullable_levels  for each level of lists, whether their members may be null
-    encodings  the number of chunks with each encoding; 0: only the data of
+    encodings  the number of chunks with each encoding; 0 if only the data of
                nulls and extents uses it
     cast       null, or the cost of rounding: source, rounding, max_abs_error,
                max_rel_error, to_infinite, to_subnormal
     block_bytes         decoded, on average; null without blocks
-    block_index_bytes         the part of cold_read_bytes that is read once for all
-               samples of a chunk
+    block_index_bytes   included in cold_read_bytes; read once for all samples
+                        of a chunk
     cold_read_bytes
     read_amplification  null if samples are stored in 0 bytes
     explanation         with --explain; null if the chunk does not exist:
@@ -72,13 +73,13 @@ JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
                of one may be the first of the next
       sections [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
-                  in_file }]; stored_bytes is null if it cannot be used
+                  in_file }]; stored_bytes is null if the encoding does not fit
       choices  [{ profile, encoding, stored_bytes, reason, in_file, regret }];
                regret is null without --regret, and 0.01 for one percent }]
 
-JSON of a folder, schema tensilo.inspect-dataset/1:
+JSON of a dataset, schema tensilo.inspect-dataset/1:
   schema, dataset_id, version, sample_count, files, file_bytes, metadata
-  run_samples, window_runs  the sizes of the windowed order
+  run_samples, window_runs  the default sizes of the windowed order
   columns: [{ name, dtype, nullable, nullable_levels, shape, files, raw_bytes,
               stored_bytes, null_count, chunk_count }]";
 
@@ -94,10 +95,10 @@ pub(crate) struct InspectArgs {
     /// Print all facts of each column, in lines of any width
     #[arg(long, conflicts_with = "json")]
     wide: bool,
-    /// Explain the size of a chunk of each column
+    /// Explain the size of one chunk of each column
     #[arg(long)]
     explain: bool,
-    /// Compare the choice of each profile with the best of all combinations: takes seconds
+    /// Compare the choice of each profile with the best of all combinations, which takes seconds
     #[arg(long, requires = "explain")]
     regret: bool,
     /// Explain this chunk of each column, counted from 0 [default: 0]
@@ -152,11 +153,11 @@ fn explain_needs_file(args: &InspectArgs, dataset: &Dataset) -> Failure {
     let path = display_path(&args.file);
     let first = dataset.groups().flatten().find_map(|group| Some(group.files.first()?.path.clone()));
     let such = first.map_or_else(String::new, |first| format!(", such as {}", display_path(&first)));
-    Failure::Usage(format!("{path}: this is a dataset; --explain explains a file of it{such}"))
+    Failure::Usage(format!("{path}: this is a dataset; --explain needs one of its files{such}"))
 }
 
 /// Returns the JSON document of schema `tensilo.inspect/1`, with the explanations that `explain`
-/// asks for.
+/// requests.
 pub(crate) fn document(reader: &Reader, explain: Option<&InspectArgs>) -> tensilo::Result<Value> {
     let mut columns = Vec::new();
     for column in reader.columns() {
@@ -206,7 +207,7 @@ fn column_object(column: &Column) -> Value {
     })
 }
 
-/// Returns the extents of an item; `None` for one that varies.
+/// Returns the extents of an item; `None` for a varying one.
 fn shape(schema: &ColumnSchema) -> Vec<Option<u32>> {
     let extent = |extent: &Extent| match extent {
         Extent::Fixed(extent) => Some(*extent),
@@ -265,7 +266,7 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
 fn write_dataset(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, output: &mut impl Write) -> Outcome {
     let (samples, files, bytes) =
         (dataset.sample_count(), text::count(facts.size.files, "file"), text::bytes(facts.size.bytes));
-    writeln!(output, "{}: {samples} samples in {files} of {bytes} together", shown(&args.file))?;
+    writeln!(output, "{}: {samples} samples in {files}, {bytes} in total", shown(&args.file))?;
     let order = dataset.window_sizes();
     let (id, run, window) = (dataset_id(dataset), order.run(), order.window());
     let version = match dataset.version() {
@@ -304,7 +305,8 @@ fn write_text(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> i
     Ok(())
 }
 
-/// Returns the facts of each column: those that fit in 80 characters, or all.
+/// Returns a table of the columns: all facts with `--wide`, otherwise those that fit in 80
+/// characters.
 fn columns_table(args: &InspectArgs, reader: &Reader) -> Table {
     let mut headings = vec!["column", "type", "shape", ">raw", ">stored", ">ratio", ">nulls", "encodings"];
     if args.wide {
@@ -353,10 +355,10 @@ fn write_metadata(output: &mut impl Write, owner: &str, metadata: &Metadata) -> 
     metadata.iter().try_for_each(line)
 }
 
-/// The number of chunks in blocks of a column whose fronts are read.
+/// The maximum number of chunks of a column whose block indices are read.
 const SAMPLED_CHUNKS: u64 = 8;
 
-/// The cost of one random sample of a column, on average.
+/// The average cost of one random sample of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct SampleCost {
     /// The decoded bytes of a block; `None` if no chunk is in blocks.
@@ -365,14 +367,14 @@ struct SampleCost {
     block_index_bytes: u64,
     /// The bytes that are read for the first sample of a chunk.
     cold_read_bytes: u64,
-    /// The quotient of these and the stored bytes of a sample; `None` if samples are stored in 0
+    /// `cold_read_bytes` divided by the stored bytes of a sample; `None` if samples are stored in 0
     /// bytes.
     read_amplification: Option<f64>,
 }
 
 impl SampleCost {
-    /// Returns the cost for a column. The fronts of some chunks in blocks are read; those that are
-    /// damaged are left out.
+    /// Returns the cost for a column. Reads the block indices of some chunks, and skips damaged
+    /// ones.
     fn of(column: &Column) -> Self {
         let facts = column.facts();
         let in_blocks = facts.encodings.iter().any(|(name, _)| name.ends_with(" in blocks"));
@@ -389,7 +391,7 @@ impl SampleCost {
     }
 }
 
-/// Sums over some chunks. Bytes of reads are multiplied by the samples that cost as much.
+/// Sums over some chunks. Read bytes are weighted by the samples of the chunk.
 #[derive(Default)]
 struct Sums {
     samples: u64,
@@ -417,12 +419,12 @@ impl Sums {
         let (Some(info), Some(cold)) = (info, cold) else { return Ok(()) };
         let samples = info.samples.end.saturating_sub(info.samples.start);
         self.samples = self.samples.saturating_add(samples);
-        // below 2^67, of 8 chunks
+        // no overflow: below 2^67 for 8 chunks
         self.block_index_bytes += u128::from(samples) * u128::from(cold.block_index_bytes);
-        // below 2^67, of 8 chunks
+        // no overflow: below 2^67 for 8 chunks
         self.cold_bytes += u128::from(samples) * u128::from(cold.bytes());
         for block in blocks.iter().flat_map(|ChunkBlocks { blocks, .. }| blocks) {
-            self.blocks += 1; // bounded by the memory that they take
+            self.blocks += 1; // no overflow: each block takes memory
             self.raw_bytes = self.raw_bytes.saturating_add(block.raw_bytes);
         }
         Ok(())
@@ -433,7 +435,7 @@ impl Sums {
     }
 }
 
-/// Returns head and body of a chunk, on average.
+/// Returns the average bytes of a chunk with its header.
 fn whole_chunk_bytes(facts: &ColumnFacts) -> u64 {
     const HEADER_BYTES: u64 = 64;
     match facts.stored_bytes.checked_div(facts.chunk_count) {
@@ -446,7 +448,7 @@ fn amplification_text(ratio: Option<f64>) -> String {
     or_dash(ratio, |ratio| format!("{ratio:.1}"))
 }
 
-/// A chunk that is explained.
+/// The explanation of a chunk.
 struct ChunkExplanation {
     explanation: Explanation,
     /// The regret of each choice, if requested.
@@ -611,7 +613,7 @@ fn origin(explanation: &Explanation) -> &'static str {
     if explanation.choices.iter().any(|choice| choice.in_file) {
         "* stored in this file"
     } else {
-        "no profile chooses the stored encoding for this chunk: the writer kept the one of the chunks before it, or \
+        "no profile chooses the stored encoding for this chunk: the writer reused the choice of an earlier chunk, or \
          another release wrote the file"
     }
 }

@@ -4,6 +4,9 @@
 //! its arguments before it writes the first byte, prints data on the standard output, and returns
 //! an exit code or a [`Failure`](crate::failure::Failure). Commands that read take a file or a
 //! dataset: a folder, a prefix of an object store, or a pattern.
+//!
+//! The `--help` of a command is its manual: examples, formats, JSON members. Tests keep its lines
+//! within 80 columns, and compare the stated defaults with the library.
 
 mod append;
 mod bench;
@@ -54,19 +57,20 @@ Exit codes:
   2  bad usage or unsupported input
   3  reading or writing failed
   4  a fault of tensilo or of this machine; please report it
-  5  `verify`: all that is committed is intact, but a writer has not finished
-  130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file has changed
-                 (a second signal ends at once: `append` may then leave an
-                 unfinished tail, which readers ignore)
+  5  `verify`: all committed samples are intact, but the writer has not finished
+  130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file was changed
+                 (a second signal ends the program at once: `append` may then
+                 leave an uncommitted tail, which readers ignore)
 
-Data goes to the standard output. Messages go to the standard error; if that
-is a terminal, so does a progress bar. NO_COLOR is respected.";
+Data goes to the standard output, messages to the standard error. If the
+standard error is a terminal, it also shows a progress bar. NO_COLOR is
+respected.";
 
-/// Columnar tensor files (*.tsl): every byte is checked, every sample can be read by its number.
+/// Columnar tensor files (*.tsl): every byte is checked, and any sample can be read by its index.
 #[derive(Debug, Parser)]
 #[command(name = "tensilo", version, max_term_width = 110, after_help = OVERVIEW)]
 pub(crate) struct Cli {
-    /// Print only data and errors: no progress, no warnings, no summaries
+    /// Print only data and errors: no progress, warnings or summaries
     #[arg(short, long, global = true, display_order = 900)]
     pub(crate) quiet: bool,
     /// The subcommand.
@@ -77,32 +81,33 @@ pub(crate) struct Cli {
 /// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Convert Parquet, Arrow or tensilo files to a file, or to a dataset of many
+    /// Convert Parquet, Arrow, NumPy, safetensors, WebDataset, TFRecord, JSON, Megatron or tensilo
+    /// files to a tensilo file or a dataset
     Convert(ConvertArgs),
-    /// Append Parquet, Arrow or tensilo files to a file or a dataset
+    /// Append files of any format that "convert" reads to a tensilo file or a dataset
     Append(AppendArgs),
-    /// Show what is in a file: columns, sizes, encodings, metadata
+    /// Show the columns, sizes, encodings and metadata of a file or a dataset
     Inspect(InspectArgs),
-    /// Check every byte of a file, and list all damage
+    /// Check every byte of a file or a dataset, and list all damage
     Verify(VerifyArgs),
-    /// Recover the intact part of a damaged file, and list the losses
+    /// Recover the intact part of a damaged file or dataset, and list the losses
     Salvage(SalvageArgs),
-    /// Print samples of one column
+    /// Print samples of one column or struct
     Get(GetArgs),
-    /// Write a Parquet or Arrow file, losslessly
+    /// Export columns to a Parquet, Arrow, NumPy, safetensors, WebDataset or Megatron file
     Export(ExportArgs),
-    /// Draw the columns of a file to scale, with their compression
+    /// Draw the layout of a file to scale, with its compression and damage
     Map(MapArgs),
-    /// Measure how fast the samples of a column, or the batches of a loader, are read
+    /// Measure how fast samples of a column, or batches of a loader, are read
     Bench(BenchArgs),
-    /// Work with datasets: folders of files that are read as one sequence of samples
+    /// Create and change datasets: folders of files that are read as one sequence of samples
     Dataset(DatasetArgs),
     /// Show or clear the local cache of object-store data
     Cache(CacheArgs),
 }
 
 impl Command {
-    /// Runs the command, and returns its exit code.
+    /// Runs the command and returns its exit code.
     pub(crate) fn run(&self, quiet: bool) -> Outcome<Exit> {
         let done = match self {
             Self::Convert(args) => convert::run(args, quiet),
@@ -148,8 +153,8 @@ mod tests {
         assert!(args.block_bytes.is_none() && !args.no_check);
     }
 
-    /// Doc comments of options cannot use [`Profile::chunk_bytes`] and the like, so this test
-    /// compares them.
+    /// Doc comments of options cannot interpolate [`Profile::chunk_bytes`] and the like, so this
+    /// test compares them.
     #[test]
     fn the_help_of_convert_describes_each_profile() {
         let help = Cli::command().find_subcommand_mut("convert").unwrap().render_long_help().to_string();

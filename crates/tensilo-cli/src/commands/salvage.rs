@@ -1,12 +1,13 @@
-//! `tensilo salvage`: lists what is lost in a damaged file or dataset, and writes the rest to a new
+//! `tensilo salvage`: lists the losses of a damaged file or dataset, and writes the rest to a new
 //! one.
 //!
 //! The core finds every intact chunk, even without header, index or footer. Samples that a column
-//! has lost become nulls there, so that all samples keep their numbers. Chunks that neither an
-//! index nor a footer confirms are kept and listed as unconfirmed.
+//! has lost become nulls in that column, so that all samples keep their numbers. Chunks that
+//! neither an index nor a footer confirms are copied and listed as unconfirmed.
 //!
-//! A report has two forms, JSON and text, made of a [`SalvageReport`], or of [`FileLosses`].
-//! Of a dataset, each file is salvaged alone; samples are counted over the whole dataset.
+//! A report has two forms, JSON and text. Both come from a [`SalvageReport`] for a file, and from
+//! [`FileLosses`] for a dataset, whose files are salvaged individually. Samples are then counted
+//! over the whole dataset.
 
 use super::dataset::{DatasetSize, dataset_id, set_time, summary};
 use crate::failure::{Exit, Failure, Outcome, verdict};
@@ -29,47 +30,48 @@ use tensilo_data::{Changes, Dataset, GroupFile, SalvagedFile, SampleGroup};
 const SALVAGE: &str = "\
 Examples:
   tensilo salvage broken.tsl                    list the losses
-  tensilo salvage broken.tsl -o whole.tsl       and write the rest to a file
+  tensilo salvage broken.tsl -o whole.tsl       also write the rest to a file
   tensilo salvage broken.tsl -o whole.tsl --json | jq '.columns[].lost'
-  tensilo salvage train/ -o whole/              a new dataset of what is left
+  tensilo salvage train/ -o whole/              salvage a dataset to a new one
 
 Finds every intact chunk, even if header, index, footers or trailers are
-damaged, cut off or missing, or the writer was killed. Copies chunks as they
-are stored. A damaged chunk in blocks loses only the samples of its damaged
-blocks, if its block index is intact. If the header and all footers are lost, nothing
-can be salvaged: the columns are then unknown. BROKEN.tsl is never changed.
+damaged, cut off or missing, or the writer was killed. Chunks are copied
+unchanged. A damaged chunk in blocks loses only the samples of its damaged
+blocks, if its block index is intact. If the header and all footers are lost,
+nothing can be salvaged, because the columns are unknown. BROKEN.tsl is never
+changed.
 
-If index and footer are damaged too, nothing confirms that a chunk is not of an
-older file: its samples are kept, and listed as unconfirmed. OUT.tsl names them
-in the metadata \"tensilo.unconfirmed\" of their columns.
+If index and footer are damaged too, nothing proves that a chunk does not come
+from an older file. Its samples are copied, and listed as unconfirmed; OUT.tsl
+lists them in the metadata \"tensilo.unconfirmed\" of their columns.
 
 Samples that a column has lost become nulls in that column, and all samples
-keep their numbers. With --drop-lost, samples that any column has lost are left
-out, and the following samples get lower numbers. The encoding options only
-apply to chunks with such nulls or gaps.
+keep their numbers. With --drop-lost, samples that any column has lost are
+dropped, and later samples get lower numbers. The encoding options apply only
+to chunks with such nulls or gaps.
 
-Every file of a dataset with a manifest is salvaged. The new dataset has the
+In a dataset with a manifest, every file is salvaged. The new dataset has the
 same groups and sample numbers. A file that is missing, destroyed or not the
 one in the manifest has nulls in all samples of its columns.
 
-Exits with 1 if a sample is lost or unconfirmed, or may be lost at the end; the
-output is complete nevertheless.
+Exits with 1 if a sample is lost or unconfirmed, or if samples may be missing at
+the end; the output is complete nevertheless.
 
 JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
   schema, ok, file_bytes, sample_count
   header_is_intact   if false, the schema comes from a footer
-  committed_samples  up to the last commit whose footer is intact, or null
-  end_is_known       false: there may have been more samples at the end
+  committed_samples  up to the last commit with an intact footer, or null
+  end_is_known       if false, there may have been more samples at the end
   columns: [{ name, chunk_count, stored_bytes, lost_count,
     lost     [[first, end], ...] sample numbers, end excluded
-    unconfirmed_count, unconfirmed  the same of samples that nothing confirms }]
+    unconfirmed_count, unconfirmed  the same for unconfirmed samples }]
   output             null, or { path, file_bytes, sample_count, file_id,
     content_id }
-Of a dataset, schema tensilo.salvage-dataset/1:
+For a dataset, schema tensilo.salvage-dataset/1:
   schema, ok, dataset_id, version, sample_count
   files: [{ path, ok, samples,
     message  why everything in the file is lost, or null
-    columns  [{ name, lost_count, lost, unconfirmed_count, unconfirmed }] by
+    columns  [{ name, lost_count, lost, unconfirmed_count, unconfirmed }], with
              sample numbers of the dataset }]
   output   null, or { path, dataset_id, sample_count, files, file_bytes }";
 
@@ -80,17 +82,17 @@ pub(crate) struct SalvageArgs {
     /// A damaged tensilo file, the folder of a dataset, or a quoted glob of files
     #[arg(value_name = "BROKEN.tsl")]
     file: PathBuf,
-    /// The file to write, - is the standard output; of a dataset, the folder of the new one;
-    /// without it, only the losses are listed
+    /// The file to write, where - is the standard output, or the folder of the new dataset. Without
+    /// it, the losses are only listed
     #[arg(short, long, value_name = "OUT.tsl|OUT/")]
     output: Option<PathBuf>,
     /// Print a JSON document
     #[arg(long)]
     json: bool,
-    /// Leave out the samples that any column has lost, instead of making them null in that column
+    /// Drop the samples that any column has lost, instead of making them null in that column
     #[arg(long)]
     drop_lost: bool,
-    /// Replace OUT.tsl if it exists; write binary data to a terminal
+    /// Replace OUT.tsl if it exists; allow binary data on a terminal
     #[arg(short, long, requires = "output")]
     force: bool,
     #[command(flatten)]
@@ -126,7 +128,7 @@ fn salvaged(file: &Path, quiet: bool) -> Outcome<Salvaged> {
     salvage(source, SalvageOptions::new().decode(true).progress(&mut advance)).map_err(about)
 }
 
-/// Writes what is left of a file, with nulls for what is lost.
+/// Writes the intact samples of a file, with nulls in place of lost ones.
 fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: bool) -> Outcome<Summary<S>> {
     let progress = Progress::new(Unit::Samples, quiet);
     let mut advance = |done| progress.set("writing", done, Some(salvaged.reader.sample_count()));
@@ -135,14 +137,14 @@ fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: boo
     Ok(salvaged.write_to(output, &writer, options)?)
 }
 
-/// The result of a salvage, and the file that was written.
+/// The result of a salvage, and the written file.
 pub(crate) struct SalvageReport<'a, K> {
     pub(crate) salvaged: &'a Salvaged,
     pub(crate) written: Option<(&'a Path, &'a Summary<K>)>,
 }
 
 impl<K> SalvageReport<'_, K> {
-    /// Returns whether every sample is there and confirmed.
+    /// Returns whether every sample is intact and confirmed.
     fn is_whole(&self) -> bool {
         let Salvaged { losses, unconfirmed, end_is_known, .. } = self.salvaged;
         losses.is_empty() && unconfirmed.is_empty() && *end_is_known
@@ -216,24 +218,24 @@ impl<K> SalvageReport<'_, K> {
             self.salvaged;
         let mut remarks = Vec::new();
         if !header_is_intact {
-            remarks.push("The header is damaged: the columns are those that a footer names.".to_owned());
+            remarks.push("the header is damaged; the columns come from a footer".to_owned());
         }
         match committed_samples {
-            None => remarks.push("No footer is intact.".to_owned()),
+            None => remarks.push("no footer is intact".to_owned()),
             Some(committed) if *committed < reader.sample_count() => {
-                remarks.push(format!("Samples after {committed} come after the last commit whose footer is intact."));
+                remarks.push(format!("the last commit with an intact footer has {committed} samples"));
             }
             Some(_) => {}
         }
         if !end_is_known {
-            remarks.push("The end of the file is missing or damaged: there may have been more samples.".to_owned());
+            remarks.push("the end of the file is missing or damaged; there may have been more samples".to_owned());
         }
         let (any, all) = (losses.of_all().count(), reader.sample_count());
         let unconfirmed = unconfirmed.of_all().count();
         remarks.push(match any {
-            0 if unconfirmed == 0 => format!("All {all} samples are intact."),
-            0 => format!("All {all} samples can be read."),
-            _ => format!("Of {all} samples, {} are intact in all columns.", all.saturating_sub(any)),
+            0 if unconfirmed == 0 => format!("all {all} samples are intact"),
+            0 => format!("all {all} samples can be read"),
+            _ => format!("{} of {all} samples are intact in all columns", all.saturating_sub(any)),
         });
         if unconfirmed > 0 {
             remarks.push(unconfirmed_remark(unconfirmed));
@@ -296,7 +298,7 @@ fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcom
     verdict(if is_whole { Exit::Done } else { Exit::Damaged }, printed.and_then(|()| output.finish()))
 }
 
-/// Begins a dataset with the columns, metadata and order of another.
+/// Starts a dataset with the columns, metadata and window sizes of another.
 pub(crate) fn create_like(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
@@ -311,9 +313,9 @@ pub(crate) struct ColumnLosses {
     name: String,
     /// The number in the dataset.
     pub(crate) number: usize,
-    /// Samples of the dataset.
+    /// By sample numbers of the dataset.
     pub(crate) lost: Vec<Range<u64>>,
-    /// Samples of the dataset that nothing confirms.
+    /// By sample numbers of the dataset.
     unconfirmed: Vec<Range<u64>>,
 }
 
@@ -323,7 +325,7 @@ pub(crate) struct FileLosses {
     samples: Range<u64>,
     /// The reason why everything is lost.
     message: Option<String>,
-    /// The columns that the file has.
+    /// The columns of the file.
     pub(crate) columns: Vec<ColumnLosses>,
 }
 
@@ -345,17 +347,17 @@ impl FileLosses {
         Self { path, samples, message: found.lost.as_ref().map(ToString::to_string), columns }
     }
 
-    /// Returns whether anything of the file is lost or unconfirmed, of columns of the dataset.
+    /// Returns whether anything in a column of the dataset is lost or unconfirmed.
     fn is_damaged(&self) -> bool {
         let is_damaged = |column: &ColumnLosses| !column.lost.is_empty() || !column.unconfirmed.is_empty();
         self.message.is_some() || self.columns.iter().any(is_damaged)
     }
 
-    /// Writes what is lost or unconfirmed.
+    /// Writes the lost and unconfirmed samples.
     fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
         if let Some(message) = &self.message {
             let Range { start, end } = self.samples;
-            return writeln!(output, "{message}; samples {start}..{end} are lost in its columns");
+            return writeln!(output, "{message}; its columns have lost samples {start}..{end}");
         }
         writeln!(output, "{}:", shown(&self.path))?;
         for ColumnLosses { name, lost, unconfirmed, .. } in &self.columns {
@@ -388,8 +390,8 @@ impl FileLosses {
     }
 }
 
-/// Returns the JSON document of schema `tensilo.salvage-dataset/1`, with the dataset that was
-/// written.
+/// Returns the JSON document of schema `tensilo.salvage-dataset/1`, with the written dataset, if
+/// any.
 pub(crate) fn dataset_document(
     dataset: &Dataset,
     files: &[FileLosses],
@@ -416,16 +418,16 @@ pub(crate) fn dataset_document(
     }))
 }
 
-/// Writes the number of damaged files, and of samples in them.
+/// Writes the numbers of damaged files and intact samples.
 fn write_sums(dataset: &Dataset, files: &[FileLosses], output: &mut impl Write) -> io::Result<()> {
     let samples = dataset.sample_count();
     match (files.len(), files.iter().filter(|file| file.is_damaged()).count()) {
-        (all, 0) => writeln!(output, "All {samples} samples in {all} files are intact.")?,
+        (all, 0) => writeln!(output, "all {samples} samples in {all} files are intact")?,
         (all, damaged) => {
             let intact = samples.saturating_sub(count(&of_any(files, |column| &column.lost)));
             writeln!(
                 output,
-                "{damaged} of {all} files are damaged. Of {samples} samples, {intact} are intact in all columns."
+                "{damaged} of {all} files are damaged; {intact} of {samples} samples are intact in all columns"
             )?;
         }
     }
@@ -435,7 +437,7 @@ fn write_sums(dataset: &Dataset, files: &[FileLosses], output: &mut impl Write) 
     }
 }
 
-/// Returns the union of the samples of all columns: ranges that do not overlap.
+/// Returns the union of the samples of all columns, as ranges that do not overlap.
 fn of_any(files: &[FileLosses], samples: impl Fn(&ColumnLosses) -> &Vec<Range<u64>>) -> Vec<Range<u64>> {
     let columns = files.iter().flat_map(|file| &file.columns);
     let mut all: Vec<Range<u64>> = columns.flat_map(|column| samples(column).iter().cloned()).collect();
@@ -454,7 +456,7 @@ fn count(ranges: &[Range<u64>]) -> u64 {
     ranges.iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
 }
 
-/// The maximum number of lost ranges in a line of text. The JSON document has all.
+/// The maximum number of ranges in a line of text. The JSON document has all of them.
 const RANGES: usize = 8;
 
 /// Returns `[[100, 200], [300, 301]]` for a JSON document.
@@ -462,10 +464,10 @@ fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
     ranges.iter().map(|range| [range.start, range.end]).collect()
 }
 
-/// Returns the remark on samples that nothing confirms.
+/// Returns the remark about unconfirmed samples.
 fn unconfirmed_remark(count: u64) -> String {
     format!(
-        "Nothing confirms {}, because the index or the footer is damaged too: they may come from an older file.",
+        "unconfirmed: {}; the index or the footer is damaged, too, so they may come from an older file",
         text::count(count, "sample")
     )
 }

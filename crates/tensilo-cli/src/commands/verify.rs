@@ -1,8 +1,8 @@
 //! `tensilo verify`: checks every byte of a file, or of all files of a dataset, and lists damage.
 //!
 //! The core checks a file even if it is too damaged to be opened. The files of a dataset with a
-//! manifest are opened as the manifest lists them: one that was replaced is damaged, and one that
-//! has grown since is not. Files of a folder or a pattern without a manifest are independent.
+//! manifest are checked against it: a replaced file is damaged, a file that has grown since is not.
+//! Files of a folder or a pattern without a manifest are independent.
 //!
 //! The verdict is the exit code. A reader that closes the pipe early does not change it.
 
@@ -31,11 +31,11 @@ Examples:
   tensilo verify 'train/*.tsl'       all files that match
 
 Exits with 1 if anything is damaged, and with 5 if all samples of the last
-commit are intact, but a writer has not finished: it is at work, or was stopped.
-Also checks files that are too damaged to be opened.
+commit are intact, but a writer is still running or was stopped. Also checks
+files that are too damaged to be opened.
 
-Of a chunk in blocks, only the damaged blocks are named, and the samples with a
-byte in them, unless its block index is damaged too.
+In a chunk of blocks, only the damaged blocks are listed, with the samples that
+have a byte in them, unless the block index is damaged too.
 
 JSON, schema tensilo.verify/1 (members may be added; those named here stay):
   schema, ok, file_bytes, chunk_count, sample_count
@@ -47,12 +47,12 @@ JSON, schema tensilo.verify/1 (members may be added; those named here stay):
     region   header, chunk, index page, ...; null if unknown
     column   the column of the chunk or index, or null
     samples  [first, end] of lost or doubtful samples, end excluded, or null;
-             of blocks, empty samples between them are not lost
-    rule     of the format specification, or null }]
-Of a dataset, schema tensilo.verify-dataset/1:
+             empty samples between damaged blocks are not lost
+    rule     the broken rule of the format specification, or null }]
+For a dataset, schema tensilo.verify-dataset/1:
   schema, ok, state, version
-  files: [{ path, and the members above; of a file that is not the one in the
-            manifest, a message instead }]";
+  files: [{ path, and the members above; or a message if the file is not the
+            one that the manifest lists }]";
 
 /// The arguments of `tensilo verify`.
 #[derive(Args, Debug)]
@@ -63,10 +63,10 @@ pub(crate) struct VerifyArgs {
     /// Print a JSON document
     #[arg(long)]
     json: bool,
-    /// Also decode every chunk, and check its content
+    /// Also decode every chunk and check its content
     #[arg(long)]
     deep: bool,
-    /// Threads that check; the report does not depend on it [default: all cores]
+    /// Threads that check; the report does not depend on them [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
@@ -135,8 +135,8 @@ fn damage_object(damage: &Damage) -> Value {
     })
 }
 
-/// Writes the report. `deep`: chunks were decoded, so that those which need a damaged table are
-/// among the damages.
+/// Writes the report. With `deep`, chunks were decoded, so the damages include those that need a
+/// damaged table.
 fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl Write) -> io::Result<()> {
     for damage in &report.damages {
         writeln!(output, "{}", damage_line(damage))?;
@@ -145,7 +145,7 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
         return Ok(());
     }
     if !deep && report.damages.iter().any(|damage| damage.region == Some(RegionKind::Table)) {
-        writeln!(output, "chunks that need a damaged table are lost with it; --deep names their samples")?;
+        writeln!(output, "chunks that need a damaged table are lost, too; --deep names their samples")?;
     }
     let (bytes, chunks) = (report.file_bytes, report.chunk_count);
     let samples =
@@ -154,8 +154,8 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
         FileState::Intact => writeln!(output, "ok: {bytes} bytes, {chunks} chunks, {samples}"),
         FileState::Unfinished => writeln!(
             output,
-            "unfinished: {bytes} bytes, {chunks} chunks, {samples}; all of these are intact, but a writer is at work or \
-             was stopped"
+            "unfinished: {bytes} bytes, {chunks} chunks, {samples}; all of these are intact, but a writer is still \
+             running or was stopped"
         ),
         _ => {
             let damaged = report.damages.iter().filter(|damage| damage.kind == DamageKind::Damaged);
@@ -165,8 +165,8 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
     }
 }
 
-/// A file of a dataset, checked: a report, or the reason why it is not the file that the manifest
-/// lists.
+/// The result for a file of a dataset: a report, or the reason why it is not the file that the
+/// manifest lists.
 type FileResult = Result<VerifyReport, String>;
 
 /// Verifies all files that a manifest lists, and prints every damage.
@@ -191,8 +191,8 @@ fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<
     report.finish(Some(dataset.version()), dataset.sample_count())
 }
 
-/// Verifies files, and prints every damage. Each is one of its own: it may have other columns, or
-/// such damage that it cannot be opened.
+/// Verifies independent files, and prints every damage. They may have different columns, or be too
+/// damaged to be opened.
 fn verify_files(args: &VerifyArgs, files: Vec<PathBuf>, quiet: bool) -> Outcome<Exit> {
     let mut report = DatasetReport::new(args, quiet);
     let mut samples = 0_u64;
@@ -208,12 +208,12 @@ fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Outcome<Ver
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |bytes| progress.set("verifying", bytes, Some(reader.file_bytes()));
     let mut report = reader.verify(args.options().progress(&mut advance))?;
-    // the dataset reads an earlier commit of a file: there its writer had not finished
+    // a dataset may read an earlier commit of a file, at which its writer had not finished
     report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
     Ok(report)
 }
 
-/// The findings, which are printed file by file, or as one document.
+/// The findings of a dataset, printed file by file or as one document.
 struct DatasetReport<'a> {
     args: &'a VerifyArgs,
     quiet: bool,
@@ -252,7 +252,7 @@ impl<'a> DatasetReport<'a> {
         Ok(())
     }
 
-    /// Prints the sums.
+    /// Prints the totals.
     fn finish(mut self, version: Option<u64>, samples: u64) -> Outcome<Exit> {
         let (files, bytes) = (self.files.iter().sum::<u64>(), self.bytes);
         let (state, count) = match self.files {

@@ -16,7 +16,7 @@ const NUMBERS: [&str; 6] = [
 #[test]
 fn json_has_what_the_contract_names() {
     let folder = folder_of(&["a.tsl"]);
-    // long enough that each chunk is read before, even on a busy machine
+    // long enough to read each chunk in the warm-up, even on a busy machine
     let document = folder.json("bench a.tsl --json --seconds 0.5");
     let members = ["schema", "file", "column", "dtype", "pattern", "batch", "threads", "cold", "warmed_up"];
     let expected = json!(["tensilo.bench/1", "a.tsl", "x", "bf16", "random", 1, 1, false, true]);

@@ -22,7 +22,7 @@ fn names(folder: &Folder, file: &str) -> Vec<String> {
 #[test]
 fn mistakes_have_exit_codes_and_leave_no_file() {
     let folder = folder_of(&["a.tsl"]);
-    folder.file("text.parquet", b"this is no Parquet file, however long it may be");
+    folder.file("text.parquet", b"this is not a Parquet file, however long it may be");
     folder.file("old.tsl", b"old");
     folder.file("old.parquet", b"old");
     folder.file("a.txt", b"some text that is of no format");
@@ -42,10 +42,10 @@ fn mistakes_have_exit_codes_and_leave_no_file() {
         ("convert SPEECH -o b.tsl --column-profile mel", 2, "write NAME=PROFILE"),
         ("convert SPEECH -o b.tsl --column-profile mel=tiny", 2, "profiles are fast, balanced"),
         ("convert SPEECH -o b.tsl --column-profile f=fast", 2, "there is no column \"f\""),
-        ("convert SPEECH a.tsl -o no.tsl", 2, "is no tensilo file"),
-        ("convert SPEECH -o new/", 2, "the name is that of a folder; --shard-bytes 1GiB writes a dataset"),
+        ("convert SPEECH a.tsl -o no.tsl", 2, "not a tensilo file, but"),
+        ("convert SPEECH -o new/", 2, "the trailing slash names a folder; remove it to write a file"),
         ("convert SPEECH -o .", 2, "\"tensilo append\""),
-        ("convert SPEECH -o new.tsl --shard-bytes 1MiB", 2, "leave .tsl out"),
+        ("convert SPEECH -o new.tsl --shard-bytes 1MiB", 2, "omit .tsl"),
     ] {
         folder.fails(line, code, message);
     }
@@ -66,7 +66,7 @@ fn exported_samples_are_converted_back() {
         let bits = |file: &str| folder.text(&format!("get {file} -c e -i 0 --as bits"));
         assert_eq!(bits(&format!("{ending}.tsl")), bits("a.tsl"));
     }
-    // a tensilo file once more
+    // a tensilo file as input
     folder.done("convert a.tsl -o out.tsl --profile small --columns t,x --threads 2");
     assert_eq!(names(&folder, "out.tsl"), ["t", "x"]);
     for column in ["x", "t"] {
@@ -136,7 +136,8 @@ fn a_profile_gives_the_same_bytes_in_each_run_with_any_threads_and_unchecked() {
     assert_eq!(files.len(), PROFILES.len(), "profiles differ");
 }
 
-/// A file of two decimals, 1.50 and -2.25, as integers and as bytes, and of whole decimals.
+/// Returns a file of two decimals, 1.50 and -2.25, as integers and as bytes, and of integral
+/// decimals.
 fn decimals() -> Vec<u8> {
     let column = |name: &str, dtype, extents: &[u32], text: &str| {
         let mut column = ColumnSchema::tensor(name, dtype, Shape::fixed(extents));
@@ -167,7 +168,7 @@ fn decimals_are_named_cast_or_refused() {
         has(&folder.done(line).stderr, &["--cast price=f64"]);
     }
 
-    // JSON has values; arrays are refused, unless bits are requested
+    // JSON prints values; arrays are refused unless bits are requested
     assert_eq!(folder.json("get decimals.tsl -c price -i 0"), json!("1.50"));
     folder.fails("get decimals.tsl -c price -i 0 --format npy", 2, "convert --cast price=f64");
     folder.fails("get decimals.tsl -c score -i 0 --format npy", 2, "decimal128[22, 2]");
@@ -213,7 +214,7 @@ fn appended_samples_are_read() {
 #[test]
 fn a_failed_append_changes_nothing_and_a_tail_stays_until_it_is_discarded() {
     let folder = folder_of(&["a.tsl"]);
-    folder.file("text.parquet", b"this is no Parquet file, however long it may be");
+    folder.file("text.parquet", b"this is not a Parquet file, however long it may be");
     folder.done("export a.tsl -o all.parquet");
     folder.done("export a.tsl -o part.parquet --columns e,t");
     folder.fails("append a.tsl text.parquet", 2, "text.parquet");
@@ -275,7 +276,7 @@ fn shapes_are_inferred_and_reported_or_declared() {
     folder.fails("convert a.arrow -f -o out.tsl --shape e=2,3", 2, "does not fit");
     folder.fails("convert a.arrow -f -o out.tsl --shape other=2", 2, "there is no column \"other\"");
 
-    // a note tells of the few samples that differ
+    // a note names the few samples that differ
     let mut lengths = vec![4; 400];
     lengths[17] = 3;
     lists(&folder, "odd.arrow", &lengths);
@@ -327,7 +328,7 @@ fn other_formats_come_back_as_they_were() {
     folder.file("cut.npy", &fs::read(folder.path("a.npy")).unwrap()[..200]);
     folder.fails("convert cut.npy -o cut.tsl", 2, "cut.npy: the array is cut off");
 
-    // the options of Parquet
+    // options apply to all formats
     let words = "--shard-bytes 40 --columns label,half --cast half=bf16";
     folder.done(&format!("convert FORMATS/safetensors/samples.safetensors -o set {words}"));
     assert_eq!(folder.all("set", "label"), json!([0, 1, 2, 3]));
@@ -405,8 +406,7 @@ fn a_column_that_is_not_there_is_answered_with_a_similar_one() {
         "convert b.parquet --skip flags -o out.tsl",
         "convert b.parquet --cast flags=f16 -o out.tsl",
     ] {
-        let message =
-            "there is no column \"flags\"; the most similar is \"flag\"; there are: x, e, t, b, r, flag, n, h";
+        let message = "there is no column \"flags\"; the most similar is \"flag\"; columns: x, e, t, b, r, flag, n, h";
         folder.fails(line, 2, message);
     }
 }

@@ -1,4 +1,4 @@
-//! `tensilo dataset`, and other commands on folders and patterns, which they treat as one file.
+//! `tensilo dataset`, and other commands on folders and patterns, which they read as one file.
 
 use super::{
     CommandLine, Folder, NAMES, Run, SAMPLES, damaged_file, folder_of, has, raw_file, sample_file, word, written,
@@ -28,14 +28,14 @@ fn speech(words: &str) -> Folder {
     folder
 }
 
-/// Changes a dataset by the library.
+/// Changes a dataset through the library.
 fn change(path: &Path, make: impl FnOnce(&mut Changes)) {
     let mut changes = Dataset::open(path).unwrap().change().unwrap();
     make(&mut changes);
     changes.publish("change").unwrap();
 }
 
-/// Returns the files below a folder, by their paths in it.
+/// Returns the paths and contents of all files below a folder.
 pub(super) fn content(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_path_buf()]);
     while let Some(next) = folders.pop() {
@@ -58,7 +58,7 @@ fn a_conversion_to_shards_is_the_same_for_any_number_of_threads() {
     assert_eq!((run.code, run.text()), (0, String::new()));
     let path = folder.path("data");
     assert!(content(&path).len() > 5 && content(&path) == content(&folder.path("more")));
-    // the samples are those of one file
+    // the dataset has the samples of the single file
     let whole = Reader::open(folder.path("whole.tsl")).unwrap();
     let dataset = Dataset::open(&path).unwrap();
     assert_eq!((dataset.sample_count(), &dataset.schema().columns), (whole.sample_count(), &whole.schema().columns));
@@ -82,7 +82,7 @@ fn the_summary_of_a_dataset_has_its_columns_and_casts() {
     has(&run.text(), &["rounded", "f32->bf16", "mel", "data: ", " files, ", "version 1"]);
     has(&folder.text("inspect data"), &["rounded", "f32->bf16"]);
     folder.done("convert SPEECH -o whole.tsl --bf16");
-    // the largest error of all files is that of one file
+    // the largest error over all files equals the error of the single file
     let cast = |file: &str| {
         let document = folder.json(&format!("inspect {file} --json"));
         let mel = document["columns"].as_array().unwrap().iter().find(|column| column["name"] == "mel").unwrap();
@@ -125,7 +125,7 @@ fn mistakes_with_datasets_are_explained() {
         ("dataset log plain", 2, "tensilo dataset create"),
         ("dataset add plain plain/a.tsl", 2, "\"tensilo dataset create "),
         ("dataset log nothing", 3, "nothing"),
-        ("dataset log plain/a.tsl", 2, "this is no folder of a dataset"),
+        ("dataset log plain/a.tsl", 2, "expected the folder of a dataset"),
         ("dataset drop-column plain x", 2, "\"tensilo dataset create"),
         ("append plain SPEECH", 2, "\"tensilo dataset create"),
         ("dataset add made SPEECH", 2, "\"tensilo append"),
@@ -137,7 +137,7 @@ fn mistakes_with_datasets_are_explained() {
         ("dataset repack .", 2, "neither a manifest"),
         ("inspect crawl", 2, "\"tensilo convert"),
         ("verify crawl", 2, "\"tensilo convert"),
-        ("inspect data/data", 2, "it is a part of the dataset "),
+        ("inspect data/data", 2, "it belongs to the dataset "),
         ("append none SPEECH --shard-bytes 1GiB", 2, "there is no such folder"),
         ("inspect data --explain", 2, "such as "),
     ] {
@@ -246,7 +246,7 @@ fn old_versions_are_listed_and_removed() {
     let before = content(folder.root());
     // without --keep, all versions stay
     let text = folder.text("dataset gc .");
-    assert!(text.ends_with("removed 0 versions and 0 paths, 0 B together\n"), "{text}");
+    assert!(text.ends_with("removed 0 versions and 0 paths, 0 B in total\n"), "{text}");
     let text = folder.text("dataset gc . --keep 1 --dry-run");
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines.len(), lines[0]), (4, "version 1"), "{text}");
@@ -320,7 +320,7 @@ fn a_dataset_is_exported_as_one_file_with_its_samples() {
             }
         }
     }
-    // types that only a saved schema restores
+    // types that only the saved schema restores
     let texts = ["a", "b", "a", "c", "b"];
     let dictionary: DictionaryArray<Int8Type> = texts.iter().copied().collect();
     let columns: [(&str, ArrayRef); 3] = [
@@ -385,10 +385,10 @@ fn each_data_file_becomes_a_file_of_its_name() {
     folder.fails("export data --format arrow -o out/", 2, "--force");
     folder.done("export data --format arrow -o out/ --force");
     folder.fails("export data -o out", 2, "--format");
-    // files of one name in two folders
+    // files of the same name in two folders
     folder.done("export data/data/*/*.tsl --format arrow -o out/ -f");
     folder.fails("export whole.tsl --format arrow -o out/", 2, "a folder");
-    folder.fails("export data --format arrow -o whole.tsl/", 2, "a file is there");
+    folder.fails("export data --format arrow -o whole.tsl/", 2, "this is a file");
 }
 
 #[test]
@@ -461,7 +461,7 @@ fn an_output_that_is_a_file_of_the_dataset_is_refused() {
     refused("b.tsl", "itself");
     folder.done("dataset create .");
     refused("b.tsl", "itself");
-    // the texts of a manifest, whether there or not
+    // the files of a manifest, existing or not
     for name in ["0000000001.json", "0000000002.json", "pages/new.arrow"] {
         refused(&format!("manifest/{name}"), "in the manifest");
     }

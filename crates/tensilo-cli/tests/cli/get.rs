@@ -1,4 +1,4 @@
-//! `tensilo get`
+//! `tensilo get`: indices, formats, nulls, structs and refusals.
 
 use super::{CommandLine, Folder, NAMES, Run, SAMPLES, SPECIAL, damaged_file, folder_of, has, written};
 use half::{bf16, f16};
@@ -23,7 +23,7 @@ fn get_json(words: &str) -> Value {
     serde_json::from_slice(&bytes(words)).unwrap()
 }
 
-/// A NumPy array, parsed by hand: type, shape as Python writes it, data.
+/// Returns a NumPy array, parsed by hand: its type, its shape as Python writes it, and its data.
 fn npy(words: &str) -> (String, String, Vec<u8>) {
     let bytes = bytes(&format!("{words} --format npy"));
     assert_eq!(&bytes[..8], b"\x93NUMPY\x01\x00");
@@ -52,7 +52,7 @@ fn one_index_gives_the_sample_and_several_an_array() {
     assert_eq!(get("-c x -i 5..6").text(), "[\n[5.0,1.1015625]\n]\n");
     assert_eq!(get("-c e -i 19,5").text(), "[\n19.0,\n5.0\n]\n");
     assert_eq!(get_json("-c x -i 3..3"), json!([]));
-    // order and repetitions are kept
+    // order and repetitions are preserved
     let text = |i| json!(format!("text {i}"));
     assert_eq!(
         get_json("-c t -i 9,1,1,10..13,0"),
@@ -121,7 +121,7 @@ fn nulls_are_refused_where_they_cannot_be_told_from_zeros() {
     let run = get("-c n -i 0..8 --format npy");
     run.failed(2, "sample 1 is null");
     assert!(run.stdout.is_empty() && run.stderr.contains("--nulls zero"));
-    assert_eq!(npy("-c n -i 2").2.len(), 16, "no null is asked for");
+    assert_eq!(npy("-c n -i 2").2.len(), 16, "no null is requested");
 }
 
 #[test]
@@ -153,15 +153,15 @@ fn impossible_requests_are_bad_usage() {
     for (words, message) in [
         ("-c x -i 20", "no sample 20"),
         ("-c x -i 0..21", "there are 20"),
-        ("-c x -i 0..99", "there is no sample 20: there are 20, counted from 0"),
+        ("-c x -i 0..99", "there is no sample 20: there are 20 samples, counted from 0"),
         ("-c x -i -1", "counted from 0"),
         ("-c nothing -i 0", "no column \"nothing\""),
-        ("-c x -i 1,", "write sample numbers and ranges"),
+        ("-c x -i 1,", "write indices and ranges"),
         ("-c x -i 3..1", "ends before it starts"),
         ("-c x", "--indices"),
         ("-c t -i 0 --format npy", "--format raw or --format json"),
-        ("-c t -i 0 --as bits", "--as bits for all but bytes and text"),
-        ("-c n -i 0 --as f32", "--as f32 is for floats of at most 32 bits"),
+        ("-c t -i 0 --as bits", "--as bits any type but bytes and text"),
+        ("-c n -i 0 --as f32", "--as f32 needs floats of at most 32 bits"),
     ] {
         folder.fails(&format!("get a.tsl {words}"), 2, message);
     }
@@ -191,7 +191,7 @@ fn damage_leaves_no_output_file() {
     has(&damaged[0].stderr, &["tensilo verify"]);
 }
 
-/// The bytes of a wide decimal are one element, and not a dimension.
+/// The bytes of a wide decimal are one element, not a dimension.
 #[test]
 fn decimals_are_strings() {
     let mut column = ColumnSchema::tensor("x", DType::U8, Shape::new([Extent::Varying, Extent::Fixed(16)]));
@@ -243,8 +243,7 @@ fn the_name_of_a_struct_gives_objects() {
     folder.fails("get structs.tsl -c bo -i 0", 2, "box");
 }
 
-/// The fields of a struct in lists may have other lists than each other, as what is left of a
-/// damaged file.
+/// In a salvaged file, the fields of a struct in lists may have different lists.
 #[test]
 fn fields_of_a_struct_that_do_not_fit_together_are_refused() {
     let column = |name: &str| {

@@ -43,8 +43,8 @@ fn the_standard_input_may_be_any_sort_of_input() {
     let text = piped(&folder, "in.parquet", "append empty.tsl -").text();
     has(&text, &[&format!("{SAMPLES} samples appended")]);
 
-    // errors call it so
-    folder.file("text", b"hello, world, this is no Arrow");
+    // errors call it "standard input"
+    folder.file("text", b"hello, world, this is not Arrow");
     folder.file("nothing", b"");
     for (input, words, message) in
         [("text", "-", "standard input: "), ("nothing", "-", "standard input: "), ("in.parquet", "- -", "twice")]
@@ -65,7 +65,7 @@ fn a_terminal_is_not_an_input() {
     let before = fs::read(folder.path("a.tsl")).unwrap();
     for line in ["convert - -o out.tsl", "append a.tsl - -q"] {
         let output = folder.command(line).stdin(terminal.try_clone().unwrap()).output().unwrap();
-        Run::from(output).failed(2, "standard input: is a terminal");
+        Run::from(output).failed(2, "standard input: it is a terminal");
     }
     assert_eq!(folder.names(), ["a.tsl"]);
     assert!(fs::read(folder.path("a.tsl")).unwrap() == before);
@@ -94,7 +94,7 @@ fn the_number_of_open_files_follows_the_limit() {
         limited(48, words);
     }
     assert_eq!(folder.json("inspect ds --json")["sample_count"], 600);
-    // files that belong to an input are closed with it
+    // companion files of an input are closed with it
     let mut indices = String::new();
     for i in 0..60 {
         fs::copy(super::word("FORMATS/megatron/text.idx"), folder.path(format!("{i}.idx"))).unwrap();
@@ -125,7 +125,7 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
     ] {
         folder.done(line);
     }
-    // inputs, outputs and folders may have such names themselves
+    // inputs, outputs and folders may have such names, too
     fs::create_dir(odd(b"\xe9")).unwrap();
     fs::rename(folder.path("in.parquet"), odd(b"\xe9/a\xe9.parquet")).unwrap();
     for input in [odd(b"\xe9"), odd(b"\xe9/a\xe9.parquet"), odd(b"\xe9/*.parquet")] {
@@ -151,9 +151,9 @@ fn files_without_data_are_reported_as_what_they_are() {
         }
     }
     for (address, message) in [
-        ("file:///none.parquet", "file:// is not read; give the path \"/none.parquet\""),
+        ("file:///none.parquet", "file:// is not supported; give the path \"/none.parquet\""),
         ("hf://datasets/a/b", "huggingface_hub"),
-        ("ftp://host/x.parquet", "ftp:// is not read"),
+        ("ftp://host/x.parquet", "ftp:// is not supported"),
     ] {
         folder.fails(&format!("convert {address} -o out.tsl"), 3, message);
         folder.fails(&format!("inspect {address}"), 3, message);
@@ -206,7 +206,7 @@ fn files_and_datasets_of_a_host_are_read_as_local_ones() {
         for line in lines {
             let (expected, found) =
                 (folder.done(&line.replace("FILE", name)), folder.done(&line.replace("FILE", &url)));
-            // a drawing has the end of the path
+            // a drawing shows the end of the path
             let neutral = |run: &Run| String::from_utf8_lossy(&run.stdout).replace(&url, name);
             assert_eq!(neutral(&found), neutral(&expected), "{line}");
         }
@@ -257,7 +257,7 @@ fn mistakes_in_addresses_are_reported() {
     folder.fails(&format!("inspect {absent}"), 3, "opening the object: the object does not exist");
     folder.fails(&format!("inspect {}", server.url("/none")), 2, "has neither a manifest nor tensilo files");
     folder.fails("verify s3:///x.tsl", 3, "no bucket");
-    folder.fails("append s3://bucket/x.tsl x.parquet", 2, "an object is not appended to");
+    folder.fails("append s3://bucket/x.tsl x.parquet", 2, "an object cannot be appended to");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn what_is_read_is_cached_until_the_cache_is_cleared() {
     cached(&format!("verify {url}"));
     assert!(server.take_requests().iter().all(|request| request.method == "HEAD"));
     has(&cached("cache stat").text(), &["of 1 object, "]);
-    has(&cached("cache clear").text(), &["removed 1 piece of 1 object"]);
+    has(&cached("cache clear").text(), &["removed 1 cache entry of 1 object"]);
     assert_eq!(stat()["entries"], 0);
 
     let mistake = |variables: &[(&str, &str)], message: &str| {
@@ -301,7 +301,7 @@ fn what_is_read_is_cached_until_the_cache_is_cleared() {
     mistake(&[("TENSILO_CACHE", "x"), ("TENSILO_CACHE_BYTES", "much")], "expected a number of bytes, such as 200GiB");
 }
 
-/// Returns a command with the variables of a store that no server answers, and no others.
+/// Returns a command with the environment of a store that no server answers, and of no other store.
 fn closed(folder: &Folder, line: &str) -> Command {
     let mut command = folder.command(line);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"AWS_")) {
@@ -317,7 +317,7 @@ fn closed(folder: &Folder, line: &str) -> Command {
     command
 }
 
-/// Any bytes of a variable of the program are used, ignored or named.
+/// Whatever bytes a variable of the program has, they are used, ignored or named in an error.
 #[cfg(unix)]
 #[test]
 fn any_value_of_a_variable_is_used_or_named() {
@@ -374,8 +374,8 @@ fn an_object_that_cannot_be_read_is_passed_over_with_a_warning_or_an_error() {
             let mut command = closed(&folder, &format!("convert {input} -f -o out.tsl {words}"));
             Run::from(command.env("AWS_ENDPOINT_URL", server.url("")).output().unwrap())
         };
-        convert("").failed(0, "s3://bucket/raw//b.parquet: passed over");
-        // nothing is left out in silence
+        convert("").failed(0, "s3://bucket/raw//b.parquet: skipped");
+        // nothing is skipped silently
         convert("--quiet").failed(3, "s3://bucket/raw//b.parquet");
     }
 }

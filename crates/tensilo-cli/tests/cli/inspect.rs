@@ -78,15 +78,15 @@ fn text_is_a_table_without_escapes() {
     let narrow = folder.text("inspect a.tsl");
     has(&narrow, &["column", "type", "shape", "raw", "stored", "ratio", "nulls", "encodings"]);
     assert!(!narrow.contains("cold read"), "{narrow}");
-    // encodings without chunks are only in the JSON document
+    // encodings without chunks appear only in the JSON document
     let document = folder.json("inspect a.tsl --json");
     let zero = |column: &Value| column["encodings"].as_object().unwrap().values().any(|count| count == 0);
-    assert!(document["columns"].as_array().unwrap().iter().any(zero), "else this test shows nothing: {document}");
+    assert!(document["columns"].as_array().unwrap().iter().any(zero), "otherwise this test proves nothing: {document}");
     for line in ["inspect a.tsl", "inspect a.tsl --wide", "map a.tsl"] {
         let text = folder.text(line);
         assert!(!text.contains(":0") && text.contains(":1"), "{text}");
     }
-    // facts that no column has are hidden
+    // a column of facts is hidden if it is blank
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::scalar())]);
     let push = |writer: &mut tensilo::Writer<_>| writer.push(&[tensilo::Value::tensor(&[1_i32])]).unwrap();
     folder.file("b.tsl", written(schema, WriterOptions::new(), push));
@@ -179,7 +179,7 @@ fn an_explanation_has_what_the_contract_names() {
         let keys: Vec<&str> = explanation[list][0].as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(keys, expected.split(' ').collect::<Vec<_>>());
     }
-    // a chunk of one sample: its body and its head
+    // a chunk of one sample: its body and its header
     let stored = mel["stored_bytes"].as_u64().unwrap();
     assert_eq!(mel["cold_read_bytes"], stored + 64);
     let amplification = mel["read_amplification"].as_f64().unwrap();
@@ -247,7 +247,7 @@ fn the_cost_of_a_sample_is_that_of_its_blocks() {
     let column = folder.json("inspect raw.tsl --json")["columns"][0].clone();
     assert_eq!((&column["block_bytes"], &column["block_index_bytes"]), (&Value::Null, &json!(0)));
     assert_eq!(column["cold_read_bytes"], 64 * 1024 + 64);
-    // damaged block indices are left out
+    // damaged block indices are skipped
     for chunks in [1, 3] {
         let mut bytes = raw_file(chunks, Some(8192));
         damage(&mut bytes, "x", 0);

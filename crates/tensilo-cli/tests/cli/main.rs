@@ -1,8 +1,9 @@
 //! Runs the command line program as a process.
 //!
-//! A test makes a folder with files and runs command lines in it: `folder.text("get a.tsl -c x -i
-//! 0")`. Words of a line are separated by spaces; a word in capitals stands for a path outside the
-//! folder, see [`word`]. [`sample_file`] has a column of each kind, with nulls and special floats.
+//! A test creates a folder with files and runs command lines in it:
+//! `folder.text("get a.tsl -c x -i 0")`. Words of a line are separated by spaces; a word in
+//! capitals stands for a path outside the folder, see [`word`]. [`sample_file`] has a column of
+//! each kind, with nulls and special floats.
 
 mod bench;
 mod convert;
@@ -35,8 +36,9 @@ const NAMES: [&str; 8] = ["x", "e", "t", "b", "r", "flag", "n", "h"];
 const SAMPLES: u32 = 20;
 const SPECIAL: [f32; 5] = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 0.1];
 
-/// Returns a word of a command line. `SPEECH` is a Parquet file of speech features with columns of
-/// several types, `IMPORT/` a folder of inputs of the core, and `FORMATS/` one of other formats.
+/// Expands a word of a command line. `SPEECH` is a Parquet file of speech features with columns of
+/// several types, `IMPORT/` the folder of the core's inputs, and `FORMATS/` the folder of other
+/// formats.
 fn word(word: &str) -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     match word.split_once('/') {
@@ -87,7 +89,7 @@ trait CommandLine {
         self.done(line).json()
     }
 
-    /// Runs a command that fails with this exit code and a part of the standard error.
+    /// Runs a command that fails with this exit code, and with this text on the standard error.
     #[track_caller]
     fn fails(&self, line: &str, code: i32, message: &str) -> Run {
         let run = self.run(line);
@@ -144,7 +146,7 @@ impl Run {
         serde_json::from_slice(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Asserts the exit code, and a part of the standard error.
+    /// Asserts the exit code, and a text on the standard error.
     #[track_caller]
     fn failed(&self, code: i32, message: &str) {
         assert_eq!(self.code, code, "{self:?}");
@@ -159,7 +161,7 @@ impl From<Output> for Run {
     }
 }
 
-/// Asserts that a text has all of these parts.
+/// Asserts that a text contains all of these texts.
 #[track_caller]
 fn has(text: &str, needles: &[&str]) {
     needles.iter().for_each(|needle| assert!(text.contains(needle), "{needle:?} in {text}"));
@@ -231,7 +233,7 @@ fn push_samples(writer: &mut Writer<Stream<Vec<u8>>>) {
     }
 }
 
-/// Returns a file in memory of what `write` writes.
+/// Returns the bytes of a file that `write` fills.
 fn written(schema: Schema, options: WriterOptions, write: impl FnOnce(&mut Writer<Stream<Vec<u8>>>)) -> Vec<u8> {
     let mut writer = Writer::new(Stream(Vec::new()), schema, &options).unwrap();
     write(&mut writer);
@@ -242,12 +244,12 @@ fn sample_file() -> Vec<u8> {
     written(schema(), WriterOptions::new().chunk_bytes(32), push_samples)
 }
 
-/// Returns a file of the same columns without samples.
+/// Returns a file with the same columns and no samples.
 fn empty_file() -> Vec<u8> {
     written(schema(), WriterOptions::new(), |_| {})
 }
 
-/// Returns samples of 1 KiB, raw, in chunks of 64.
+/// Returns a file of samples of 1 KiB, raw, in chunks of 64.
 fn raw_file(chunks: usize, block_bytes: Option<usize>) -> Vec<u8> {
     let options = WriterOptions::new().profile(Profile::Raw).block_bytes(block_bytes);
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U8, Shape::fixed(&[1024]))]);
@@ -281,14 +283,14 @@ fn damaged_file() -> Vec<u8> {
     bytes
 }
 
-/// Returns a file of 64 samples of 1 KiB in one chunk of 8 blocks. The second is damaged.
+/// Returns a file of 64 samples of 1 KiB in one chunk of 8 blocks. The second block is damaged.
 fn file_with_damaged_block() -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[256]))]);
     let values: Vec<u32> = (0..64 * 256).collect();
     let write = |writer: &mut Writer<_>| writer.push_batch(&[ColumnBatch::fixed(64, &values)]).unwrap();
     let mut bytes = written(schema, WriterOptions::new().profile(Profile::Raw), write);
     let chunk = bytes.chunks(64).position(|region| region.starts_with(b"TSLC")).unwrap();
-    // behind the head, the block index and the first block
+    // after the header, the block index and the first block
     bytes[chunk * 64 + 64 + 128 + 8192] ^= 1;
     bytes
 }

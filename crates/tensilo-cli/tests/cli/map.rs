@@ -16,8 +16,7 @@ fn svg(folder: &Folder, file: &str, words: &str) -> String {
     svg
 }
 
-/// Checks the subset of XML that the drawing uses: nested elements, quoted attributes, escaped
-/// text.
+/// Checks the XML subset of drawings: nested elements, quoted attributes, escaped text.
 #[track_caller]
 fn check_well_formed(xml: &str) {
     let mut open = Vec::new();
@@ -138,7 +137,7 @@ fn text_shows_letters_and_a_legend() {
     let reader = Reader::open(folder.path("a.tsl")).unwrap();
     let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
     assert!(lines[0].contains(&format!("{chunks} chunks; a character is 64 bytes")), "{text}");
-    assert!(lines[2].trim_start().starts_with("0 ·"), "the file begins with its header: {text}");
+    assert!(lines[2].trim_start().starts_with("0 ·"), "the file starts with its header: {text}");
     for (letter, name) in ('A'..).zip(NAMES) {
         assert!(lines.iter().any(|line| line.starts_with(&format!("{letter}  {name} "))), "{name}: {text}");
     }

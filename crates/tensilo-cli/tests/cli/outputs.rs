@@ -101,7 +101,7 @@ fn an_output_that_is_the_input_is_refused_through_any_path() {
     assert_eq!(inputs.folder.names(), ["a.tsl", "in.parquet", "sub"]);
 }
 
-/// Only the library can detect these.
+/// Only the library can detect these, because it expands the inputs.
 #[test]
 fn an_output_that_is_one_of_many_inputs_is_refused() {
     let inputs = Inputs::new();
@@ -109,7 +109,11 @@ fn an_output_that_is_one_of_many_inputs_is_refused() {
     let link = inputs.folder.path("out.tsl");
     symlink(inputs.folder.path("in.parquet"), &link).unwrap();
     for input in [".", "*.parquet"] {
-        inputs.folder.fails(&format!("convert {input} -fo out.tsl"), 2, "out.tsl: the output is the input");
+        inputs.folder.fails(
+            &format!("convert {input} -fo out.tsl"),
+            2,
+            "out.tsl: the output is the same file as the input",
+        );
         assert!(fs::read(inputs.folder.path("in.parquet")).unwrap() == before);
     }
 }
@@ -141,7 +145,7 @@ fn a_symbolic_link_stays_and_its_target_is_replaced() {
         for old in [None, Some("old")] {
             if let Some(old) = old {
                 fs::write(&target, old).unwrap();
-                inputs.run(line, &link).failed(2, "link: a file of this name exists; --force");
+                inputs.run(line, &link).failed(2, "link: the file exists; --force");
                 assert_eq!(fs::read_to_string(&target).unwrap(), old);
                 inputs.done(&format!("{line} --force"), &link);
             } else {
@@ -161,8 +165,8 @@ fn folders_and_sockets_are_never_replaced() {
     fs::create_dir(inputs.folder.path("folder")).unwrap();
     drop(std::os::unix::net::UnixListener::bind(inputs.folder.path("socket")).unwrap());
     for line in COMMANDS.iter().flat_map(|line| forced(line)) {
-        inputs.run(&line, inputs.folder.path("folder")).failed(2, "folder: a folder is there");
-        inputs.run(&line, inputs.folder.path("socket")).failed(2, "socket: a socket is there");
+        inputs.run(&line, inputs.folder.path("folder")).failed(2, "folder: this is a folder");
+        inputs.run(&line, inputs.folder.path("socket")).failed(2, "socket: this is a socket");
     }
     let kind = |name| fs::symlink_metadata(inputs.folder.path(name)).unwrap().file_type();
     assert!(kind("folder").is_dir() && kind("socket").is_socket());
@@ -265,7 +269,7 @@ fn another_descriptor_is_written_at_its_offset() {
     }
 }
 
-/// If the reader of a stream stops, no incomplete file remains that could be taken for a result.
+/// If the reader of a stream stops, its file is incomplete, and must not look like a success.
 #[test]
 fn a_reader_that_stops_exits_with_3_if_a_whole_file_was_requested() {
     let folder = Folder::new();
@@ -279,7 +283,7 @@ fn a_reader_that_stops_exits_with_3_if_a_whole_file_was_requested() {
 #[test]
 fn an_export_to_a_stream_needs_a_format() {
     let inputs = Inputs::new();
-    inputs.run("export FILE -o OUT", "-").failed(2, "standard output: the name tells no format; ");
+    inputs.run("export FILE -o OUT", "-").failed(2, "standard output: the extension does not name a format; ");
     for (format, magic) in [("parquet", b"PAR1".as_slice()), ("arrow", b"ARROW1")] {
         let run = inputs.done(&format!("export FILE --format {format} -o OUT"), "-");
         assert!(run.stdout.starts_with(magic));
@@ -363,7 +367,7 @@ fn files_of_killed_runs_are_reported_and_preserved() {
     let left = inputs.folder.file(".out.tsl.aB3dE6.tmp", b"half a file");
     let out = inputs.folder.path("out.tsl");
     let run = inputs.done("convert PARQUET -o OUT", &out);
-    let expected = format!("warning: {}: a run that was killed has left {}; ", out.display(), left.display());
+    let expected = format!("warning: {}: a killed run left {}; ", out.display(), left.display());
     assert!(run.stderr.starts_with(&expected), "{run:?}");
     assert_eq!(inputs.done("convert PARQUET -o OUT --force --quiet", &out).stderr, "");
     assert_eq!(inputs.done("convert PARQUET -o OUT", inputs.folder.path("other.tsl")).stderr, "");

@@ -84,7 +84,7 @@ fn bad_usage_exits_with_2() {
 fn files_that_cannot_be_read_have_exit_codes() {
     let folder = folder_of(&["a.tsl"]);
     let whole = sample_file();
-    // a flag that no release knows
+    // a flag that this release does not know
     let mut new = whole.clone();
     new[35] |= 0x80;
     let header_crc = crc32fast::hash(&new[..60]);
@@ -162,7 +162,7 @@ fn nothing_is_coloured_in_a_pipe() {
         !output.stderr.is_empty() && output.stderr.contains(&0x1B)
     };
     assert!(!coloured(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
-    assert!(coloured(&[("CLICOLOR_FORCE", "1")]), "else this test shows nothing");
+    assert!(coloured(&[("CLICOLOR_FORCE", "1")]), "otherwise this test proves nothing");
 }
 
 #[test]
@@ -242,7 +242,7 @@ mod terminal {
         folder.done("convert SPEECH -o speech.tsl");
         for (width, command) in [(40_u16, "salvage"), (80, "salvage"), (80, "inspect"), (80, "map"), (120, "map")] {
             let text = seen(&on_terminal(&folder, width, &[], &format!("{command} speech.tsl -q")));
-            // metadata are indented, and lines of any width
+            // metadata lines are indented, and may have any width
             let lines = text.lines().filter(|line| !line.starts_with("  "));
             let widest = lines.map(|line| line.trim_end().chars().count()).max().unwrap();
             assert!(widest <= usize::from(width), "{command} in {width}: {text}");

@@ -72,7 +72,7 @@ fn damage_is_named_with_the_samples_that_it_costs() {
     let damage = folder.run("verify block.tsl --json").json()["damages"][0].clone();
     assert_eq!((&damage["samples"], &damage["bytes"]), (&json!([8, 16]), &json!(8192)));
 
-    // a dictionary that no chunk needs before the last
+    // a dictionary that only the last chunk needs
     let mut file = vector("valid/zstd-dictionary.hex");
     let table = file.windows(4).rposition(|bytes| bytes == b"TSLT").unwrap();
     file[table + 64 + 8] ^= 1;
@@ -137,7 +137,7 @@ fn verify_names_the_damaged_files_of_a_dataset() {
     let ok: Vec<_> = document["files"].as_array().unwrap().iter().map(|file| file["ok"].as_bool()).collect();
     assert_eq!((document["ok"].as_bool(), ok), (Some(false), vec![Some(true), Some(false), Some(false)]));
 
-    // without the manifest, the files are independent, also if one cannot be opened
+    // without the manifest, the files are independent, even if one cannot be opened
     fs::rename(folder.path("manifest"), folder.path("away")).unwrap();
     folder.file("c.tsl", &sample_file()[..200]);
     folder.file("d.tsl", super::raw_file(4, None));
@@ -197,13 +197,13 @@ fn a_damaged_file_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     let folder = broken();
     let before = fs::read(folder.path("broken.tsl")).unwrap();
     let text = folder.fails("salvage broken.tsl -o out.tsl", 1, "").text();
-    has(&text, &["20..30", "Of 100 samples, 90 are intact in all columns.", "there may have been more samples"]);
+    has(&text, &["20..30", "90 of 100 samples are intact in all columns", "there may have been more samples"]);
     has(&text, &["out.tsl: 100 samples"]);
     folder.done("verify out.tsl --deep");
     assert_eq!(folder.json("get out.tsl -c a -i 19,20,29,30"), json!([19, null, null, 30]));
     assert_eq!(folder.json("get out.tsl -c b -i 19,20,29,30"), json!([1019, 1020, 1029, 1030]));
-    // other files are only replaced by force, and the damaged one never
-    folder.fails("salvage broken.tsl -o broken.tsl --force", 2, "is not overwritten");
+    // other files are replaced only by force, and the damaged one never
+    folder.fails("salvage broken.tsl -o broken.tsl --force", 2, "is never overwritten");
     folder.file("other.tsl", b"mine");
     folder.fails("salvage broken.tsl -o other.tsl", 2, "--force");
     assert_eq!(fs::read(folder.path("other.tsl")).unwrap(), b"mine");
@@ -224,8 +224,8 @@ fn a_damaged_block_costs_its_samples_and_no_others() {
     assert_eq!(folder.json("get out.tsl -c x -i 8,15"), json!([null, null]));
 }
 
-/// A chunk of an older file is lost while the index is there, and kept without it: the report, the
-/// exit code and the metadata of the new file say so.
+/// A chunk of an older file is lost if the index is intact, and copied otherwise. The report, the
+/// exit code and the metadata of the new file then say that it is unconfirmed.
 #[test]
 fn samples_that_nothing_confirms_are_named() {
     let (folder, mut stale) = (Folder::new(), file());
@@ -249,12 +249,12 @@ fn samples_that_nothing_confirms_are_named() {
     let columns = &document["columns"];
     assert_eq!((&document["ok"], &columns[0]["lost_count"]), (&json!(false), &json!(0)));
     assert_eq!(columns[0]["unconfirmed"], json!([[0, 100]]));
-    assert_eq!(columns[1]["unconfirmed"], json!([[0, 30], [40, 100]])); // the index is there
+    assert_eq!(columns[1]["unconfirmed"], json!([[0, 30], [40, 100]])); // the index is intact
     assert_eq!(columns[1]["unconfirmed_count"], 90);
     let inspected = folder.json("inspect out.tsl --json");
     assert_eq!(inspected["columns"][1]["metadata"]["tensilo.unconfirmed"], "0..30, 40..100");
     let text = folder.fails("salvage broken.tsl", 1, "").text();
-    has(&text, &["unconfirmed samples", " 0..100\n", " 0..30, 40..100\n", "Nothing confirms 100 samples"]);
+    has(&text, &["unconfirmed samples", " 0..100\n", " 0..30, 40..100\n", "unconfirmed: 100 samples; "]);
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn lost_samples_can_be_left_out_and_the_json_document_names_them() {
 fn a_whole_file_has_lost_nothing_and_one_without_a_schema_everything() {
     let folder = Folder::new();
     folder.file("whole.tsl", file());
-    has(&folder.text("salvage whole.tsl"), &["All 100 samples are intact."]);
+    has(&folder.text("salvage whole.tsl"), &["all 100 samples are intact"]);
     assert_eq!(folder.json("salvage whole.tsl --json")["output"], json!(null));
     folder.file("other.txt", [7; 10_000]);
     folder.file("empty", b"");
@@ -319,7 +319,7 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     assert_eq!((&document["schema"], &document["ok"]), (&json!("tensilo.salvage-dataset/1"), &json!(false)));
     let ok: Vec<_> = document["files"].as_array().unwrap().iter().map(|file| file["ok"].as_bool()).collect();
     assert_eq!(ok, [Some(true), Some(false), Some(false), Some(false), Some(false)]);
-    // nothing confirms what is left of c, and all of it is there
+    // everything in c is intact, but unconfirmed
     let first = 2 * u64::from(SAMPLES);
     for column in document["files"][2]["columns"].as_array().unwrap() {
         assert_eq!((&column["lost"], &column["lost_count"]), (&json!([]), &json!(0)));
@@ -327,7 +327,7 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
         assert_eq!(column["unconfirmed_count"], SAMPLES);
     }
     assert_eq!(document["output"]["sample_count"], 5 * SAMPLES);
-    has(document["files"][4]["message"].as_str().unwrap(), &["another file is there"]);
+    has(document["files"][4]["message"].as_str().unwrap(), &["another file has this name"]);
 
     folder.done("verify out --deep");
     for (column, expected) in expected {
@@ -351,7 +351,7 @@ fn a_whole_dataset_has_lost_nothing_and_stays_the_same() {
     fs::copy(folder.path("data/t-1.tsl"), folder.path("data/t-2.tsl")).unwrap();
     folder.done("dataset drop-column data t");
     folder.done("dataset add-columns data data/t-1.tsl data/t-2.tsl");
-    has(&folder.text("salvage data"), &["All 40 samples in 4 files are intact."]);
+    has(&folder.text("salvage data"), &["all 40 samples in 4 files are intact"]);
     folder.done("salvage data -o out");
     let [old, new] = ["data", "out"].map(|name| Dataset::open(folder.path(name)).unwrap());
     assert_eq!((old.schema(), old.window_sizes()), (new.schema(), new.window_sizes()));

@@ -20,9 +20,9 @@ use tensilo_testing::{Random, env_or};
 /// The signals that can be caught, and their exit codes.
 const SIGNALS: [(Signal, i32); 3] = [(Signal::INT, 130), (Signal::TERM, 143), (Signal::HUP, 129)];
 
-/// Makes children ignore no signal. Under `nohup`, or in the background of a script, the tests are
-/// started with ignored signals, and their children would inherit that. Children do not inherit
-/// handlers, so a handler for each signal prevents it.
+/// Ensures that children ignore no signal. Under `nohup`, or in the background of a script, the
+/// tests start with ignored signals, which their children would inherit. Children do not inherit
+/// handlers, so a handler for each signal prevents that.
 fn ignore_none() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -32,8 +32,8 @@ fn ignore_none() {
     });
 }
 
-/// Returns whether this process ignores a signal. Only Linux reports it. The program asks in the
-/// same way; the test does not call the program's function, which it would otherwise believe.
+/// Returns whether this process ignores a signal. Only Linux reports it. The program has the same
+/// function; the test does not call that one, so that it does not trust the code under test.
 fn is_ignored(signal: Signal) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
@@ -44,8 +44,7 @@ fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
-/// The number of times that the same input is given, so that writing takes longer than starting and
-/// ending.
+/// How often the same input is passed, so that writing takes longer than starting and exiting.
 const INPUTS: usize = 16;
 
 /// A folder with a Parquet file, and a tensilo file converted from it.
@@ -121,7 +120,7 @@ fn moments(rounds: usize, time: Duration, seed: u64) -> impl Iterator<Item = (Du
     })
 }
 
-/// Prints how commands ended; asserts that enough of them were interrupted in either way.
+/// Prints how commands ended, and asserts that enough of them were interrupted in either way.
 #[track_caller]
 fn check_ends(ends: &[End]) {
     let [handled, killed, done] =
@@ -172,7 +171,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
         let found = fs::read(&inputs.file).unwrap();
         let what = format!("{round}: {signal:?} after {after:?}: {end:?}");
         if signal == Signal::KILL {
-            // written bytes may remain behind the last commit; nothing before them has changed
+            // written bytes may remain after the last commit; nothing before them has changed
             assert!(
                 found.starts_with(&before) && expected.starts_with(&found[..found.len().min(expected.len())]),
                 "{what}"

@@ -1,7 +1,8 @@
-//! The samples of a table that are exported, batch by batch, with the options that choose them.
+//! The exported samples of a table, batch by batch, with the options that select them.
 //!
-//! All formats read through here: a pass decodes chunks in order, reports its progress after each
-//! batch, and ends if that asks for it.
+//! All formats read through here. A pass decodes chunks in order, reports its progress after each
+//! batch, and stops if the progress function requests it. Formats that store one column after the
+//! other make a pass for each column.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -22,34 +23,33 @@ impl<'a> TargetOptions<'a> {
         Self::default()
     }
 
-    /// Sets the columns that are exported, and their order. The default is all, in the order of the
-    /// table.
+    /// Sets the exported columns and their order. Default: all, in the order of the table.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets a function that is called after each batch with the number of samples written. If it
-    /// breaks, the work ends with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    /// breaks, the export ends with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
 }
 
-/// The bytes of a batch, about, unless a chunk has more.
+/// The approximate bytes of a batch, unless a chunk has more.
 const BATCH_BYTES: u64 = 2 << 20;
-/// Samples of a batch, whatever their size.
+/// The maximum samples of a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: u64 = 1 << 16;
 
-/// The columns of a table that are exported.
+/// The exported columns of a table.
 pub(super) struct TableExport<'a, T> {
     table: &'a T,
     numbers: Vec<usize>,
     progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
-/// Consecutive samples of the columns.
+/// Consecutive samples of the exported columns.
 pub(super) struct ExportBatch<'a> {
     /// The number of the first sample.
     pub first: u64,
@@ -91,7 +91,7 @@ impl<'a, T: Table> TableExport<'a, T> {
         Ok(count)
     }
 
-    /// Hands over all samples of all columns.
+    /// Calls `each` with all samples of all columns.
     pub(super) fn for_each(
         &mut self,
         each: &mut dyn FnMut(ExportBatch<'_>) -> Result<()>,
@@ -99,7 +99,7 @@ impl<'a, T: Table> TableExport<'a, T> {
         self.pass(self.numbers.clone(), 1, 0, each)
     }
 
-    /// Hands over all samples of one column. All columns are read one after the other.
+    /// Calls `each` with all samples of one column, one of several passes over all columns.
     pub(super) fn for_each_in_column(
         &mut self,
         column: usize,
@@ -114,7 +114,7 @@ impl<'a, T: Table> TableExport<'a, T> {
         self.pass(numbers, count, before, each)
     }
 
-    /// Makes one of `passes` passes, before which so many samples count as done.
+    /// Makes one of `passes` passes. `before` samples count as done when it starts.
     fn pass(
         &mut self,
         numbers: Vec<usize>,
@@ -155,7 +155,7 @@ impl PartPass {
         Self { columns: columns.collect(), buffers: buffers.collect(), next: 0, end: part.sample_count() }
     }
 
-    /// Reads the next samples, and returns their number, at least one.
+    /// Reads the next samples. Returns their number, at least one.
     fn advance(&mut self) -> Result<usize> {
         let mut end = self.end.min(self.next.saturating_add(MAX_BATCH_SAMPLES));
         for (column, _) in self.columns.iter().flatten() {
@@ -173,8 +173,8 @@ impl PartPass {
     }
 }
 
-/// Returns the end of a batch that begins with a sample: that of its chunk, or of so many samples
-/// of a fixed shape as fit.
+/// Returns the end of a batch that begins with sample `start`: the end of its chunk, or, for a
+/// fixed shape, as many samples as fit.
 fn batch_end(column: &Column, start: u64) -> Result<u64> {
     let schema = column.schema();
     if schema.levels.is_empty() && !schema.shape.is_ragged() && !schema.dtype.is_string() {

@@ -1,4 +1,8 @@
-//! Tokens as an indexed dataset of Megatron: a file of tokens, and its index.
+//! Tokens as a Megatron indexed dataset: a file of tokens and its index.
+//!
+//! The index states the length of every sequence before the first offset, and lengths are only
+//! known once the tokens are written. They are therefore collected in a temporary file. The index
+//! is published after the tokens, because a reader finds the dataset by its index.
 
 use super::batches::{TableExport, TargetOptions, sample_bytes};
 use super::npy::{Bf16, null_error, only_column, write_elements, write_error};
@@ -10,15 +14,15 @@ use tensilo::export::Table;
 use tensilo::sink::Sink;
 use tensilo::{ColumnSchema, Error, LogicalType, Result};
 
-/// Writes a column of tokens as an indexed dataset of Megatron: the index (`.idx`), and the tokens
+/// Writes a column of tokens as a Megatron indexed dataset: the index (`.idx`) and the tokens
 /// (`.bin`), which have the same name. Returns both sinks.
 ///
-/// Each sample is a document of one sequence. The index is published when the tokens are: without
-/// it, they are no dataset.
+/// Each sample is a document of one sequence. The index is published after the tokens: without it,
+/// they are not a dataset.
 ///
 /// Refuses columns that do not have one dimension, types that Megatron does not have, and nulls.
 ///
-/// Cost: the column is decoded once. Memory: a chunk of it. A temporary file has 4 bytes for each
+/// Cost: the column is decoded once. Memory: a chunk of it. A temporary file takes 4 bytes per
 /// sample.
 pub fn export_megatron<'a, T: Table, K: Sink>(
     table: &'a T,
@@ -44,18 +48,18 @@ pub fn export_megatron<'a, T: Table, K: Sink>(
     Ok((index, tokens))
 }
 
-/// Returns Megatron's number for the type of a column.
+/// Returns Megatron's type code for a column.
 fn column_type_code(column: &ColumnSchema) -> Result<u8> {
     let refused = |what: String| Error::bad_input(format!("column {:?}: {what}", column.name));
     if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
-        return Err(refused(format!("{} is no list of tokens, which a document is", column.type_name())));
+        return Err(refused(format!("{} is not a list of tokens, as a document is", column.type_name())));
     }
     LogicalType::check_numbers(column)?;
-    let advice = "; Megatron has integers of 8 to 64 bits (u8, u16 and signed ones), f32 and f64";
-    type_code(column.dtype).ok_or_else(|| refused(format!("tokens of {}{advice}", column.dtype)))
+    let advice = "; its types are u8, u16, i8, i16, i32, i64, f32 and f64";
+    type_code(column.dtype).ok_or_else(|| refused(format!("Megatron has no token type {}{advice}", column.dtype)))
 }
 
-/// Writes the tokens of all samples, and returns a file of their numbers.
+/// Writes the tokens of all samples. Returns a file of their counts.
 fn write_tokens<T: Table>(
     export: &mut TableExport<'_, T>,
     column: &ColumnSchema,
@@ -85,8 +89,8 @@ fn write_tokens<T: Table>(
     Ok(lengths.into_inner().map_err(|error| temporary(error.into_error()))?)
 }
 
-/// Writes the index of so many sequences, whose lengths a file has, and whose tokens have this code
-/// and width.
+/// Writes the index of `count` sequences. `lengths` has their lengths; their tokens have this type
+/// code and width.
 fn write_index((code, width): (u8, usize), count: u64, lengths: File, index: &mut impl Write) -> Result<()> {
     let width = u64::try_from(width).unwrap_or(8); // at most 8
     let mut index = BufWriter::with_capacity(1 << 16, index);

@@ -1,7 +1,8 @@
-//! Exports to formats of others: the formats, and what their exports share.
+//! Exports to other file formats: the formats, and what their exports share.
 //!
-//! Each format writes the batches of a table to a sink, which is published when all is written.
-//! Formats without a schema or types refuse what a reader would lose or take for something else.
+//! Each format writes the batches of a table to a sink, which is published once everything is
+//! written. A format that lacks types, nulls or a schema refuses values that a reader would lose or
+//! mistake for something else.
 
 mod batches;
 mod megatron;
@@ -35,7 +36,7 @@ pub enum TargetFormat {
 }
 
 impl TargetFormat {
-    /// Returns the format of the file's extension: `.npy`, `.npz`, `.safetensors` or `.tar`.
+    /// Returns the format of a file extension: `.npy`, `.npz`, `.safetensors` or `.tar`.
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         match path.as_ref().extension()?.to_str()? {
             "npy" => Some(Self::Npy),
@@ -46,7 +47,7 @@ impl TargetFormat {
         }
     }
 
-    /// Returns the extension of files of the format.
+    /// Returns the file extension of the format.
     pub fn extension(self) -> &'static str {
         match self {
             Self::Npy => "npy",
@@ -59,8 +60,8 @@ impl TargetFormat {
 
 /// Writes columns of a file, or of another [`Table`], to a sink, and returns the sink.
 ///
-/// Refuses what the format cannot express, such as nulls in arrays. Values do not change; where a
-/// format has no bf16, it gets the equal f32.
+/// Refuses what the format cannot express, such as nulls in arrays. Values do not change. A format
+/// without bf16 gets the equal f32.
 ///
 /// Cost: each chunk is decoded once. Memory: a chunk of each column.
 ///

@@ -1,4 +1,8 @@
-//! NumPy's files: one column as an array, several in an archive.
+//! NumPy files: one column as an array (`.npy`), or several in an archive (`.npz`).
+//!
+//! An array has one shape and no nulls, so ragged columns and nulls are refused. A header states
+//! the number of samples, so they are counted before the first is written. bf16 is written as the
+//! equal f32.
 
 use super::batches::TableExport;
 use crate::element::swap_width;
@@ -40,14 +44,14 @@ pub(super) fn write_archive<T: Table>(
     Ok(())
 }
 
-/// Returns the form of a column of a type that NumPy has, or that it is widened to.
+/// Returns the form of a column whose type NumPy has, or to which it is widened.
 fn numpy_form(column: &ColumnSchema) -> Result<ArrayForm> {
     check_numpy(column)?;
     ArrayForm::of(column)
 }
 
-/// Refuses types whose arrays NumPy saves as bytes without a meaning (`|V1`): a reader
-/// could not tell them apart.
+/// Refuses types whose arrays NumPy saves as opaque bytes (`|V1`): a reader could not tell them
+/// apart.
 pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
     if !column.dtype.is_small() {
         return Ok(());
@@ -60,7 +64,7 @@ pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
 /// The form of bf16 in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bf16 {
-    /// Its own bits.
+    /// The bits of bf16.
     Raw,
     /// The equal f32.
     AsF32,
@@ -93,19 +97,19 @@ pub(super) fn write_error(error: io::Error) -> Error {
     Error::io("writing the file", error)
 }
 
-/// Returns the column of a format that has one.
+/// Returns the only column, for formats that hold one.
 pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema>) -> Result<&'a ColumnSchema> {
     match (columns.next(), columns.next()) {
         (Some(column), None) => Ok(column),
         (None, _) => Err(no_column()),
         (Some(first), Some(second)) => Err(Error::bad_input(format!(
-            "the format has one column, and there are {:?}, {:?} and perhaps more: name one with --columns",
+            "the format holds one column, but {:?}, {:?} and possibly more are selected; choose one with --columns",
             first.name, second.name
         ))),
     }
 }
 
-/// Refuses an archive of no columns, which would have no samples.
+/// Refuses an archive without columns, which would have no samples.
 pub(super) fn check_not_empty(columns: &[&ColumnSchema]) -> Result<()> {
     if columns.is_empty() { Err(no_column()) } else { Ok(()) }
 }
@@ -116,7 +120,7 @@ fn no_column() -> Error {
 
 pub(super) fn null_error(column: &ColumnSchema, sample: u64) -> Error {
     Error::bad_input(format!(
-        "column {:?}: sample {sample} is null, which arrays cannot express; export to .parquet or .arrow",
+        "column {:?}: sample {sample} is null, which arrays cannot hold; export to .parquet or .arrow",
         column.name
     ))
 }
@@ -129,26 +133,26 @@ pub(super) struct ArrayForm {
 }
 
 impl ArrayForm {
-    /// Returns the form of a column. Refuses columns that are no arrays of one shape.
+    /// Returns the form of a column. Refuses columns that are not arrays of one shape.
     pub(super) fn of(column: &ColumnSchema) -> Result<Self> {
         let refused = |what: &str| {
             Err(Error::bad_input(format!("column {:?}: {what}; export to .parquet, .arrow or .tar", column.name)))
         };
         if column.dtype.is_string() {
-            return refused("texts and bytes are no elements of an array");
+            return refused("texts and bytes are not array elements");
         }
         if !column.levels.is_empty() || column.is_struct_nulls() {
-            return refused("lists and structs are no array");
+            return refused("lists and structs are not arrays");
         }
         LogicalType::check_numbers(column)?;
         let extent = |extent: &Extent| if let Extent::Fixed(extent) = extent { Some(*extent) } else { None };
         match column.shape.extents().iter().map(extent).collect() {
             Some(shape) => Ok(Self { dtype: column.dtype, shape }),
-            None => refused(&format!("samples have several shapes ({}), and an array has one", column.shape)),
+            None => refused(&format!("samples have several shapes ({}), but an array has one", column.shape)),
         }
     }
 
-    /// Returns the header of the array of so many samples.
+    /// Returns the header of an array of `sample_count` samples.
     fn header(&self, sample_count: u64) -> Vec<u8> {
         let shape: Vec<u64> =
             std::iter::once(sample_count).chain(self.shape.iter().map(|&extent| extent.into())).collect();
@@ -156,7 +160,7 @@ impl ArrayForm {
     }
 }
 
-/// Returns NumPy's name of the type that elements are written with.
+/// Returns NumPy's name of the type as which elements are written.
 fn element_descr(dtype: DType) -> &'static str {
     match dtype {
         DType::Bf16 | DType::F32 => "<f4",
@@ -178,8 +182,8 @@ fn element_descr(dtype: DType) -> &'static str {
 /// Returns the header of a `.npy` file with an array of this type and shape, in version 1.0 of the
 /// format: the bytes that NumPy writes.
 ///
-/// Little-endian elements in C order follow. NumPy has no bf16, whose elements are written as f32,
-/// and elements of other types that NumPy lacks are written as u8.
+/// Little-endian elements in C order follow. NumPy does not have bf16, whose elements are written
+/// as f32. Elements of other types that NumPy does not have are written as u8.
 pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     const ALIGNMENT: usize = 64;
     const PREAMBLE_BYTES: usize = 10;
@@ -188,7 +192,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     let comma = if shape.len() == 1 { "," } else { "" };
     let mut text =
         format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({}{comma}), }}", extents.join(", "));
-    // NumPy leaves space in which the first extent can grow
+    // NumPy leaves space for the first extent to grow
     let growth = shape.first().map_or(0, |extent| 21_usize.saturating_sub(extent.to_string().len()));
     text.extend(std::iter::repeat_n(' ', growth));
     let length = PREAMBLE_BYTES + text.len() + 1;
@@ -204,7 +208,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
 /// Writes elements, given in memory order, in little-endian order.
 pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     if dtype == DType::Bf16 && bf16 == Bf16::AsF32 {
-        // exact: f32 has all values of bf16, and NaN keeps its bits
+        // exact: f32 has all values of bf16, and a NaN keeps its bits
         let widened = bytes.as_chunks().0.iter().map(|&bits| u32::from(u16::from_ne_bytes(bits)) << 16);
         return widened.map(u32::to_le_bytes).try_for_each(|bytes| out.write_all(&bytes));
     }

@@ -1,4 +1,8 @@
 //! Columns as tensors of a safetensors file.
+//!
+//! The header has the offsets of all tensors, which follow from the number of samples and the
+//! shapes, so it is written before any sample is read. Elements of 4 or 6 bits are packed, as the
+//! format requires.
 
 use super::batches::TableExport;
 use super::npy::{ArrayForm, Bf16, check_not_empty, write_error, write_samples};
@@ -25,7 +29,7 @@ pub(super) fn write<T: Table>(
     Ok(())
 }
 
-/// Returns the header: its length, and then JSON, padded so that the tensors are aligned.
+/// Returns the header: its length, then JSON, padded so that the tensors are aligned.
 fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
     let (mut tensors, mut offset) = (Map::new(), 0_u64);
     for column in columns {
@@ -38,7 +42,7 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
             let (name, dtype, count) = (&column.name, column.dtype, elements.unwrap_or(0));
             let message = format!(
                 "column {name:?}: {count} elements of {dtype}, packed, do not end with a whole byte, as safetensors \
-                 demands; export another number of samples, or to .parquet or .arrow"
+                 requires; export another number of samples, or to .parquet or .arrow"
             );
             return Err(Error::bad_input(message));
         }
@@ -47,7 +51,7 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
             std::iter::once(sample_count).chain(form.shape.iter().map(|&extent| extent.into())).collect();
         let tensor = json!({"dtype": type_name(column)?, "shape": shape, "data_offsets": [offset, end]});
         if column.name == "__metadata__" {
-            return Err(Error::bad_input("a tensor cannot be called \"__metadata__\""));
+            return Err(Error::bad_input("safetensors reserves the name \"__metadata__\"; rename the column"));
         }
         tensors.insert(column.name.clone(), tensor);
         offset = end;
@@ -82,7 +86,7 @@ fn type_name(column: &ColumnSchema) -> Result<&'static str> {
         DType::F6E3M2 => "F6_E3M2",
         DType::F4E2M1 => "F4",
         DType::Complex64 => "C64",
-        // strings were refused before
+        // strings are refused before
         other => {
             let message =
                 format!("column {:?}: safetensors has no type {other}; export to .parquet or .arrow", column.name);

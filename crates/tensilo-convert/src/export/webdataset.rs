@@ -1,7 +1,8 @@
 //! Samples as files of a tar archive, as WebDataset reads them.
 //!
 //! An archive has neither a schema nor a list of samples: readers find samples by the names of
-//! files. A sample that they would lose, or join with another, is refused.
+//! files. A sample that they would lose, or merge with another, is refused: a sample without a
+//! value, a repeated key, or a key that a reader would split elsewhere.
 
 use super::batches::{ExportBatch, TableExport, sample_bytes};
 use super::npy::{Bf16, check_numpy, npy_header, write_elements, write_error};
@@ -19,7 +20,7 @@ pub(super) fn write<T: Table>(
 ) -> std::result::Result<(), T::Error> {
     let columns = export.columns().map(FileColumn::of).collect::<Result<Vec<_>>>()?;
     if columns.iter().all(|column| column.is_key) {
-        return Err(Error::bad_input("there is no column to export beside the keys").into());
+        return Err(Error::bad_input("there is no column to export besides the keys").into());
     }
     check_suffixes(&columns)?;
     let mut samples = Samples { archive: Builder::new(out), columns, keys: Keys::default(), last: String::new() };
@@ -32,7 +33,7 @@ pub(super) fn write<T: Table>(
     })?;
     let has_samples = samples.columns.iter().any(|column| column.has_values);
     if let Some(column) = samples.columns.iter().find(|column| has_samples && !column.has_values) {
-        let what = "all its samples are null, so no file would have it; leave it out, or export to .parquet";
+        let what = "all its samples are null, so no file would have it; skip it, or export to .parquet";
         return Err(Error::bad_input(format!("column {:?}: {what}", column.name)).into());
     }
     samples.archive.finish().map_err(write_error)?;
@@ -46,8 +47,8 @@ fn check_suffixes(columns: &[FileColumn]) -> Result<()> {
         if let Some(other) = names.insert(&column.suffix, &column.name) {
             let (name, suffix) = (&column.name, &column.suffix);
             return Err(Error::bad_input(format!(
-                "columns {other:?} and {name:?} have the same suffix {suffix:?} in an archive: export one of them, or \
-                 rename it"
+                "columns {other:?} and {name:?} have the same suffix {suffix:?} in an archive; export only one of \
+                 them, or rename it"
             )));
         }
     }
@@ -56,7 +57,7 @@ fn check_suffixes(columns: &[FileColumn]) -> Result<()> {
 
 /// The form of a column's samples as files.
 struct FileColumn {
-    /// Set if the column has the keys.
+    /// Whether the column has the keys.
     is_key: bool,
     name: String,
     suffix: String,
@@ -69,21 +70,21 @@ struct FileColumn {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileForm {
-    /// The bytes of a text or of a string of bytes.
+    /// The bytes of a text or byte string.
     Plain,
     /// A decimal number.
     Integer,
-    /// An array of NumPy.
+    /// A NumPy array.
     Npy,
 }
 
 impl FileColumn {
-    /// Returns the form of a column. Its name is the suffix, with an ending that tells its type,
-    /// unless it has that.
+    /// Returns the form of a column. The suffix is its name, with an ending for its type unless it
+    /// already has one.
     fn of(column: &ColumnSchema) -> Result<Self> {
         let refused = |what: &str| Err(Error::bad_input(format!("column {:?}: {what}", column.name)));
         if !column.levels.is_empty() || column.is_struct_nulls() {
-            return refused("lists and structs are no files; export to .parquet or .arrow");
+            return refused("lists and structs cannot be files; export to .parquet or .arrow");
         }
         LogicalType::check_numbers(column)?;
         check_numpy(column)?;
@@ -121,7 +122,7 @@ impl FileColumn {
             FileForm::Integer => {
                 let text = decimal(self.dtype, bytes);
                 if text.parse::<i64>().is_err() {
-                    let what = format!("{text} is beyond the integers of 64 bits with a sign, which readers expect");
+                    let what = format!("{text} is beyond the range of i64, which readers expect");
                     return Err(Error::bad_input(format!("{what}; export to .parquet or .npz")));
                 }
                 Ok(text.into_bytes())
@@ -162,11 +163,11 @@ fn decimal(dtype: DType, bytes: &[u8]) -> String {
     }
 }
 
-/// The samples of an archive that is written.
+/// The samples of an archive that is being written.
 struct Samples<W: Write> {
     archive: Builder<W>,
     columns: Vec<FileColumn>,
-    /// The keys of the key column. Without one, keys are numbers, which differ.
+    /// The keys of the key column. Without one, keys are the numbers of samples, which differ.
     keys: Keys,
     /// The last key.
     last: String,
@@ -180,7 +181,7 @@ impl<W: Write> Samples<W> {
         let columns = || self.columns.iter().zip(batch.columns);
         let files = || columns().filter(|(column, buffer)| !column.is_key && present(buffer));
         if files().next().is_none() {
-            let what = "all its values are null, so that it has no file; export to .parquet or .arrow".to_owned();
+            let what = "all its values are null, so it would have no file; export to .parquet or .arrow".to_owned();
             return Err(refused(what));
         }
         let key = match columns().find(|(column, _)| column.is_key) {
@@ -194,7 +195,7 @@ impl<W: Write> Samples<W> {
                     return Err(refused(format!("it has the key of the sample before, {key:?}")));
                 }
                 if let Some(other) = split_from {
-                    let what = format!("it has the key of sample {other}, {key:?}, and values of other columns");
+                    let what = format!("it has the key of sample {other}, {key:?}, but values of other columns");
                     return Err(refused(what));
                 }
                 key
@@ -218,8 +219,8 @@ impl<W: Write> Samples<W> {
     }
 }
 
-/// Returns whether programs that unpack an archive keep a file with this key in their folder, under
-/// its whole name.
+/// Returns whether programs that unpack an archive write a file with this key below their folder,
+/// under its full name.
 fn is_safe_path(key: &str) -> bool {
     !key.starts_with('/') && !key.contains('\0') && key.split('/').all(|part| part != "..")
 }
@@ -234,7 +235,7 @@ fn write_file(archive: &mut Builder<impl Write>, path: &str, content: &[u8]) -> 
     header.set_size(u64::try_from(content.len()).unwrap_or(u64::MAX)); // in memory
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
     if path.starts_with("./") || folders.split('/').any(|part| part == "." || part.is_empty() && !folders.is_empty()) {
-        // the crate would write the shortest form of such a path, which is another key
+        // the crate would normalize such a path, which gives another key
         let name = [path.as_bytes(), b"\0"].concat();
         let mut long_name = Header::new_gnu();
         long_name.set_entry_type(EntryType::GNULongName);

@@ -1,4 +1,9 @@
-//! The type that all values of a member have.
+//! The types of members, inferred from all values of a file.
+//!
+//! A type starts unknown, and each value narrows or widens it: integers widen to the 64-bit type
+//! that holds their range, and to floats if a float occurs. No integer is rounded: integers among
+//! floats must each equal an `f64`. A member whose values contradict each other is refused with its
+//! path, and other members are kept.
 
 use super::value::{Json, Object, is_exact_f64};
 use indexmap::IndexMap;
@@ -7,7 +12,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::refused_field;
 use tensilo::limits;
 
-/// A type, as far as the values so far tell it.
+/// A type, as inferred from the values so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum InferredType {
     /// Nulls only.
@@ -21,29 +26,30 @@ pub(super) enum InferredType {
     Object(Members),
 }
 
-/// Integers, which one 64-bit type can hold.
+/// Integers that fit one 64-bit type.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct IntegerRange {
     min: i128,
     max: i128,
-    /// The first that no `f64` equals.
+    /// The first integer that no `f64` equals.
     inexact: Option<i128>,
 }
 
-/// A member of objects or of lists.
+/// A member of objects, or the elements of lists.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Member {
     kind: InferredType,
-    /// Whether it is null somewhere.
+    /// Whether any value is null.
     nullable: bool,
-    /// The number of objects that have it.
+    /// The number of objects that have the member.
     count: u64,
-    /// Of a member that becomes a column: why it cannot be stored.
+    /// Why a member that becomes a column cannot be stored.
     refused: Option<String>,
 }
 
 impl Member {
-    /// Takes a value into account. The error says what contradicts what was known.
+    /// Updates the type by a value. An error says how the value contradicts earlier ones, after the
+    /// path of the value.
     pub(super) fn observe(&mut self, value: &Json) -> Result<(), String> {
         match (&mut self.kind, value) {
             (_, Json::Null) => self.nullable = true,
@@ -67,12 +73,12 @@ impl Member {
             (InferredType::Bool, Json::Bool(_)) | (InferredType::Text, Json::Text(_)) => {}
             (kind, Json::Integer(integer)) => observe_integer(kind, *integer)?,
             (kind, Json::Float(_)) => observe_float(kind)?,
-            (kind, value) => return Err(format!(": {} after {}", name_of(value), kind.name())),
+            (kind, value) => return Err(format!(": found {}, but earlier values are {}", name_of(value), kind.name())),
         }
         Ok(())
     }
 
-    /// Returns the field of the member. Those of lists that are always empty have the type null.
+    /// Returns the field of the member. The elements of lists that are always empty have type null.
     pub(super) fn field(&self, name: &str) -> Field {
         let data_type = match &self.kind {
             InferredType::Unknown => DataType::Null,
@@ -87,7 +93,7 @@ impl Member {
     }
 }
 
-/// The members of objects, in the order in which they come first.
+/// The members of objects, in order of first occurrence.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Members {
     members: IndexMap<String, Member>,
@@ -95,13 +101,13 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Takes an object into account.
+    /// Updates the members by an object.
     fn observe(&mut self, values: &Object) -> Result<(), String> {
         self.observe_each(values, |member, name, value| member.observe(value).map_err(|what| format!(".{name}{what}")))
     }
 
-    /// Takes an object into account whose members become columns. A member whose values contradict
-    /// each other is refused alone; `reason` adds the place of the object to what contradicts.
+    /// Updates the members by an object whose members become columns. Only the member is refused if
+    /// its values contradict each other; `reason` adds the position of the object to the message.
     pub(super) fn observe_columns(&mut self, values: &Object, reason: impl Fn(&str) -> String) -> Result<(), String> {
         self.observe_each(values, |member, name, value| {
             if member.refused.is_none() {
@@ -136,7 +142,7 @@ impl Members {
         self.object_count
     }
 
-    /// Returns the fields. Those that not all objects have are nullable.
+    /// Returns the fields. A member that some objects do not have is nullable.
     pub(super) fn fields(&self) -> Vec<Field> {
         let field = |(name, member): (&String, &Member)| {
             if let Some(reason) = &member.refused {
@@ -150,8 +156,8 @@ impl Members {
     }
 }
 
-/// Takes an integer into account. Integers that no 64-bit type can hold together are floats,
-/// if each is equal to one.
+/// Updates the type by an integer. Integers that do not fit one 64-bit type become floats, if each
+/// equals a float.
 fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String> {
     let inexact = Some(integer).filter(|integer| !is_exact_f64(*integer));
     match kind {
@@ -165,31 +171,31 @@ fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String>
                 None => *kind = InferredType::Float,
                 Some(_) => {
                     let IntegerRange { min, max, .. } = integers;
-                    return Err(format!(": integers from {min} to {max}, which no 64-bit type can hold"));
+                    return Err(format!(": integers from {min} to {max} do not fit one 64-bit type"));
                 }
             }
         }
         InferredType::Float => {
             if let Some(integer) = inexact {
-                return Err(format!(": the integer {integer} is among floats, and no f64 equals it"));
+                return Err(format!(": the integer {integer} is among floats, but no f64 equals it"));
             }
         }
-        _ => return Err(format!(": a number after {}", kind.name())),
+        _ => return Err(format!(": found a number, but earlier values are {}", kind.name())),
     }
     Ok(())
 }
 
-/// Takes a float into account.
+/// Updates the type by a float.
 fn observe_float(kind: &mut InferredType) -> Result<(), String> {
     match kind {
         InferredType::Integer(IntegerRange { inexact: Some(integer), .. }) => {
-            Err(format!(": a float is among integers, and no f64 equals {integer} before it"))
+            Err(format!(": a float is among integers, but no f64 equals the earlier {integer}"))
         }
         InferredType::Unknown | InferredType::Integer(_) | InferredType::Float => {
             *kind = InferredType::Float;
             Ok(())
         }
-        _ => Err(format!(": a number after {}", kind.name())),
+        _ => Err(format!(": found a number, but earlier values are {}", kind.name())),
     }
 }
 
@@ -210,7 +216,7 @@ impl InferredType {
             Self::Bool => "booleans",
             Self::Integer(_) => "integers",
             Self::Float => "floats",
-            Self::Text => "texts",
+            Self::Text => "strings",
             Self::List(_) => "arrays",
             Self::Object(_) => "objects",
         }
@@ -222,10 +228,10 @@ fn name_of(value: &Json) -> &'static str {
         Json::Null => "a null",
         Json::Bool(_) => "a boolean",
         Json::Integer(_) | Json::Float(_) => "a number",
-        Json::Text(_) => "a text",
+        Json::Text(_) => "a string",
         Json::Array(_) => "an array",
         Json::Object(_) => "an object",
-        Json::Refused(_) => "a value that cannot be kept",
+        Json::Refused(_) => "a value that cannot be stored",
     }
 }
 
@@ -250,7 +256,7 @@ mod tests {
         assert_eq!(field(&["1", "18446744073709551615"]), Ok(DataType::UInt64));
         assert_eq!(field(&["18446744073709551615", "1"]), Ok(DataType::UInt64));
         assert_eq!(field(&["1", "0.5", "9007199254740992"]), Ok(DataType::Float64));
-        // equal to floats, though they are beyond 2^53
+        // equal to floats although beyond 2^53
         assert_eq!(field(&["9007199254740994", "0.5"]), Ok(DataType::Float64));
         assert_eq!(field(&["-1", "9223372036854775808"]), Ok(DataType::Float64));
         assert_eq!(field(&["1", "18446744073709551616"]), Ok(DataType::Float64));
@@ -269,7 +275,7 @@ mod tests {
     #[test]
     fn types_that_contradict_are_named_with_their_path() {
         let error = field(&[r#"{"a": {"b": [1]}}"#, r#"{"a": {"b": ["x"]}}"#]).unwrap_err();
-        assert_eq!(error, ".a.b[]: a text after integers");
+        assert_eq!(error, ".a.b[]: found a string, but earlier values are integers");
         let error = field(&[r#"{"a": {"b": [1, 1e400]}}"#]).unwrap_err();
         assert_eq!(error, ".a.b[]: the number 1e400 is beyond the range of f64");
     }

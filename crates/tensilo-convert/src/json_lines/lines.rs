@@ -1,8 +1,9 @@
 //! The objects of a file, in two passes: the first finds the types of members, the second makes
 //! arrays.
 //!
-//! Objects follow one another, one in each line as a rule, or are in one array. Arrays of Arrow are
-//! dense, so a batch is bounded in the members of all its objects.
+//! The parser reads one object at a time, so a file in one array needs no more memory than a file
+//! of lines. Arrow arrays are dense, though: an object in a list has a null for each member that
+//! any other object there has. A batch is therefore also bounded in the members of all its objects.
 
 use super::infer::Members;
 use super::value::{Json, Object, ParseError, Parser};
@@ -21,7 +22,7 @@ use tensilo::{Error, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Files of objects that follow one another, or are in one array, compressed by gzip or not.
+/// Files of objects that follow one another or are in one array, with or without gzip.
 pub(crate) struct JsonLines;
 
 impl InputFormat for JsonLines {
@@ -45,11 +46,12 @@ impl InputFormat for JsonLines {
     }
 }
 
-/// Returns whether a file with these first bytes is JSON with objects. Refuses UTF-16.
+/// Returns whether a file with these first bytes is JSON with objects. Fails if it is UTF-16.
 fn is_json(first: &[u8], path: &Path) -> Result<bool> {
     let is_utf16 = matches!(first, [0xFF, 0xFE, b'{' | b'[', 0, ..] | [0xFE, 0xFF, 0, b'{' | b'[', ..]);
     if is_utf16 || has_extension(path) && matches!(first, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
-        let message = "the text is UTF-16, and JSON is UTF-8; convert it, for example by `iconv -f UTF-16 -t UTF-8`";
+        let message =
+            "the text is UTF-16, but JSON must be UTF-8; convert it, for example with `iconv -f UTF-16 -t UTF-8`";
         return Err(Error::bad_input(message));
     }
     let first = first.strip_prefix(BYTE_ORDER_MARK).unwrap_or(first).trim_ascii_start();
@@ -61,12 +63,12 @@ fn is_json(first: &[u8], path: &Path) -> Result<bool> {
     })
 }
 
-/// Returns whether a name has an extension of JSON: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
+/// Returns whether a name has a JSON extension: `a.jsonl`, `a.ndjson`, `a.json`, `a.jsonl.gz`.
 fn has_extension(path: &Path) -> bool {
     matches_extension(path, |extension| matches!(extension, "jsonl" | "ndjson" | "json"))
 }
 
-/// A file whose types are known.
+/// A file after the first pass.
 struct JsonLinesFile {
     file: FormatFile,
     schema: SchemaRef,
@@ -109,9 +111,9 @@ fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
 /// How objects follow one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Not known before the first byte.
+    /// Unknown before the first byte.
     Unknown,
-    /// With whitespace between them: a line for each, or several lines.
+    /// With whitespace between them: one or several lines each.
     Lines,
     /// In one array.
     Array,
@@ -123,7 +125,7 @@ struct Objects {
     layout: Layout,
     /// The number of objects so far.
     count: u64,
-    /// The line in which the last object begins.
+    /// The line on which the last object begins.
     line: u64,
 }
 
@@ -133,12 +135,12 @@ impl Objects {
         Ok(Self { parser, layout: Layout::Unknown, count: 0, line: 1 })
     }
 
-    /// Returns the error about the last object.
+    /// Returns an error about the last object.
     fn refused(&self, what: &str) -> Error {
         Error::bad_input(self.with_position(what.trim_start_matches(':').trim_start()))
     }
 
-    /// Returns `what` is wrong behind the place of the last object.
+    /// Prefixes `what` with the position of the last object.
     fn with_position(&self, what: &str) -> String {
         match self.layout {
             Layout::Array => format!("object {} (line {}): {what}", self.count, self.line),
@@ -146,7 +148,7 @@ impl Objects {
         }
     }
 
-    /// Returns the next object, and its bytes.
+    /// Returns the next object and its bytes.
     fn next_object(&mut self) -> Result<Option<(Object, usize)>> {
         self.try_next_object().map_err(|error| match error {
             ParseError::Stream(error) => stream_error(&error, &format!("line {}", self.parser.line)),
@@ -154,8 +156,8 @@ impl Objects {
             ParseError::Syntax(what) => {
                 let line = self.parser.line;
                 let begin =
-                    if self.line < line { format!("; the object begins in line {}", self.line) } else { String::new() };
-                Error::bad_input(format!("line {line}: this is not JSON: {what}{begin}"))
+                    if self.line < line { format!("; the object begins on line {}", self.line) } else { String::new() };
+                Error::bad_input(format!("line {line}: invalid JSON: {what}{begin}"))
             }
         })
     }
@@ -163,7 +165,7 @@ impl Objects {
     fn try_next_object(&mut self) -> std::result::Result<Option<(Object, usize)>, ParseError> {
         let parser = &mut self.parser;
         if self.layout != Layout::Array {
-            // files that begin with a mark may have been joined
+            // files that begin with a mark may have been concatenated
             parser.skip_whitespace()?;
             parser.skip_byte_order_mark()?;
         }
@@ -175,17 +177,17 @@ impl Objects {
         }
         if self.layout == Layout::Array {
             if parser.take(b']')? {
-                self.layout = Layout::Lines; // nothing but whitespace may follow
+                self.layout = Layout::Lines; // only whitespace may follow
                 parser.skip_whitespace()?;
                 self.line = parser.line;
                 return match parser.peek()? {
                     None => Ok(None),
-                    Some(_) => Err(parser.unexpected("the end of the file behind the array")?),
+                    Some(_) => Err(parser.unexpected("the end of the file after the array")?),
                 };
             }
             if self.count > 0 {
                 if !parser.take(b',')? {
-                    return Err(parser.unexpected("',' or ']' behind an object")?);
+                    return Err(parser.unexpected("',' or ']' after an object")?);
                 }
                 parser.skip_whitespace()?;
             }
@@ -202,12 +204,12 @@ impl Objects {
     }
 }
 
-/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list has a
-/// null for each member that another object there has.
+/// The maximum members of all objects in a batch. Arrays are dense: `{}` in a list has a null for
+/// each member that another object there has.
 const MAX_BATCH_MEMBERS: usize = 1 << 28;
 
-/// Returns values as an array of their type; `None` stands for a null. `left` is how many members
-/// of objects the batch may still have.
+/// Returns values as an array of their type. `None` stands for null. `left` is the number of object
+/// members that the batch may still have.
 fn array(data_type: &DataType, values: &[Option<&Json>], left: &mut usize) -> Result<ArrayRef> {
     let values: Vec<Option<&Json>> =
         values.iter().map(|value| value.filter(|value| !matches!(value, Json::Null))).collect();
@@ -232,7 +234,8 @@ fn array(data_type: &DataType, values: &[Option<&Json>], left: &mut usize) -> Re
                 let list = value.and_then(Json::as_array).unwrap_or_default();
                 members.extend(list.iter().map(Some));
                 let count = i32::try_from(list.len()).ok().and_then(|count| end.checked_add(count));
-                end = count.ok_or_else(|| Error::bad_input("the arrays of a batch have more than 2^31 - 1 members"))?;
+                end =
+                    count.ok_or_else(|| Error::bad_input("the arrays of a batch have more than 2^31 - 1 elements"))?;
                 ends.push(end);
             }
             let members = array(item.data_type(), &members, left)?;

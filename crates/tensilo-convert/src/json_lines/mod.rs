@@ -1,8 +1,9 @@
-//! JSON: objects are samples. They follow one another, one in each line as a rule, or are in one
+//! JSON: each sample is an object. Objects follow one another, usually one per line, or are in one
 //! array.
 //!
-//! `arrow-json` reads the same, but with casts: it makes texts of mixed types, and rounds integers
-//! beyond 64 bits to floats. Here no value changes.
+//! `arrow-json` reads the same, but casts: it turns mixed types into texts, and rounds integers
+//! beyond 64 bits to floats. Here no integer and no type changes. An integer that no 64-bit type
+//! equals is refused with its member, and the other members are read.
 
 mod infer;
 mod lines;

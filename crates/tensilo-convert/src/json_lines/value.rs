@@ -1,22 +1,22 @@
-//! JSON values, read from a stream.
+//! JSON values, parsed from a stream.
 //!
 //! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and
-//! it rounds integers beyond 64 bits without a word. It also needs a whole value in memory before
-//! it reads one, so that an array with all objects of a file would be in memory at once. This
-//! parser reads one value at a time, and keeps every number equal to its text, or refuses it: other
-//! members of the object can still be read.
+//! it silently rounds integers beyond 64 bits. It also needs a whole value in memory before it
+//! parses one, so an array with all objects of a file would have to fit in memory. This parser
+//! reads one value at a time. It keeps every number equal to its text, or returns
+//! [`Json::Refused`], so that the other members of the object can still be read.
 
 use crate::stream::MAX_VALUE_BYTES;
 use indexmap::IndexMap;
 use std::io::{self, BufRead};
 
-/// The maximum depth of arrays and objects inside each other.
+/// The maximum depth of nested arrays and objects.
 const MAX_DEPTH: usize = 128;
 
-/// The maximum number of values in an object, which take 32 bytes of memory each.
+/// The maximum number of values in an object. Each takes 32 bytes of memory.
 const MAX_VALUES: u64 = 1 << 27;
 
-/// The members of an object, in their order. Of equal names the last value counts, as in Python.
+/// The members of an object, in order. If names are equal, the last value counts, as in Python.
 pub(super) type Object = IndexMap<String, Json>;
 
 /// A value.
@@ -24,15 +24,15 @@ pub(super) type Object = IndexMap<String, Json>;
 pub(super) enum Json {
     Null,
     Bool(bool),
-    /// An integer that `i64` or `u64` has.
+    /// An integer in the range of `i64` or `u64`.
     Integer(i128),
     /// A number with a fraction or an exponent, rounded to the nearest `f64`; a larger integer that
-    /// an `f64` equals; NaN or an infinity.
+    /// equals an `f64`; NaN or an infinity.
     Float(f64),
     Text(String),
     Array(Vec<Json>),
     Object(Box<Object>),
-    /// A value that cannot be kept, and why.
+    /// A value that cannot be stored, and why.
     Refused(String),
 }
 
@@ -72,7 +72,8 @@ impl Json {
         }
     }
 
-    /// Returns a number as a float. Integers among floats were found to be equal to one.
+    /// Returns a number as a float. The first pass has found that integers among floats equal a
+    /// float.
     pub(super) fn as_float(&self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(*value),
@@ -82,20 +83,20 @@ impl Json {
     }
 }
 
-/// Returns whether an `f64` equals the integer.
+/// Returns whether the integer equals an `f64`.
 pub(super) fn is_exact_f64(integer: i128) -> bool {
-    // no integer here is beyond 2^64, so the way back cannot saturate
+    // no integer here exceeds 2^64, so the way back cannot saturate
     (integer as f64) as i128 == integer
 }
 
-/// The reason why nothing more can be read.
+/// Why no further value can be read.
 #[derive(Debug)]
 pub(super) enum ParseError {
     /// The bytes cannot be read.
     Stream(io::Error),
     /// The text is not JSON.
     Syntax(String),
-    /// The text is JSON, but not an object that can be read.
+    /// The text is valid JSON, but not an object that can be read.
     Value(String),
 }
 
@@ -108,11 +109,11 @@ impl From<io::Error> for ParseError {
 /// A reader of values that follow one another.
 pub(super) struct Parser<R> {
     stream: R,
-    /// The number of the current line, counted from 1.
+    /// The number of the current line, from 1.
     pub line: u64,
     /// The bytes of the current value so far.
     pub value_bytes: u64,
-    /// The number of values inside the current value so far, and itself.
+    /// The number of values in the current value so far, itself included.
     value_count: u64,
 }
 
@@ -121,7 +122,7 @@ impl<R: BufRead> Parser<R> {
         Self { stream, line: 1, value_bytes: 0, value_count: 0 }
     }
 
-    /// Returns the next bytes, none at the end.
+    /// Returns the next bytes, or none at the end.
     fn chunk(&mut self) -> Result<&[u8], ParseError> {
         loop {
             match self.stream.fill_buf() {
@@ -138,7 +139,7 @@ impl<R: BufRead> Parser<R> {
         Ok(self.chunk()?.first().copied())
     }
 
-    /// Goes behind bytes of the current chunk.
+    /// Skips bytes of the current chunk.
     fn consume(&mut self, count: usize) -> Result<(), ParseError> {
         self.stream.consume(count);
         self.value_bytes = self.value_bytes.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
@@ -148,7 +149,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads the next byte if it is this one.
+    /// Skips the next byte if it is `byte`. Returns whether it is.
     pub(super) fn take(&mut self, byte: u8) -> Result<bool, ParseError> {
         let is_next = self.peek()? == Some(byte);
         if is_next {
@@ -172,7 +173,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads a byte order mark, which tools of Windows write at the start of a file.
+    /// Skips a byte order mark, which Windows tools write at the start of a file.
     pub(super) fn skip_byte_order_mark(&mut self) -> Result<(), ParseError> {
         if self.take(0xEF)? && !(self.take(0xBB)? && self.take(0xBF)?) {
             return Err(ParseError::Syntax("expected a value, found the byte 0xef".to_owned()));
@@ -188,7 +189,7 @@ impl<R: BufRead> Parser<R> {
 
     fn value_at(&mut self, depth: usize) -> Result<Json, ParseError> {
         if depth > MAX_DEPTH {
-            return Err(ParseError::Value(format!("more than {MAX_DEPTH} arrays and objects inside each other")));
+            return Err(ParseError::Value(format!("arrays and objects are nested more than {MAX_DEPTH} levels deep")));
         }
         self.value_count = self.value_count.saturating_add(1);
         if self.value_count > MAX_VALUES {
@@ -203,7 +204,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Returns the error about the next byte.
+    /// Returns the error for the next byte.
     pub(super) fn unexpected(&mut self, expected: &str) -> Result<ParseError, ParseError> {
         let found = match self.peek()? {
             None => "the end of the file".to_owned(),
@@ -228,7 +229,7 @@ impl<R: BufRead> Parser<R> {
             let name = self.text()?.map_err(|what| ParseError::Value(format!("the name of a member: {what}")))?;
             self.skip_whitespace()?;
             if !self.take(b':')? {
-                return Err(self.unexpected(&format!("':' behind {name:?}"))?);
+                return Err(self.unexpected(&format!("':' after {name:?}"))?);
             }
             self.skip_whitespace()?;
             object.insert(name, self.value_at(depth + 1)?);
@@ -262,7 +263,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads a text, or why it cannot be kept.
+    /// Reads a string, or why it cannot be stored.
     fn text(&mut self) -> Result<Result<String, String>, ParseError> {
         self.consume(1)?;
         let (mut bytes, mut lone_surrogate) = (Vec::new(), None);
@@ -278,29 +279,30 @@ impl<R: BufRead> Parser<R> {
                 Some(b'"') => {
                     self.consume(1)?;
                     return Ok(match lone_surrogate {
-                        Some(half) => Err(format!(
-                            "\\u{half:04x} is one half of a surrogate pair without the other, and no character"
-                        )),
-                        None => String::from_utf8(bytes).map_err(|_| "a text that is not UTF-8".to_owned()),
+                        Some(half) => {
+                            Err(format!("\\u{half:04x} is one half of a surrogate pair without the other half"))
+                        }
+                        None => String::from_utf8(bytes).map_err(|_| "the string is not UTF-8".to_owned()),
                     });
                 }
                 Some(b'\\') => {
                     self.consume(1)?;
                     lone_surrogate = lone_surrogate.or(self.escape(&mut bytes)?);
                 }
-                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("a text does not end in its line".to_owned())),
+                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("a string does not end on its line".to_owned())),
                 Some(byte) => {
                     return Err(ParseError::Syntax(format!(
-                        "a text has the control character {byte:#04x}; expected \\u{byte:04x}"
+                        "a string has the control character {byte:#04x}, expected the escape \\u{byte:04x}"
                     )));
                 }
-                None if is_done => return Err(self.unexpected("the end of a text")?),
+                None if is_done => return Err(self.unexpected("the end of a string")?),
                 None => {}
             }
         }
     }
 
-    /// Reads what is behind a backslash. Returns the half of a surrogate pair without the other.
+    /// Reads the rest of an escape, after the backslash. Returns half of a surrogate pair if the
+    /// other half is missing.
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<Option<u32>, ParseError> {
         if !self.take(b'u')? {
             self.simple_escape(out)?;
@@ -375,7 +377,7 @@ fn parse_word(word: &str) -> Result<Json, ParseError> {
         "null" => Json::Null,
         "true" => Json::Bool(true),
         "false" => Json::Bool(false),
-        // these three as Python's `json` writes and reads them
+        // as Python's `json` writes and reads them
         "NaN" => Json::Float(f64::NAN),
         "Infinity" => Json::Float(f64::INFINITY),
         "-Infinity" => Json::Float(f64::NEG_INFINITY),
@@ -401,11 +403,11 @@ fn parse_number(text: &str) -> Result<Json, ParseError> {
     {
         return Ok(Json::Integer(integer));
     }
-    let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // as the grammar of Rust has it
+    let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // Rust's grammar includes this one
     if float.is_infinite() {
         return Ok(Json::Refused(format!("the number {} is beyond the range of f64", excerpt())));
     }
-    // Rust writes all digits of a float
+    // Rust prints all digits of a float
     if is_integer && format!("{float:.0}") != text {
         return Ok(Json::Refused(format!("the integer {} is beyond 64 bits, and no f64 equals it", excerpt())));
     }
@@ -438,7 +440,7 @@ mod tests {
     use std::io::BufReader;
 
     fn parsed(text: &str) -> Result<Json, String> {
-        // chunks of few bytes, so that everything is cut somewhere
+        // chunks of few bytes, so that every token is cut somewhere
         let mut parser = Parser::new(BufReader::with_capacity(3, text.as_bytes()));
         let value = parser.value().and_then(|value| {
             parser.skip_whitespace()?;

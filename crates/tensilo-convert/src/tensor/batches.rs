@@ -1,4 +1,9 @@
-//! One pass over the samples of tensors.
+//! One pass over the samples of tensors, as record batches.
+//!
+//! A tensor in C order is read front to back. In Fortran order, the first axis is the fastest: the
+//! values of one element of a sample lie next to each other for all samples. A batch is then read
+//! element by element and transposed, so batches are larger, which makes the reads longer. Memory
+//! is allocated only for bytes that the file has.
 
 use super::column::{ColumnReader, Order, TensorColumn};
 use crate::element::unpack;
@@ -13,11 +18,11 @@ use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
 use tensilo::source::Source;
 use tensilo::{Error, ErrorKind, Result};
 
-/// The bytes of a batch, about; at least one sample is in it.
+/// The approximate bytes of a batch, which has at least one sample.
 const BATCH_BYTES: u64 = 2 << 20;
-/// The same where each element of a batch has to be read for itself.
+/// The same if each element of a batch is read separately.
 const FORTRAN_BATCH_BYTES: u64 = 32 << 20;
-/// Samples of a batch, whatever their size.
+/// The maximum samples of a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: u64 = 1 << 16;
 
 /// Batches of some columns, in the order of their samples.
@@ -73,7 +78,7 @@ impl Iterator for TensorBatches<'_> {
     }
 }
 
-/// Adds the name of an array to an error about what is in it.
+/// Adds the name of an array to an error about its content.
 fn with_array_name(name: &str, error: Error) -> Error {
     match error.kind() {
         ErrorKind::BadInput => Error::bad_input(format!("array {name:?}: {}", error.message())),
@@ -82,10 +87,10 @@ fn with_array_name(name: &str, error: Error) -> Error {
 }
 
 fn too_large() -> Error {
-    Error::bad_input("a sample is larger than this machine's memory")
+    Error::bad_input("a sample exceeds the memory of this machine")
 }
 
-/// Returns the elements in lists of one sample each, if samples have dimensions.
+/// Groups elements into lists, one per sample, if samples have dimensions.
 fn group_into_samples(elements: ArrayRef, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
     let DataType::FixedSizeList(item, size) = data_type else { return Ok(elements) };
     let lists = FixedSizeListArray::try_new_with_length(Arc::clone(item), *size, elements, None, rows);
@@ -107,7 +112,7 @@ fn read(
     let length = usize::try_from(bytes).map_err(|_| too_large())?;
     let mut out = match (reader, column.order) {
         (ColumnReader::Plain { reader, offset }, Order::C) => {
-            // allocates only for bytes that are in the file
+            // allocates only for bytes that the file has
             let at = column.sample_bytes().and_then(|bytes| bytes.checked_mul(first)?.checked_add(*offset));
             let at = at.filter(|at| at.checked_add(bytes).is_some_and(|end| end <= reader.byte_count()));
             let mut out = MutableBuffer::from_len_zeroed(at.map_or(0, |_| length));
@@ -125,7 +130,7 @@ fn read(
     Ok(out)
 }
 
-/// Reads the elements of consecutive samples that are packed, of so many bits each.
+/// Reads the packed elements of consecutive samples, of `bits` bits each.
 fn packed(
     column: &TensorColumn,
     reader: &dyn Source,
@@ -139,7 +144,7 @@ fn packed(
     let end = first.checked_add(count).and_then(bit_of).ok_or_else(too_large)?;
     let at = offset.checked_add(start / 8).ok_or_else(too_large)?;
     let length = end.div_ceil(8).saturating_sub(start / 8);
-    // allocates only for bytes that are in the file
+    // allocates only for bytes that the file has
     if at.checked_add(length).is_none_or(|end| end > reader.byte_count()) {
         return Err(cut_off());
     }
@@ -155,7 +160,7 @@ fn cut_off() -> Error {
     Error::bad_input("the file is cut off: elements lie beyond its end")
 }
 
-/// Reads the next bytes of an array in an archive. Allocates for those that are there.
+/// Reads the next bytes of an array in an archive. Allocates only for bytes that are present.
 fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<MutableBuffer> {
     let failed = |error| stream_error(&error, "the elements of the array");
     let mut out = Vec::new();
@@ -163,7 +168,7 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     if u64::try_from(out.len()).ok() != Some(bytes) {
         return Err(cut_off());
     }
-    // at the end the checksum is compared
+    // the checksum is compared at the end
     if is_last && stream.read(&mut [0]).map_err(failed)? > 0 {
         return Err(Error::bad_input("bytes follow the elements of the array"));
     }
@@ -172,8 +177,8 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     Ok(buffer)
 }
 
-/// Reads samples of a tensor of which the first axis is the fastest: of each element, those of
-/// consecutive samples are one run.
+/// Reads samples of a tensor whose first axis is the fastest. The values of an element for
+/// consecutive samples are contiguous, so each element is one read.
 fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, count: u64) -> Result<MutableBuffer> {
     let width = column.dtype.element_bytes();
     let total = column.byte_count().and_then(|bytes| bytes.checked_add(offset));
@@ -191,7 +196,7 @@ fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, 
     let shape: Vec<u64> = column.shape.iter().map(|&extent| extent.into()).collect();
     let mut index = vec![0_u64; shape.len()];
     for element in 0..elements {
-        // no overflow: all of it lies in the file
+        // no overflow: the whole tensor lies in the file
         let segment_index = fortran_index(&index, &shape);
         let at = offset + (segment_index * column.sample_count + first) * column.width();
         reader.read_exact_at(at, &mut segment).map_err(read_error)?;
@@ -206,12 +211,12 @@ fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, 
     Ok(out)
 }
 
-/// Returns the elements of a whole array in C order. The length of `fortran` fits the extents.
+/// Returns the elements of a whole array in C order. The length of `fortran` matches the extents.
 pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(fortran.len());
     let mut index = vec![0_u64; extents.len()];
     while out.len() < fortran.len() {
-        // inside the array, which is in memory
+        // the array is in memory
         let at = usize::try_from(fortran_index(&index, extents)).unwrap_or(usize::MAX).saturating_mul(width);
         out.extend_from_slice(fortran.get(at..at.saturating_add(width)).unwrap_or_default());
         advance(&mut index, extents);
@@ -219,12 +224,12 @@ pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u
     out
 }
 
-/// Returns the number of an element of a sample in Fortran order.
+/// Returns the index of an element of a sample in Fortran order.
 fn fortran_index(index: &[u64], shape: &[u64]) -> u64 {
     index.iter().zip(shape).rev().fold(0, |number, (&i, &extent)| number * extent + i)
 }
 
-/// Goes to the next element in C order.
+/// Advances to the next element in C order.
 fn advance(index: &mut [u64], shape: &[u64]) {
     for (i, &extent) in index.iter_mut().zip(shape).rev() {
         *i += 1;

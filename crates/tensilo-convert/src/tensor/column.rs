@@ -1,4 +1,9 @@
-//! A tensor whose first axis counts samples.
+//! A tensor whose first axis counts samples, and the readers of its bytes.
+//!
+//! The elements lie at an offset of a file, or in a stream of a zip archive, which may be
+//! compressed and has a checksum. A stream is read front to back, and its CRC-32 is compared at the
+//! end. Elements in Fortran order are not read front to back: their checksum is compared before any
+//! is used, and a compressed stream is first decompressed to a temporary file.
 
 use crate::element::element_field;
 use crate::stream::read_error;
@@ -11,7 +16,7 @@ use tensilo::import::{FormatFile, mark_dtype};
 use tensilo::source::{PositionedFile, Source};
 use tensilo::{DType, Error, Result, limits};
 
-/// A tensor in a file, of which each sample is a part.
+/// A tensor in a file. Its first axis counts samples.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorColumn {
     pub name: String,
@@ -22,8 +27,8 @@ pub(crate) struct TensorColumn {
     pub sample_count: u64,
     /// The shape of one sample.
     pub shape: Vec<u32>,
-    /// The bits of an element in the file, if elements are packed. They are at an offset, in C
-    /// order.
+    /// The bits of an element in the file if elements are packed. Such elements are at an offset,
+    /// in C order.
     pub packed_bits: Option<u32>,
     pub bytes: ColumnBytes,
 }
@@ -33,7 +38,8 @@ pub(crate) struct TensorColumn {
 pub(crate) enum Order {
     /// The last axis is the fastest: samples follow one another.
     C,
-    /// The first axis is the fastest: of each element, those of all samples follow one another.
+    /// The first axis is the fastest: the values of each element for all samples follow one
+    /// another.
     Fortran,
 }
 
@@ -42,7 +48,7 @@ pub(crate) enum Order {
 pub(crate) enum ColumnBytes {
     /// At an offset.
     Plain { file: FormatFile, offset: u64 },
-    /// Behind `skip_bytes` bytes of a stream that a range of the file contains.
+    /// After `skip_bytes` bytes of a stream that a range of the file contains.
     Archived { file: FormatFile, stream: ArchiveStream, skip_bytes: u64 },
 }
 
@@ -51,14 +57,14 @@ pub(crate) enum ColumnBytes {
 pub(crate) struct ArchiveStream {
     pub offset: u64,
     pub stored_bytes: u64,
-    /// Whether it is compressed by DEFLATE.
+    /// Whether it is compressed with DEFLATE.
     pub is_deflated: bool,
     /// The CRC-32 of its bytes, decompressed.
     pub crc: u32,
 }
 
 impl ArchiveStream {
-    /// Returns a reader of its bytes, decompressed, which compares the checksum at the end.
+    /// Returns a reader of the decompressed bytes, which compares the checksum at the end.
     pub(crate) fn open(self, file: &FormatFile) -> Result<Crc32Reader> {
         let mut reader = file.reader()?;
         reader.seek(SeekFrom::Start(self.offset)).map_err(read_error)?;
@@ -72,8 +78,8 @@ impl ArchiveStream {
 }
 
 impl TensorColumn {
-    /// Makes a column of a tensor: its first extent is the number of samples. A tensor without
-    /// dimensions is one sample. Errors do not have its name.
+    /// Makes a column of a tensor. The first extent is the number of samples; a tensor without
+    /// dimensions is one sample. Errors do not contain the name.
     pub(crate) fn new(name: &str, dtype: DType, extents: &[u64], bytes: ColumnBytes) -> Result<Self> {
         let (sample_count, inner) = extents.split_first().map_or((1, extents), |(first, inner)| (*first, inner));
         let column = Self {
@@ -88,11 +94,11 @@ impl TensorColumn {
         };
         match column.byte_count() {
             Some(_) => Ok(column),
-            None => Err(Error::bad_input(format!("the shape {extents:?} has more than 2^63 bytes"))),
+            None => Err(Error::bad_input(format!("an array of shape {extents:?} has more than 2^63 bytes"))),
         }
     }
 
-    /// Makes the column of the only sample of a file: the whole tensor.
+    /// Makes a column whose only sample is the whole tensor.
     pub(crate) fn into_sample(self, extents: &[u64]) -> Result<Self> {
         Ok(Self { sample_count: 1, shape: sample_shape(extents)?, ..self })
     }
@@ -118,8 +124,8 @@ impl TensorColumn {
 
     /// Returns a reader of all bytes from the first element.
     ///
-    /// Elements in Fortran order are not read from front to back. The checksum of a stream of them
-    /// is compared first, and a compressed one is decompressed to a temporary file.
+    /// Elements in Fortran order are not read front to back. For a stream of them, the checksum is
+    /// compared here, and a compressed stream is decompressed to a temporary file.
     pub(super) fn open(&self) -> Result<ColumnReader> {
         let (file, stream, skip_bytes) = match &self.bytes {
             ColumnBytes::Plain { file, offset } => return Ok(ColumnReader::plain(file.reader()?, *offset)),
@@ -156,12 +162,12 @@ impl TensorColumn {
 
 fn sample_shape(extents: &[u64]) -> Result<Vec<u32>> {
     if extents.len() > limits::RANK {
-        let message = format!("samples of {} dimensions, of which the format allows {}", extents.len(), limits::RANK);
+        let message = format!("samples have {} dimensions, more than {}", extents.len(), limits::RANK);
         return Err(Error::bad_input(message));
     }
     let extent = |&extent: &u64| u32::try_from(extent).ok().filter(|extent| *extent <= limits::EXTENT);
     let shape: Option<Vec<u32>> = extents.iter().map(extent).collect();
-    shape.ok_or_else(|| Error::bad_input(format!("an extent of the shape {extents:?} is over {}", limits::EXTENT)))
+    shape.ok_or_else(|| Error::bad_input(format!("an extent of the shape {extents:?} exceeds {}", limits::EXTENT)))
 }
 
 /// Returns the field of samples of a fixed shape: a scalar, or `arrow.fixed_shape_tensor`.
@@ -205,7 +211,7 @@ fn temporary(error: io::Error) -> Error {
 /// A stream whose CRC-32 is compared at its end.
 pub(crate) struct Crc32Reader {
     inner: Box<dyn Read + Send>,
-    /// `None` behind the end.
+    /// `None` after the end.
     hash: Option<(crc32fast::Hasher, u32)>,
 }
 
@@ -238,7 +244,7 @@ impl Read for Crc32Reader {
         }
         match self.hash.take().map(|(hasher, expected)| (hasher.finalize(), expected)) {
             Some((found, expected)) if found != expected => {
-                let message = format!("the CRC-32 of the array is {found:08x}, and the archive says {expected:08x}");
+                let message = format!("the CRC-32 of the array is {found:08x}, expected {expected:08x}");
                 Err(io::Error::new(io::ErrorKind::InvalidData, message))
             }
             _ => Ok(0),

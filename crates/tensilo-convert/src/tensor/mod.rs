@@ -1,4 +1,4 @@
-//! Tensors with a common first axis as columns of samples.
+//! Tensors whose first axis counts samples, as columns.
 
 mod batches;
 mod column;

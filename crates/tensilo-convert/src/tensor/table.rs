@@ -1,9 +1,9 @@
 //! A file of tensors as a source of record batches.
 //!
-//! One tensor that cannot be stored, or whose first axis differs, must not refuse the whole file:
-//! the caller may leave it out, and the selection is not known here. A tensor that cannot be stored
-//! becomes a refused field, and first axes are compared when a pass over the selected columns
-//! begins. A file of named tensors may also be one sample: see [`FormatOptions`].
+//! A tensor that cannot be stored, or whose first axis differs, must not refuse the whole file: the
+//! caller may skip it, and the selection is not known when the file is opened. A tensor that cannot
+//! be stored therefore becomes a refused field, and first axes are compared when a pass over the
+//! selected columns starts. A file of named tensors may also be one sample, see [`FormatOptions`].
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
@@ -14,26 +14,26 @@ use tensilo::import::arrow::datatypes::{Schema, SchemaRef};
 use tensilo::import::{RecordSource, refused_field};
 use tensilo::{Error, ErrorKind, Result};
 
-/// The most samples of tensors without elements.
+/// The maximum samples of tensors without elements.
 const MAX_EMPTY_SAMPLES: u64 = 1 << 24;
 
 /// Advice about tensors whose first axes differ.
-const SKIP_ADVICE: &str = "; leave one of them out (`ConvertOptions::skip`, --skip)";
+const SKIP_ADVICE: &str = "; skip one of them (`ConvertOptions::skip`, --skip)";
 
 /// Tensors as columns.
 #[derive(Debug)]
 pub(crate) struct TensorTable {
-    /// The fields of the schema; `None` is one that is refused.
+    /// The column of each field of the schema. `None`: the field is refused.
     columns: Vec<Option<TensorColumn>>,
     schema: SchemaRef,
     advice: &'static str,
 }
 
 impl TensorTable {
-    /// Makes a table of tensors with their names. Refuses a file without any.
+    /// Makes a table of named tensors. Refuses a file without tensors.
     ///
-    /// `metadata` belongs to the file, and `advice` says how tensors whose first axes differ can
-    /// be read otherwise.
+    /// `metadata` belongs to the file. `advice` says how else tensors whose first axes differ can
+    /// be read.
     pub(crate) fn new(
         tensors: Vec<(String, Result<TensorColumn>)>,
         metadata: impl IntoIterator<Item = (String, String)>,
@@ -87,15 +87,15 @@ fn sample_count(columns: &[&TensorColumn], advice: &str) -> Result<u64> {
     let sample_count = first.sample_count;
     if let Some(other) = columns.iter().find(|column| column.sample_count != sample_count) {
         return Err(Error::bad_input(format!(
-            "array {:?} has {sample_count} samples, and {:?} has {}: columns have the same first \
+            "array {:?} has {sample_count} samples, but {:?} has {}: columns must have the same first \
              axis{advice}{SKIP_ADVICE}",
             first.name, other.name, other.sample_count
         )));
     }
-    // nothing in the file would bound their number
+    // nothing in the file bounds their number
     if sample_count > MAX_EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
         return Err(Error::bad_input(format!(
-            "{sample_count} samples without elements, more than {MAX_EMPTY_SAMPLES}"
+            "the arrays have {sample_count} samples without elements, more than {MAX_EMPTY_SAMPLES}"
         )));
     }
     Ok(sample_count)
@@ -119,7 +119,7 @@ impl FormatOptions {
     }
 
     /// Sets whether a file of named tensors (`.npz`, `.safetensors`) is one sample, with a column
-    /// for each tensor (default: no, the first axis counts samples).
+    /// for each tensor. Default: no, the first axis counts samples.
     pub fn file_is_sample(mut self, file_is_sample: bool) -> Self {
         self.file_is_sample = file_is_sample;
         self

@@ -1,8 +1,9 @@
-//! Tar archives of samples, compressed by gzip or not, in two passes.
+//! Tar archives of samples, with or without gzip, read in two passes.
 //!
-//! The first pass reads the first bytes of each file: it finds the suffixes, which become columns,
-//! checks that their files can be stored, and counts samples. A suffix with a file that cannot be
-//! stored is refused, and the others are read. The second pass reads the selected files.
+//! An archive has neither a schema nor a list of samples. The first pass reads the first bytes of
+//! each file: it finds the suffixes, which become columns, checks that their files can be stored,
+//! and counts samples. A suffix with a file that cannot be stored is refused, and the others are
+//! read. The second pass reads the files of the selected columns.
 
 use super::column::{SuffixColumn, SuffixKind, array_type, kind_of};
 use super::members::Content;
@@ -15,17 +16,17 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
 use tensilo::{Error, Result, limits};
 
-/// Samples of a batch, whatever their size.
+/// The maximum samples of a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: usize = 1 << 16;
-/// The bytes of each file that the first pass reads: more than the header of most arrays.
+/// The bytes of each file that the first pass reads: more than most array headers have.
 const PREFIX_BYTES: usize = 4 << 10;
 
-/// Archives of WebDataset.
+/// WebDataset archives.
 pub(crate) struct WebDataset;
 
 impl InputFormat for WebDataset {
     fn name(&self) -> &str {
-        "tar archives of WebDataset"
+        "WebDataset archives (.tar)"
     }
 
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>> {
@@ -43,7 +44,7 @@ impl InputFormat for WebDataset {
     }
 }
 
-/// Finds the suffixes of an archive, in the order in which they come first, and counts its samples.
+/// Finds the suffixes of an archive, in order of first occurrence, and counts its samples.
 fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     let (mut columns, mut sample_count): (Vec<SuffixColumn>, u64) = (Vec::new(), 0);
     let mut numbers: HashMap<String, usize> = HashMap::new();
@@ -55,7 +56,7 @@ fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
             let count = samples.without_suffix;
             return match sample_count == 0 && count > 0 {
                 true => {
-                    Err(Error::bad_input(format!("none of the {count} files has a suffix, which tells its column")))
+                    Err(Error::bad_input(format!("none of the {count} files has a suffix, which names its column")))
                 }
                 false => Ok((columns, sample_count)),
             };
@@ -83,20 +84,20 @@ fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     }
 }
 
-/// Returns the error about a sample whose key an earlier one has, with other files.
+/// Returns the error for a sample with the key of an earlier sample and other files.
 fn split_sample_error(sample: &ArchiveSample, first: u64, second: u64) -> Error {
     const MAX_SHOWN: usize = 8;
     let suffixes: Vec<&str> = sample.files.keys().map(String::as_str).take(MAX_SHOWN).collect();
     let more = if sample.files.len() > MAX_SHOWN { ", ..." } else { "" };
     Error::bad_input(format!(
-        "the files of the key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
-         ({}{more}); make the archive with tar --sort=name, or give samples different keys",
+        "the files of key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
+         ({}{more}); create the archive with tar --sort=name, or give samples different keys",
         sample.key,
         suffixes.join(", ")
     ))
 }
 
-/// Refuses more columns than a file can have.
+/// Fails if there are more columns than a file can have.
 fn check_count(columns: usize) -> Result<()> {
     match columns < limits::COLUMNS {
         true => Ok(()),
@@ -118,11 +119,11 @@ fn file_message(key: &str, suffix: &str, what: &str) -> String {
     format!("\"{key}.{suffix}\" in the archive: {what}")
 }
 
-/// An archive whose suffixes are known.
+/// An archive after the first pass.
 struct WebDatasetFile {
     file: FormatFile,
     columns: Vec<SuffixColumn>,
-    /// The key, and then the columns.
+    /// The key, then the columns.
     schema: SchemaRef,
     sample_count: u64,
 }
@@ -158,7 +159,7 @@ impl RecordSource for WebDatasetFile {
     }
 }
 
-/// Returns samples as arrays of some columns, of which `None` is the key.
+/// Returns samples as arrays of some columns. `None` stands for the key.
 fn record_batch(
     samples: &mut [ArchiveSample],
     columns: &[Option<&SuffixColumn>],

@@ -1,7 +1,8 @@
-//! Columns of the files with one suffix: their types, and arrays of them.
+//! Columns of the files with one suffix: their types, and arrays of their values.
 //!
-//! The last part of a suffix tells the type, as the library decodes it: text, an integer, an array
-//! of NumPy, or bytes. The first array of a column fixes its type and number of dimensions.
+//! As in the WebDataset library, the last part of a suffix tells how a file is decoded: as text, an
+//! integer, a NumPy array, or bytes. The first array of a column fixes its type and number of
+//! dimensions.
 
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::npy::NpyHeader;
@@ -23,9 +24,9 @@ pub(super) struct SuffixColumn {
     pub kind: SuffixKind,
     /// The type and the number of dimensions of the first array.
     pub array: Option<(DType, usize)>,
-    /// The number of samples that have such a file.
+    /// The number of samples that have a file with this suffix.
     pub count: u64,
-    /// The reason why its files cannot be stored.
+    /// Why its files cannot be stored.
     pub refused: Option<String>,
 }
 
@@ -48,12 +49,12 @@ impl SuffixColumn {
         }
     }
 
-    /// Checks the first bytes of a file, which may be all of it. Returns why it cannot be stored,
-    /// if they show that.
+    /// Checks the first bytes of a file. Fails with the reason if they show that the file cannot be
+    /// stored. `is_whole` says that they are the whole file.
     pub(super) fn check(&self, prefix: &[u8], is_whole: bool) -> std::result::Result<(), String> {
         let found = match self.kind {
             SuffixKind::Text => match str::from_utf8(prefix) {
-                // a head may end inside a character
+                // a prefix may end within a character
                 Err(error) if is_whole || error.error_len().is_some() => text(prefix).map(drop),
                 _ => Ok(()),
             },
@@ -69,7 +70,8 @@ impl SuffixColumn {
         found.map_err(|error| error.message().to_owned())
     }
 
-    /// Returns the array of files, of which `None` are missing.
+    /// Returns the values of files as an array. `None` is a missing file. An error has the index of
+    /// its file.
     pub(super) fn values(&self, files: &[Option<Vec<u8>>]) -> std::result::Result<ArrayRef, (usize, Error)> {
         match (self.kind, self.array) {
             (SuffixKind::Text, _) => {
@@ -104,21 +106,21 @@ fn text(file: &[u8]) -> Result<&str> {
 
 fn integer(file: &[u8]) -> Result<i64> {
     let integer = str::from_utf8(file).ok().and_then(|text| text.trim().parse().ok());
-    integer.ok_or_else(|| Error::bad_input("the file has no integer of 64 bits"))
+    integer.ok_or_else(|| Error::bad_input("the file is not an integer of 64 bits"))
 }
 
-/// Refuses an array that differs from the first one in its type or number of dimensions.
+/// Fails if an array differs from the first one in its type or number of dimensions.
 fn check_type(found: (DType, usize), first: (DType, usize)) -> Result<()> {
     if found == first {
         return Ok(());
     }
     Err(Error::bad_input(format!(
-        "the array has the type {} and {} dimensions, and the first one {} and {}",
+        "the array has type {} and {} dimensions, but the first array has {} and {}",
         found.0, found.1, first.0, first.1
     )))
 }
 
-/// Returns the members of a tensor as Arrow stores it.
+/// Returns the struct fields of a tensor, as Arrow stores it.
 fn tensor_fields(dtype: DType, rank: usize) -> Fields {
     let rank = i32::try_from(rank).unwrap_or(i32::MAX); // at most 16
     let shape = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int32, false)), rank);
@@ -126,7 +128,7 @@ fn tensor_fields(dtype: DType, rank: usize) -> Fields {
     Fields::from(vec![Field::new("data", data, false), Field::new("shape", shape, false)])
 }
 
-/// Returns the array of files of NumPy.
+/// Returns the NumPy arrays of files as one Arrow array.
 fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result::Result<ArrayRef, (usize, Error)> {
     let (mut elements, mut ends, mut shapes) = (MutableBuffer::new(0), vec![0_i32], Vec::new());
     let mut end = 0;
@@ -153,8 +155,7 @@ fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result:
     build(dtype, rank, elements, (ends, shapes), nulls).map_err(|error| (0, error))
 }
 
-/// Returns the header of an array, and its elements in C order and in the byte order of this
-/// machine.
+/// Returns the header of an array, and its elements in C order and the byte order of this machine.
 fn read_array(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8>)> {
     let mut rest = file;
     let header = NpyHeader::read(&mut rest)?;
@@ -163,7 +164,7 @@ fn read_array(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<
     let expected = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
     if expected != u64::try_from(rest.len()).ok() {
         let extents = &header.extents;
-        let message = format!("the array of shape {extents:?} has {} bytes instead of those of its shape", rest.len());
+        let message = format!("the array has {} bytes, which does not match its shape {extents:?}", rest.len());
         return Err(Error::bad_input(message));
     }
     let mut bytes = match header.order {
@@ -200,28 +201,28 @@ fn build(
     Ok(Arc::new(StructArray::try_new(fields, members, Some(nulls)).map_err(failed)?))
 }
 
-/// Returns the type and the number of dimensions that an array states.
+/// Returns the type and the number of dimensions in the header of an array.
 pub(super) fn array_type(mut file: &[u8]) -> Result<(DType, usize)> {
     let header = NpyHeader::read(&mut file)?;
     let rank = header.extents.len();
     if rank > limits::RANK {
-        let message = format!("the array has {rank} dimensions, of which the format allows {}", limits::RANK);
+        let message = format!("the array has {rank} dimensions, more than {}", limits::RANK);
         return Err(Error::bad_input(message));
     }
     if header.dtype == DType::Complex64 {
-        return Err(Error::bad_input("an array of complex numbers; save a view of floats"));
+        return Err(Error::bad_input("the array has complex numbers; save a view of floats"));
     }
     Ok((header.dtype, rank))
 }
 
-/// The content of files with a suffix.
+/// The content of files with one suffix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SuffixKind {
     /// UTF-8.
     Text,
     /// A decimal integer.
     Integer,
-    /// An array of NumPy.
+    /// A NumPy array.
     Npy,
     /// Anything else.
     Bytes,

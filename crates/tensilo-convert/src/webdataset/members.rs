@@ -5,9 +5,9 @@
 //! value. So every member that could be part of a sample is read, or returned with the reason why
 //! it cannot be.
 //!
-//! The crate `tar` parses headers. Its iterator is not used: it stops at the first zero block,
-//! where joined archives continue; it returns the table of holes as part of a sparse file's
-//! content; and it ignores PAX records that it cannot parse.
+//! The crate `tar` parses headers. Its iterator is not used, for three reasons: it stops at the
+//! first block of zeros, where concatenated archives continue; it returns the table of holes as
+//! part of the content of a sparse file; and it ignores PAX records that it cannot parse.
 
 use super::sparse::{HoleTable, MAX_GROWTH, MAX_TABLE_BYTES, Segment, SparseMap, UNBOUNDED_BYTES, decimal, number};
 use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, stream_error};
@@ -19,26 +19,26 @@ use tensilo::{Error, Result};
 const BLOCK: usize = 512;
 const BLOCK_BYTES: u64 = 512;
 
-/// The most bytes of a name, or of the PAX records of a member.
+/// The maximum bytes of a name, or of the PAX records of a member.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 
-/// What errors about no member are about.
+/// The subject of errors that do not concern a member.
 const ARCHIVE: &str = "the archive";
 
-/// A reader of members. Their bytes are read in order, and skipped if they are not asked for.
+/// A reader of members, front to back. Bytes that are not requested are skipped.
 pub(super) struct Members {
     stream: ByteStream,
-    /// The number of bytes that were read.
+    /// The number of bytes read so far.
     position: u64,
     /// The offset of the next header.
     next: u64,
-    /// The bytes of all holes in sparse files so far.
+    /// The total bytes of holes in sparse files so far.
     holes: u64,
-    /// What is read, for errors.
+    /// The subject of errors: the current member.
     what: String,
 }
 
-/// A member that has a content, or should have.
+/// A member that has content, or should have.
 pub(super) struct Member {
     pub path: String,
     form: Form,
@@ -55,19 +55,19 @@ enum Form {
 /// The bytes of a member, or the reason why it cannot be read.
 pub(super) type Content = std::result::Result<Vec<u8>, String>;
 
-/// What members before a member state about it.
+/// The facts that preceding members state about a member.
 #[derive(Default)]
 struct ExtendedHeader {
     long_name: Option<Vec<u8>>,
     pax: Option<Pax>,
 }
 
-/// The PAX records of a member that matter here.
+/// The relevant PAX records of a member.
 #[derive(Default)]
 struct Pax {
     path: Option<Vec<u8>>,
     size: Option<u64>,
-    /// Those whose key begins with `GNU.sparse.`, without that.
+    /// The records whose key begins with `GNU.sparse.`, without this prefix.
     sparse: Vec<(String, Vec<u8>)>,
 }
 
@@ -76,10 +76,10 @@ impl Members {
         Ok(Self { stream: ByteStream::open(file)?, position: 0, next: 0, holes: 0, what: ARCHIVE.to_owned() })
     }
 
-    /// Goes to the next member. Directories are passed over, and the blocks of zeros at the end of
-    /// an archive: another one may follow.
+    /// Advances to the next member. Skips directories, and the blocks of zeros at the end of an
+    /// archive, because another archive may follow.
     ///
-    /// Reads to the end of the file: the checksum of a compressed archive is there.
+    /// Reads to the end of the file, where a compressed archive has its checksum.
     pub(super) fn next_member(&mut self) -> Result<Option<Member>> {
         let mut extended = ExtendedHeader::default();
         loop {
@@ -110,7 +110,7 @@ impl Members {
         }
     }
 
-    /// Returns the member of a header; `None` if it never has a content.
+    /// Returns the member of a header, or `None` if its type never has content.
     fn member(&mut self, header: &Header, kind: u8, stored: u64, extended: ExtendedHeader) -> Result<Option<Member>> {
         let pax = extended.pax.unwrap_or_default();
         let stored = pax.size.unwrap_or(stored);
@@ -122,10 +122,10 @@ impl Members {
             Error::bad_input(format!("the name {lossy:?} in the archive is not UTF-8"))
         })?;
         self.what = format!("{path:?} in the archive");
-        // links, devices, folders and pipes have no bytes, whatever their size says
+        // links, devices, folders and pipes have no bytes, regardless of their size field
         let has_bytes = !(b'1'..=b'6').contains(&kind);
         if kind == b'1' && stored > 0 {
-            return Err(self.malformed("a hard link that states a content"));
+            return Err(self.malformed("a hard link must not have content"));
         }
         let target = || String::from_utf8_lossy(&header.link_name_bytes().unwrap_or_default()).into_owned();
         let sparse = match kind {
@@ -135,26 +135,26 @@ impl Members {
         };
         self.next = has_bytes.then_some(stored).and_then(|bytes| self.padded_end(bytes)).unwrap_or(self.position);
         if has_bytes && stored > 0 && self.next == self.position {
-            return Err(self.malformed("the size is over 2^63"));
+            return Err(self.malformed("the size exceeds 2^63"));
         }
         let form = match (kind, sparse) {
             (b'5' | b'D' | b'V', _) => return Ok(None),
-            (b'M', _) => return Err(self.malformed("the rest of a file of another archive")),
+            (b'M', _) => return Err(self.malformed("it is the continuation of a file in another archive")),
             (b'0' | b'7' | b'S', Some(table)) => match self.sparse_map(table, stored)? {
                 Ok(map) => Form::Sparse(map),
-                Err(reason) => Form::Refused(format!("it is a sparse file that is not read: {reason}")),
+                Err(reason) => Form::Refused(format!("it is a sparse file that cannot be read: {reason}")),
             },
             (b'0' | b'7', None) => Form::Plain(stored),
             (b'1', _) => Form::Refused(format!(
-                "it is a hard link to {:?}; make the archive with tar --hard-dereference",
+                "it is a hard link to {:?}; create the archive with tar --hard-dereference",
                 target()
             )),
             (b'2', _) => Form::Refused(format!(
-                "it is a symbolic link to {:?}; make the archive with tar --dereference",
+                "it is a symbolic link to {:?}; create the archive with tar --dereference",
                 target()
             )),
             (b'3' | b'4' | b'6', _) => Form::Refused("it is a device or a named pipe".to_owned()),
-            (kind, _) => Form::Refused(format!("it is a member of the unknown type {:?}", char::from(kind))),
+            (kind, _) => Form::Refused(format!("it is a member of unknown type {:?}", char::from(kind))),
         };
         let size = match &form {
             Form::Plain(size) => *size,
@@ -167,8 +167,8 @@ impl Members {
         }))
     }
 
-    /// Reads the content of a member, the last that was returned, or the first bytes of it. Memory
-    /// is allocated for bytes that are there, and for holes.
+    /// Reads the content of the member that was returned last, at most `max_bytes`. Memory is
+    /// allocated only for bytes that are present, and for holes.
     pub(super) fn read(&mut self, member: Member, max_bytes: u64) -> Result<Content> {
         let mut bytes = Vec::new();
         match member.form {
@@ -199,7 +199,7 @@ impl Members {
         if read == count { Ok(()) } else { Err(cut_off(&self.what)) }
     }
 
-    /// Goes to the next header.
+    /// Skips to the next header.
     fn skip_rest(&mut self) -> Result<()> {
         let rest = self.next.saturating_sub(self.position);
         let skipped = io::copy(&mut (&mut self.stream).take(rest), &mut io::sink());
@@ -224,7 +224,7 @@ impl Members {
             }
             self.what = format!("the member at {} of the archive", self.position - BLOCK_BYTES);
             let header = Header::from_byte_slice(&block).clone();
-            // old programs summed signed bytes
+            // old programs summed bytes as signed
             let others = || block.iter().take(148).chain(block.iter().skip(156));
             let unsigned = others().map(|byte| i64::from(*byte)).sum::<i64>() + 8 * 32;
             let signed = others().map(|byte| i64::from(byte.cast_signed())).sum::<i64>() + 8 * 32;
@@ -236,16 +236,18 @@ impl Members {
         }
     }
 
-    /// Returns the offset behind the next `bytes` and their padding.
+    /// Returns the offset after the next `bytes` bytes and their padding.
     fn padded_end(&self, bytes: u64) -> Option<u64> {
         let end = self.position.checked_add(bytes)?.checked_next_multiple_of(BLOCK_BYTES)?;
         (end < 1 << 63).then_some(end)
     }
 
-    /// Reads the content of a member that is about the next one.
+    /// Reads the content of a member that describes the next one.
     fn record(&mut self, bytes: u64) -> Result<Vec<u8>> {
         if bytes > MAX_RECORD_BYTES {
-            return Err(self.malformed(&format!("{bytes} bytes about a member, more than {MAX_RECORD_BYTES}")));
+            return Err(
+                self.malformed(&format!("{bytes} bytes of records about a member, more than {MAX_RECORD_BYTES}"))
+            );
         }
         self.next = self.padded_end(bytes).unwrap_or(self.position);
         let mut record = Vec::new();
@@ -259,7 +261,7 @@ impl Members {
     fn pax(&mut self, bytes: u64) -> Result<Pax> {
         let record = self.record(bytes)?;
         let mut pax = Pax::default();
-        let records = pax_records(&record).ok_or_else(|| self.malformed("records of PAX that are malformed"))?;
+        let records = pax_records(&record).ok_or_else(|| self.malformed("its PAX records are malformed"))?;
         for (key, value) in records {
             match (key, key.strip_prefix(b"GNU.sparse.")) {
                 (b"path", _) => pax.path = Some(value.to_vec()),
@@ -274,12 +276,11 @@ impl Members {
         Ok(pax)
     }
 
-    /// Reads the table of a sparse file in the old format of GNU: in its header, and in blocks
-    /// behind it.
+    /// Reads the table of a sparse file in GNU's old format: in its header, and in blocks after it.
     fn gnu_table(&mut self, header: &Header) -> Result<std::result::Result<HoleTable, String>> {
         const IN_HEADER: std::ops::Range<usize> = 386..482;
         let block = header.as_bytes();
-        let Some(gnu) = header.as_gnu() else { return Ok(Err("its header is not GNU's".to_owned())) };
+        let Some(gnu) = header.as_gnu() else { return Ok(Err("its header is not in GNU format".to_owned())) };
         let mut table = block.get(IN_HEADER).unwrap_or_default().to_vec();
         let mut continues = gnu.is_extended();
         while continues {
@@ -289,15 +290,15 @@ impl Members {
             continues = block.get(IN_BLOCK).is_some_and(|byte| *byte != 0);
             table.extend(block.into_iter().take(IN_BLOCK));
             if table.len() > MAX_TABLE_BYTES {
-                return Err(self.malformed("a table of holes that is too long"));
+                return Err(self.malformed("its table of holes is too long"));
             }
         }
         Ok(HoleTable::from_gnu(&gnu.realsize, &table))
     }
 
-    /// Reads the table of a sparse file in version 1.0 of POSIX's format, which stands before the
-    /// data: decimal numbers, one in each line. The first is the number of chunks. The table is
-    /// padded to whole blocks.
+    /// Reads the table of a sparse file in version 1.0 of the POSIX format. It precedes the data,
+    /// as decimal numbers, one per line. The first is the number of chunks. The table is padded to
+    /// whole blocks.
     fn table_in_data(&mut self, stored: u64) -> Result<std::result::Result<Vec<u64>, String>> {
         let (mut text, mut lines, mut expected) = (Vec::new(), 0_usize, None);
         while expected.is_none_or(|expected| lines < expected) {
@@ -320,8 +321,8 @@ impl Members {
         Ok(numbers.collect::<Option<_>>().ok_or_else(|| "its table of holes is malformed".to_owned()))
     }
 
-    /// Returns the map of a sparse file whose data, and perhaps the table, are the next `stored`
-    /// bytes.
+    /// Returns the map of a sparse file. The next `stored` bytes are its data, possibly after its
+    /// table.
     fn sparse_map(
         &mut self,
         table: std::result::Result<HoleTable, String>,
@@ -344,13 +345,13 @@ impl Members {
             Ok(map) => map,
             Err(reason) => return Ok(Err(reason)),
         };
-        // each file is bounded, but a sample may have many of them
+        // each file is bounded, but an archive may have many
         let holes = self.holes.saturating_add(map.size.saturating_sub(data));
         let archive_bytes = self.position.saturating_add(data);
         if holes > UNBOUNDED_BYTES.saturating_add(archive_bytes.saturating_mul(MAX_GROWTH)) {
             return Ok(Err(format!(
                 "the sparse files up to this one have {holes} bytes of holes, more than {MAX_GROWTH} times the bytes \
-                 of the archive; make the archive without --sparse"
+                 of the archive; create the archive without --sparse"
             )));
         }
         self.holes = holes;
@@ -362,7 +363,7 @@ impl Members {
     }
 }
 
-/// Returns the keys and values of PAX records. `None`: they are malformed.
+/// Returns the keys and values of PAX records, or `None` if they are malformed.
 fn pax_records(mut rest: &[u8]) -> Option<Vec<(&[u8], &[u8])>> {
     let mut records = Vec::new();
     while !rest.is_empty() {

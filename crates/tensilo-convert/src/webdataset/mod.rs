@@ -1,4 +1,4 @@
-//! WebDataset: tar archives in which the files of a sample follow one another, with one key.
+//! WebDataset: tar archives in which the files of a sample follow one another and share a key.
 
 mod archive;
 mod column;

@@ -1,8 +1,7 @@
 //! The samples of an archive, in order.
 //!
-//! A path is split into the key of a sample and a suffix. Files that follow one another with one
-//! key are a sample. Keys are remembered, because a sample whose files were separated would become
-//! two.
+//! A path is split into the key of a sample and a suffix. Consecutive files with the same key are a
+//! sample. A sample whose files were separated would silently become two, so keys are remembered.
 
 use super::members::{Content, Members};
 use indexmap::IndexMap;
@@ -19,38 +18,39 @@ pub(super) struct ArchiveSample {
     pub files: IndexMap<String, Content>,
 }
 
-/// A file that is part of a sample.
+/// A file of a sample.
 struct SampleFile {
     key: String,
     /// The suffix and the content; `None` if the suffix is not selected.
     file: Option<(String, Content)>,
 }
 
-/// Reads the samples of an archive some at a time.
+/// Reads the samples of an archive in batches.
 pub(super) struct ArchiveSamples {
     members: Members,
     /// The first file of the next sample.
     next: Option<SampleFile>,
-    /// The most bytes of each file that are read.
+    /// The maximum bytes that are read of each file.
     max_bytes: u64,
     /// The suffixes of the files that are read; `None` for all.
     suffixes: Option<HashSet<String>>,
-    /// The number of files so far that have no key and suffix.
+    /// The number of files so far without key and suffix.
     pub without_suffix: u64,
 }
 
 impl ArchiveSamples {
-    /// Opens an archive, to read the first `max_bytes` of each file.
+    /// Opens an archive, of whose files the first `max_bytes` bytes are read.
     pub(super) fn open(file: &FormatFile, max_bytes: u64) -> Result<Self> {
         Ok(Self { members: Members::open(file)?, next: None, max_bytes, suffixes: None, without_suffix: 0 })
     }
 
-    /// Selects the suffixes of the files that are read. Samples lack the others.
+    /// Selects the suffixes of the files that are read. Samples do not have the others.
     pub(super) fn with_suffixes(self, suffixes: HashSet<String>) -> Self {
         Self { suffixes: Some(suffixes), ..self }
     }
 
-    /// Returns the next samples, with about so many bytes together. There are none behind the last.
+    /// Returns the next samples, at most `max_samples`, with about `max_bytes` bytes in total.
+    /// Returns none at the end.
     pub(super) fn next_samples(&mut self, max_samples: usize, max_bytes: usize) -> Result<Vec<ArchiveSample>> {
         let mut samples: Vec<ArchiveSample> = Vec::new();
         let mut bytes = 0_usize;
@@ -79,7 +79,7 @@ impl ArchiveSamples {
         }
     }
 
-    /// Returns the next file that is part of a sample.
+    /// Returns the next file of a sample.
     fn next_file(&mut self) -> Result<Option<SampleFile>> {
         while let Some(member) = self.members.next_member()? {
             let Some((key, suffix)) = key_and_suffix(&member.path) else {
@@ -105,9 +105,7 @@ fn add(sample: &mut ArchiveSample, suffix: String, content: Content) -> Result<(
         return Err(Error::bad_input(format!("sample {key:?} of the archive has more than {} files", limits::COLUMNS)));
     }
     if files.contains_key(&suffix) {
-        return Err(Error::bad_input(format!(
-            "sample {key:?} of the archive has two files with the suffix {suffix:?}"
-        )));
+        return Err(Error::bad_input(format!("sample {key:?} of the archive has two files with suffix {suffix:?}")));
     }
     files.insert(suffix, content);
     Ok(())
@@ -116,9 +114,9 @@ fn add(sample: &mut ArchiveSample, suffix: String, content: Content) -> Result<(
 /// The column of the keys.
 pub(crate) const KEY: &str = "__key__";
 
-/// Splits a path at the first dot of its last component: the key of the sample, and the suffix, in
-/// lower case. Returns `None` if the file is not part of a sample, as in the library: its name
-/// begins with a dot or has none, or it describes the archive.
+/// Splits a path at the first dot of its last component, into the key of the sample and the suffix
+/// in lower case. As in the WebDataset library, returns `None` if the name begins with a dot or has
+/// none, or if the file describes the archive.
 pub(crate) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
     let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
     let dot = name_start + path.get(name_start..)?.find('.')?;
@@ -126,15 +124,15 @@ pub(crate) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
     (dot > name_start && !suffix.is_empty() && !is_metadata(path)).then(|| (key, suffix.to_lowercase()))
 }
 
-/// Returns whether a file describes the archive, as in the library: the first component of its path
-/// is `__name__`.
+/// Returns whether a file describes the archive: as in the WebDataset library, the first component
+/// of its path is `__name__`.
 fn is_metadata(path: &str) -> bool {
     let first = path.split('/').next().unwrap_or(path);
     first.len() >= 4 && first.starts_with("__") && first.ends_with("__")
 }
 
-/// The keys so far, as hashes: about 40 bytes each. Among 10^6 keys, two hashes are equal with a
-/// probability of 10^-7; then an archive may be refused without need.
+/// The keys so far, as hashes of about 40 bytes each. Among 10^6 keys, two hashes are equal with a
+/// probability of 10^-7. An archive may then be refused without need.
 #[derive(Default)]
 pub(crate) struct Keys {
     seen: HashMap<u64, KeyEntry>,
@@ -144,15 +142,16 @@ pub(crate) struct Keys {
 
 struct KeyEntry {
     sample: u64,
-    /// The hash of the suffixes, in any order.
+    /// The hash of the suffixes, independent of their order.
     suffixes: u64,
 }
 
 impl Keys {
-    /// Takes the next sample into account. If an earlier sample has its key and other suffixes,
-    /// returns the number of that sample: both are parts of one whose files were separated.
+    /// Adds the next sample. If an earlier sample has the same key and other suffixes, returns the
+    /// number of that sample: both are parts of a sample whose files were separated.
     ///
-    /// Samples with the same key and the same suffixes are complete: archives were joined.
+    /// Samples with the same key and the same suffixes are complete, and come from archives that
+    /// were concatenated.
     pub(crate) fn split_from<'a>(&mut self, key: &str, suffixes: impl Iterator<Item = &'a str>) -> Option<u64> {
         let suffixes = suffixes.fold(0_u64, |sum, suffix| sum.wrapping_add(self.hasher.hash_one(suffix)));
         let (sample, next) = (self.count, self.count.saturating_add(1));

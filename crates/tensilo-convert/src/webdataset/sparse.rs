@@ -1,33 +1,36 @@
 //! Sparse files of a tar archive: where their data belong, between holes of zeros.
 //!
 //! GNU tar writes them in four formats. The old one has a table of offsets and lengths in the
-//! header; versions 0.0, 0.1 and 1.0 of POSIX's have it in PAX records, or before the data.
-//! Everywhere the data of all chunks follow one another, each in whole blocks.
+//! header. Versions 0.0 and 0.1 of the POSIX format have it in PAX records, and version 1.0 before
+//! the data. In all of them the chunks of data follow one another, each in whole blocks.
+//!
+//! A few bytes of an archive can describe a file of many gigabytes, so growth is bounded: see
+//! [`MAX_GROWTH`].
 
-/// The most bytes of a table.
+/// The maximum bytes of a table.
 pub(super) const MAX_TABLE_BYTES: usize = 16 << 20;
 
-/// A larger file is refused if it is more than `MAX_GROWTH` times as large as its data, which is
-/// what deflate could save. Otherwise a block of the archive could claim gigabytes of memory. The
-/// holes of all files together have the same bound, compared with the archive.
+/// A file larger than this is refused if it exceeds `MAX_GROWTH` times its data, about the maximum
+/// that deflate could save. Otherwise a block of the archive could claim gigabytes of memory. The
+/// holes of all files together have the same bound, relative to the archive.
 pub(super) const UNBOUNDED_BYTES: u64 = 16 << 20;
 pub(super) const MAX_GROWTH: u64 = 1_024;
 
-/// What an archive states about a sparse file.
+/// The size and the table of holes of a sparse file.
 #[derive(Debug)]
 pub(super) struct HoleTable {
     size: u64,
-    /// The offset and the length of each chunk, in turn.
+    /// The offset and the length of each chunk, alternating.
     pub numbers: Vec<u64>,
-    /// Whether the numbers stand before the data.
+    /// Whether the numbers precede the data.
     pub is_in_data: bool,
 }
 
-/// The data of a sparse file, and its size. All else is zeros.
+/// The data of a sparse file, and its size. Everything else is zeros.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SparseMap {
     pub size: u64,
-    /// In the order of their offsets; they do not overlap.
+    /// In the order of offsets, without overlap.
     pub segments: Vec<Segment>,
 }
 
@@ -38,7 +41,7 @@ pub(super) struct Segment {
 }
 
 impl HoleTable {
-    /// Makes the table of the old format: fields of 12 bytes.
+    /// Parses the table of the old format: fields of 12 bytes.
     pub(super) fn from_gnu(size: &[u8], table: &[u8]) -> Result<Self, String> {
         const FIELD: usize = 12;
         let fields = table.as_chunks::<{ 2 * FIELD }>().0.iter().filter(|pair| pair.iter().any(|byte| *byte != 0));
@@ -50,7 +53,7 @@ impl HoleTable {
         }
     }
 
-    /// Makes the table of POSIX's format, from the records that begin with `GNU.sparse.`.
+    /// Parses the table of the POSIX format, from the records that begin with `GNU.sparse.`.
     pub(super) fn from_pax(records: &[(String, Vec<u8>)]) -> Result<Self, String> {
         let value = |name: &str| records.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_slice());
         let size = value("realsize").or(value("size")).and_then(decimal).ok_or_else(malformed)?;
@@ -65,7 +68,7 @@ impl HoleTable {
             }
             ((major, minor), _) => {
                 let version = [major, b".", minor].concat();
-                return Err(format!("the version {:?} of the format is unknown", String::from_utf8_lossy(&version)));
+                return Err(format!("version {:?} of the format is unknown", String::from_utf8_lossy(&version)));
             }
         };
         Ok(Self { size, numbers: numbers.ok_or_else(malformed)?, is_in_data: false })
@@ -82,7 +85,7 @@ impl SparseMap {
         }
         let (mut segments, mut end, mut data) = (Vec::new(), 0_u64, 0_u64);
         for &[offset, length] in pairs {
-            // the data of a chunk begin with a block
+            // the data of a chunk begin at a block
             let is_aligned = length == 0 || data.is_multiple_of(BLOCK_BYTES);
             let next = offset.checked_add(length).filter(|next| *next <= table.size);
             let (Some(next), Some(sum)) = (next, data.checked_add(length)) else { return Err(malformed()) };
@@ -93,12 +96,12 @@ impl SparseMap {
             segments.push(Segment { offset, length });
         }
         if data != stored {
-            return Err(format!("its table of holes has {data} bytes of data, and {stored} are stored"));
+            return Err(format!("its table of holes has {data} bytes of data, but {stored} are stored"));
         }
         let size = table.size;
         if size > UNBOUNDED_BYTES && size / MAX_GROWTH > stored {
             return Err(format!(
-                "{stored} bytes are stored of {size}, fewer than 1 in {MAX_GROWTH}; make the archive without --sparse"
+                "only {stored} of {size} bytes are stored, under 1 in {MAX_GROWTH}; create the archive without --sparse"
             ));
         }
         Ok(Self { size, segments })
@@ -109,13 +112,13 @@ fn malformed() -> String {
     "its table of holes is malformed".to_owned()
 }
 
-/// Returns the decimal number of a record.
+/// Parses the decimal number of a record.
 pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Returns the number in a field of a header: octal digits, or 64 bits behind a mark. `None`: it is
-/// malformed, negative or larger.
+/// Parses the number in a field of a header: octal digits, or a mark and 64 bits. Returns `None` if
+/// it is malformed, negative or larger.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     if let Some((first @ 0x80.., rest)) = field.split_first() {
         let (high_bytes, bits) = rest.split_last_chunk::<8>().or(match rest {
@@ -158,8 +161,8 @@ mod tests {
         assert!(map(&[4_096, 0], 4_096, 0).is_ok());
         for (numbers, size, stored) in [
             (&[512, 512, 512, 5][..], 4_096, 517), // overlap
-            (&[512, 5, 1_024, 5], 4_096, 10),      // no whole block
-            (&[512, 512], 1_000, 512),             // behind the end
+            (&[512, 5, 1_024, 5], 4_096, 10),      // not a whole block
+            (&[512, 512], 1_000, 512),             // beyond the end
             (&[512, 512], 4_096, 511),
             (&[512], 4_096, 0),
             (&[u64::MAX, 2], u64::MAX, 2),

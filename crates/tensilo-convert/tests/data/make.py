@@ -1,4 +1,4 @@
-"""Writes the files of this folder with the original libraries, and what these read from them.
+"""Writes the files of this folder with the original libraries, and the values that these read.
 
     python3 -m venv /some/folder && /some/folder/bin/pip install -r requirements.txt
     /some/folder/bin/python make.py
@@ -22,14 +22,14 @@ def dtype_name(dtype):
 
 
 def tensor(array):
-    """Returns a sample as it is expected."""
+    """Returns the expected form of a sample."""
     array = np.asarray(array)
     little = array.astype(array.dtype.newbyteorder("<")) if array.dtype.byteorder == ">" else array
     return {"shape": list(array.shape), "bytes": np.ascontiguousarray(little).tobytes().hex()}
 
 
 def tensors(array):
-    """Returns the column that the first axis of an array is."""
+    """Returns an array as a column: its first axis counts samples."""
     return {"dtype": dtype_name(array.dtype), "samples": [tensor(sample) for sample in array]}
 
 

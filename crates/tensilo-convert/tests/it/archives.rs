@@ -11,7 +11,7 @@ use tensilo::{DType, Reader};
 use tensilo_convert::{FormatOptions, input_formats};
 use tensilo_testing::{Folder, available};
 
-/// The blocks of a member.
+/// Returns the blocks of a member.
 fn member(kind: u8, name: &str, content: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(tar::EntryType::new(kind));
@@ -31,7 +31,7 @@ fn file(name: &str, content: &[u8]) -> Vec<u8> {
     member(b'0', name, content)
 }
 
-/// The PAX records of the next member.
+/// Returns the PAX records of the next member.
 fn pax(records: &[(&str, &str)]) -> Vec<u8> {
     let record = |(key, value): &(&str, &str)| {
         let rest = key.len() + value.len() + 3;
@@ -68,7 +68,7 @@ fn refused(found: tensilo::Result<Reader>, texts: &[&str]) {
     texts.iter().for_each(|text| assert!(error.contains(text), "{text:?} in {error}"));
 }
 
-/// A sparse file in each of GNU's formats, with chunks of data at their offsets.
+/// Returns a sparse file in each of GNU's formats, with chunks of data at their offsets.
 fn sparse(name: &str, size: u64, chunks: &[(u64, &[u8])]) -> [Vec<u8>; 4] {
     let (mut data, mut table) = (Vec::new(), Vec::new());
     for (offset, chunk) in chunks {
@@ -163,7 +163,7 @@ fn sparse_files_that_only_their_holes_make_large_are_refused() {
     refused(import(&lies), &["a.bin", "version \"2.0\""]);
 }
 
-/// Each file is within its bound, and all together are not.
+/// Each file is within its bound, but all together are not.
 #[test]
 fn sparse_files_that_are_large_together_are_refused() {
     let members: Vec<Vec<u8>> = (0..8).map(|i| sparse(&format!("k.c{i}"), 16 << 20, &[])[0].clone()).collect();
@@ -172,7 +172,7 @@ fn sparse_files_that_are_large_together_are_refused() {
     let options = ConvertOptions::new().formats(input_formats(FormatOptions::new())).columns(["c0"]);
     let reader = convert_options(&[Folder::new().file("a.tar", bytes)], &options).unwrap();
     assert_eq!(bytes_of(&reader, "c0", 0).len(), 16 << 20);
-    // as many as data allow
+    // as many as the data allow
     let data = vec![1; 64 << 10];
     let chunks = [(0, data.as_slice())];
     let members: Vec<Vec<u8>> = (0..3).map(|i| sparse(&format!("k.c{i}"), 60 << 20, &chunks)[0].clone()).collect();
@@ -209,20 +209,20 @@ fn an_archive_whose_names_have_no_suffix_is_refused() {
     assert_eq!(keys(&import(&metadata).unwrap()), ["__x/y"]);
 }
 
-/// A column whose files contradict its suffix is found before any is stored, and can be left out.
+/// A column whose files contradict its suffix is found before any is stored, and can be skipped.
 #[test]
 fn files_that_contradict_their_suffix_can_be_left_out() {
     let array = |descr: &str, shape: &str, bytes: &[u8]| npy(descr, "False", shape, bytes);
     let small = array("|u1", "(2,)", &[1, 2]);
     for (suffix, first, second, text) in [
-        ("id", b"5".to_vec(), b"abc".to_vec(), "no integer of 64 bits"),
+        ("id", b"5".to_vec(), b"abc".to_vec(), "not an integer of 64 bits"),
         ("txt", b"x".to_vec(), b"x\xFFy".to_vec(), "not UTF-8"),
         ("txt", b"x".to_vec(), "\u{e9}".as_bytes()[..1].to_vec(), "not UTF-8"),
         (
             "npy",
             small.clone(),
             array("|i1", "(2,)", &[1, 2]),
-            "the type i8 and 1 dimensions, and the first one u8 and 1",
+            "type i8 and 1 dimensions, but the first array has u8 and 1",
         ),
         ("npy", small.clone(), array("|u1", "(2, 1)", &[1, 2]), "2 dimensions"),
         ("npy", small.clone(), small[..40].to_vec(), "cut off"),
@@ -237,7 +237,7 @@ fn files_that_contradict_their_suffix_can_be_left_out() {
         refused(import(&bytes), &["a.tar", text, "skip"]);
         assert_eq!(keys(&import_without(&bytes, suffix).unwrap()), ["a", "b"]);
     }
-    // the first bytes of a long text may end inside a character
+    // the first bytes of a long text may end within a character
     let long = format!("{}\u{e9}x", "y".repeat(4_095));
     assert_eq!(bytes_of(&import(&archive(&[file("a.txt", long.as_bytes())])).unwrap(), "txt", 0), long.as_bytes());
 }
@@ -285,7 +285,7 @@ fn files_of_one_key_follow_one_another() {
     refused(import(&bytes), &["(c0, c1, c2, c3, c4, c5, c6, c7, ...)"]);
     let twice = archive(&[file("a.txt", b"1"), file("a.txt", b"2")]);
     refused(import(&twice), &["\"a\"", "\"txt\""]);
-    // complete samples of archives that were joined
+    // complete samples of concatenated archives
     let complete = archive(&[file("a.txt", b"1"), file("b.txt", b"2"), file("a.txt", b"3")]);
     assert_eq!(keys(&import(&complete).unwrap()), ["a", "b", "a"]);
 }

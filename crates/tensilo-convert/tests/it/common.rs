@@ -1,4 +1,4 @@
-//! Conversions in memory, and what they are compared with.
+//! Conversions in memory, and the expected results.
 
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -15,7 +15,7 @@ pub fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
 }
 
-/// Returns the names of the files in a folder of test data, and the folder's.
+/// Returns the names of the files in a folder of test data, with the name of the folder.
 pub fn names_in(folder: &str) -> Vec<String> {
     let entries = fs::read_dir(data(folder)).unwrap();
     let mut names: Vec<String> =
@@ -36,7 +36,8 @@ pub fn convert_options(inputs: &[PathBuf], options: &ConvertOptions) -> Result<R
     Reader::from_bytes(written.sink.0)
 }
 
-/// Makes a file look old: a conversion waits until the tick of the last change is over.
+/// Makes a file look old, because a conversion waits until the clock tick of the last change is
+/// over.
 pub fn backdate(path: &Path) {
     let file = File::options().write(true).open(path).unwrap();
     file.set_modified(UNIX_EPOCH + Duration::new(1_000_000_000, 1)).unwrap();
@@ -48,13 +49,13 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
-/// Returns an array file of NumPy, of this type, order and shape as its header has them.
+/// Returns a NumPy array file. Type, order and shape are written as its header has them.
 pub fn npy(descr: &str, order: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let header = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {shape}, }}");
     [b"\x93NUMPY\x01\x00\x76\x00".as_slice(), format!("{header:<117}\n").as_bytes(), bytes].concat()
 }
 
-/// Checks that a file of test data has the values that its library reads.
+/// Checks that a file of test data has the values that the original library reads.
 #[track_caller]
 pub fn check(name: &str, formats: FormatOptions) {
     let all_files: Value = serde_json::from_slice(&fs::read(data("expected.json")).unwrap()).unwrap();
@@ -63,8 +64,8 @@ pub fn check(name: &str, formats: FormatOptions) {
     assert_eq!(columns(&found), *expected, "{name}");
 }
 
-/// Checks that a file is refused because of one column, which the error advises to leave out, and
-/// that each way to leave it out helps. Returns the file without it.
+/// Checks that a file is refused because of one column, that the error advises to skip it, and that
+/// each way to skip it works. Returns the file without it.
 #[track_caller]
 pub fn check_left_out(path: &Path, finding: &str, column: &str, others: &[&str]) -> Reader {
     check_refused(path, finding);
@@ -118,7 +119,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Checks that a conversion fails, and that the error names the file and has this text.
+/// Checks that a conversion fails, and that the error names the file and contains the text.
 #[track_caller]
 pub fn check_refused(path: &Path, text: &str) {
     let error = match convert(&[path.to_path_buf()], FormatOptions::new()) {

@@ -1,4 +1,4 @@
-//! Exports come back equal.
+//! Exports can be imported again, with equal values.
 
 use super::common::{columns, convert, data};
 use std::fs;
@@ -16,7 +16,7 @@ fn import(name: &str) -> Reader {
     convert(&[data(name)], FormatOptions::new()).unwrap()
 }
 
-/// Exports what a file has, converts that, and compares.
+/// Exports a file, converts the result, and compares.
 fn check(name: &str, format: TargetFormat) {
     let folder = Folder::new();
     let first = import(name);
@@ -60,7 +60,7 @@ fn documents_of_megatron_come_back_equal() {
     let (folder, first) = (Folder::new(), import("megatron/text.idx"));
     let sinks = (Stream(Vec::new()), Stream(Vec::new()));
     let (index, tokens) = export_megatron(&first, sinks, TargetOptions::new()).unwrap();
-    // the tokens of sequences are those of documents
+    // documents have the tokens of their sequences
     assert!(tokens.0 == fs::read(data("megatron/text.bin")).unwrap());
     folder.file("a.bin", &tokens.0);
     let second = convert(&[folder.file("a.idx", &index.0)], FormatOptions::new()).unwrap();
@@ -70,10 +70,10 @@ fn documents_of_megatron_come_back_equal() {
 #[test]
 fn megatron_has_one_list_of_tokens_in_each_document() {
     for (name, column, text) in [
-        ("npy/f32.npy", "array", "is no list of tokens"),
-        ("webdataset/train.tar", "json", "is no list of tokens"),
+        ("npy/f32.npy", "array", "is not a list of tokens"),
+        ("webdataset/train.tar", "json", "is not a list of tokens"),
         ("npz/stored.npz", "big", ""),
-        ("safetensors/samples.safetensors", "half", "tokens of"),
+        ("safetensors/samples.safetensors", "half", "no token type"),
     ] {
         let sinks = (Stream(Vec::new()), Stream(Vec::new()));
         let exported = export_megatron(&import(name), sinks, TargetOptions::new().columns([column]));
@@ -134,7 +134,7 @@ fn samples_that_an_archive_cannot_distinguish_are_refused() {
     assert!(error.contains("column \"u\": all its samples are null"), "{error}");
     for columns in [&[key()][..], &[]] {
         let error = archive(columns, &[]).err().unwrap().to_string();
-        assert!(error.contains("no column to export beside the keys"), "{error}");
+        assert!(error.contains("no column to export besides the keys"), "{error}");
     }
     assert!(archive(&keyed, &[]).is_ok());
     let large = [ColumnSchema::tensor("n", DType::U64, Shape::scalar())];
@@ -169,7 +169,7 @@ fn nulls_and_texts_are_no_arrays() {
     }
 }
 
-/// A file of one scalar column, of these stored elements and this logical type.
+/// Returns a file of one scalar column with these stored elements and this logical type.
 fn logical<T: tensilo::Element>(extents: &[u32], values: &[T], logical_type: &str) -> Reader {
     let mut column = ColumnSchema::tensor("x", T::DTYPE, Shape::fixed(extents));
     column.metadata.insert("arrow.type".to_owned(), logical_type.to_owned());
@@ -178,7 +178,7 @@ fn logical<T: tensilo::Element>(extents: &[u32], values: &[T], logical_type: &st
     Reader::from_bytes(writer.into_bytes().unwrap()).unwrap()
 }
 
-/// 150 is not 1.50, bytes are no integer, and a count has a unit.
+/// 150 is not 1.50, bytes are not an integer, and a count has a unit.
 #[test]
 fn columns_whose_elements_are_not_their_values_are_refused() {
     let refused = |reader: &Reader, logical_type: &str, cast: DType| {
@@ -204,7 +204,7 @@ fn columns_whose_elements_are_not_their_values_are_refused() {
     assert!(export_megatron(&tokens, sinks, TargetOptions::new()).is_err());
 }
 
-/// A file of safetensors with one tensor.
+/// Returns a safetensors file with one tensor.
 fn tensor(dtype: &str, shape: &[u64], bytes: &[u8]) -> Vec<u8> {
     let (end, shape) = (bytes.len(), format!("{shape:?}").replace(' ', ""));
     let header = format!("{{\"x\":{{\"dtype\":\"{dtype}\",\"shape\":{shape},\"data_offsets\":[0,{end}]}}}}");
@@ -221,7 +221,7 @@ fn packed_tensors_are_unpacked_and_packed_again() {
     let sixths = |bytes: &[u8]| -> Vec<u8> {
         bytes.chunks(3).flat_map(|bytes| (0..4).map(move |i| (triple(bytes) >> (6 * i) & 0x3F) as u8)).collect()
     };
-    // samples of 3 elements begin inside of bytes
+    // samples of 3 elements begin within bytes
     for (name, dtype, bytes, elements) in [
         ("F4", DType::F4E2M1, &four, low(&four)),
         ("F6_E2M3", DType::F6E2M3, &six, sixths(&six)),

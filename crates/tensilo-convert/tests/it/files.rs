@@ -63,7 +63,7 @@ fn a_wrong_checksum_of_a_record_is_named() {
     }
 }
 
-/// A batch that a value ends must fit the offsets of Arrow, too.
+/// A batch that ends with a large value must fit the offsets of Arrow, too.
 #[test]
 fn a_record_is_smaller_than_the_offsets_of_arrow_allow() {
     let length = ((1_u64 << 31) - 1).to_le_bytes();
@@ -84,9 +84,12 @@ fn json_lines_have_the_values_that_python_reads() {
 #[test]
 fn a_line_that_cannot_be_stored_is_named() {
     let folder = Folder::new();
-    check_refused(&folder.file("a.jsonl", "{\"a\": 1}\n\n{\"a\": \"x\"}\n"), "line 3: a: a text after integers");
+    check_refused(
+        &folder.file("a.jsonl", "{\"a\": 1}\n\n{\"a\": \"x\"}\n"),
+        "line 3: a: found a string, but earlier values are integers",
+    );
     check_refused(&folder.file("b.jsonl", "{\"a\": 1}\n[]\n"), "line 2: the value is not an object");
-    check_refused(&folder.file("c.jsonl", "{\"a\": 1}\n{\"a\": "), "line 2: this is not JSON");
+    check_refused(&folder.file("c.jsonl", "{\"a\": 1}\n{\"a\": "), "line 2: invalid JSON");
 }
 
 #[test]
@@ -120,7 +123,7 @@ fn an_index_of_sequences_without_documents_is_refused() {
     let header = [b"MMIDIDX\0\0".as_slice(), &1_u64.to_le_bytes(), &[4]].concat();
     let counts = [1_u64, 1].map(u64::to_le_bytes).concat();
     let lists = [&1_i32.to_le_bytes()[..], &0_i64.to_le_bytes(), &0_i64.to_le_bytes()].concat();
-    check_refused(&folder.file("a.idx", [header, counts, lists].concat()), "1 sequences, and no document");
+    check_refused(&folder.file("a.idx", [header, counts, lists].concat()), "1 sequences, but no documents");
 }
 
 #[test]

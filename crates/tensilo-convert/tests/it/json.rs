@@ -37,7 +37,7 @@ fn integers_that_no_float_equals_are_refused() {
         ),
         (
             "{\"a\": 9007199254740993}\n{\"a\": 0.5}\n",
-            "line 2: a: a float is among integers, and no f64 equals 9007199254740993",
+            "line 2: a: a float is among integers, but no f64 equals the earlier 9007199254740993",
         ),
         ("{\"a\": 0.5}\n{\"a\": 9007199254740993}\n", "line 2: a: the integer 9007199254740993 is among floats"),
         ("{\"a\": -1}\n{\"a\": 18446744073709551615}\n", "line 2: a: integers from -1 to 18446744073709551615"),
@@ -65,7 +65,7 @@ fn nan_and_infinities_are_those_of_python() {
     assert_eq!(found, (DType::F64, vec![json!("NaN"), json!("inf"), json!("-inf"), json!("1")]));
 }
 
-/// The same objects in every layout have the same samples.
+/// The same objects give the same samples in every layout.
 #[test]
 fn objects_follow_one_another_or_are_in_an_array() {
     let folder = Folder::new();
@@ -92,29 +92,33 @@ fn objects_follow_one_another_or_are_in_an_array() {
 fn text_that_is_no_json_is_named_with_its_line() {
     let folder = Folder::new();
     for (name, text, finding) in [
-        // a line that was cut off, and the next one
+        // a line that is cut off, and the next one
         (
             "a.jsonl",
             "{\"a\": 1}\n{\"a\": 2\n{\"a\": 3}\n",
-            "line 3: this is not JSON: expected ',' or '}' in an object, found '{'",
+            "line 3: invalid JSON: expected ',' or '}' in an object, found '{'",
         ),
-        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: this is not JSON: a text does not end in its line"),
-        ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: this is not JSON: expected a value, found ','"),
-        ("a.jsonl", "{\"a\": nan}\n", "line 1: this is not JSON: nan is neither a number nor true, false, null or NaN"),
+        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: invalid JSON: a string does not end on its line"),
+        ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: invalid JSON: expected a value, found ','"),
+        ("a.jsonl", "{\"a\": nan}\n", "line 1: invalid JSON: nan is neither a number nor true, false, null or NaN"),
         ("a.jsonl", "{\"t\": \"\\ud83d half\"}\n", "line 1: t: \\ud83d is one half of a surrogate pair"),
-        ("a.json", "[{\"a\": 1}, {\"a\": \"x\"}]", "object 2 (line 1): a: a text after integers"),
+        (
+            "a.json",
+            "[{\"a\": 1}, {\"a\": \"x\"}]",
+            "object 2 (line 1): a: found a string, but earlier values are integers",
+        ),
         ("a.json", "[{\"a\": 1}, 2]", "object 2 (line 1): the value is not an object"),
         ("a.json", "[1, 2]", "object 1 (line 1): the value is not an object"),
-        ("a.json", "[{\"a\": 1}\n", "line 2: this is not JSON: expected ',' or ']' behind an object, found the end"),
+        ("a.json", "[{\"a\": 1}\n", "line 2: invalid JSON: expected ',' or ']' after an object, found the end"),
         (
             "a.json",
             "[{\"a\": 1}]\n[{\"a\": 2}]",
-            "line 2: this is not JSON: expected the end of the file behind the array, found '['",
+            "line 2: invalid JSON: expected the end of the file after the array, found '['",
         ),
     ] {
         check_refused(&folder.file(name, text), finding);
     }
-    // an object whose members have no names
+    // an object whose member has an invalid name
     check_refused(&folder.file("a.jsonl", r#"{"\ud83d": 1}"#), "line 1: the name of a member: \\ud83d is one half");
     for text in [&b"\xFF\xFE{\0}\0"[..], b"\xFE\xFF\0{\0}", b"\xFF\xFE"] {
         check_refused(&folder.file("a.jsonl", text), "the text is UTF-16");
@@ -126,13 +130,13 @@ fn the_line_in_which_an_object_begins_is_reported_only_inside_it() {
     let folder = Folder::new();
     for (text, is_inside) in [("[{\"a\": 1}]\n[{\"a\": 2}]", false), ("{\"a\": 1}\n{\"a\":\n,}", true)] {
         let error = convert(&[folder.file("a.json", text)], FormatOptions::new()).err().unwrap().to_string();
-        assert_eq!(error.contains("; the object begins in line"), is_inside, "{error}");
+        assert_eq!(error.contains("; the object begins on line"), is_inside, "{error}");
     }
     let deep = format!("{{\"a\": {}", "[".repeat(200));
-    check_refused(&folder.file("a.json", deep), "line 1: more than 128 arrays and objects inside each other");
+    check_refused(&folder.file("a.json", deep), "line 1: arrays and objects are nested more than 128 levels deep");
 }
 
-/// The members of objects in lists are dense arrays: a small file could need any memory.
+/// Members of objects in lists are dense arrays, so a small file could need any amount of memory.
 #[test]
 fn objects_in_lists_that_lack_most_members_are_bounded() {
     let names: Vec<String> = (0..500).map(|i| format!("\"c{i}\":0")).collect();
@@ -143,13 +147,13 @@ fn objects_in_lists_that_lack_most_members_are_bounded() {
     assert_eq!(convert(&[folder.file("b.jsonl", text(20))], FormatOptions::new()).unwrap().sample_count(), 2);
 }
 
-/// Whatever is wrong with the values of a member, the others can be converted without it.
+/// If the values of a member are invalid, the other members can be converted without it.
 #[test]
 fn a_member_that_cannot_be_stored_can_be_left_out() {
     let folder = Folder::new();
     for (first, second, finding) in [
-        ("1", "\"x\"", "line 2: b: a text after integers"),
-        ("[{\"c\": 1}]", "[{\"c\": [1]}]", "line 2: b[].c: an array after integers"),
+        ("1", "\"x\"", "line 2: b: found a string, but earlier values are integers"),
+        ("[{\"c\": 1}]", "[{\"c\": [1]}]", "line 2: b[].c: found an array, but earlier values are integers"),
         ("0.5", "9007199254740993", "line 2: b: the integer 9007199254740993 is among floats"),
         ("{\"c\": \"\\ud83d\\\"\"}", "null", "line 1: b.c: \\ud83d is one half of a surrogate pair"),
         ("\"\\ude00\"", "1", "line 1: b: \\ude00 is one half of a surrogate pair"),

@@ -1,4 +1,4 @@
-//! Files of the original libraries, and what these read from them.
+//! Files of the original libraries, compared with what those libraries read.
 
 mod archives;
 mod common;

@@ -1,4 +1,4 @@
-//! Arrays of NumPy, and archives of them.
+//! NumPy arrays, and archives of them.
 
 use super::common::{check, check_left_out, check_refused, convert, data, names_in, npy};
 use tensilo::{ColumnBuffer, DType};
@@ -30,7 +30,7 @@ fn arrays_that_cannot_be_stored_are_refused_with_a_reason() {
     check_refused(&data("refused/axes.npz"), "same first axis");
 }
 
-/// A file of numbers, in an archive with others.
+/// Returns a zip archive of these files.
 fn zip(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, bytes) in arrays {
@@ -62,15 +62,15 @@ fn arrays_that_are_left_out_may_be_of_any_kind() {
     }
 }
 
-/// Damage of one array does not refuse the others.
+/// Damage to one array does not affect the others.
 #[test]
 fn a_damaged_array_can_be_left_out() {
     let folder = Folder::new();
     let mut bytes = zip(&[("x.npy", array("<f4", 4, 16)), ("y.npy", array("<f4", 4, 16))]);
-    // behind the name in the header of the file are its extra bytes, and the stream
+    // in the file's header, the name is followed by extra bytes and the stream
     let name = bytes.windows(5).position(|bytes| bytes == b"y.npy").unwrap();
     let extra = usize::from(bytes[name - 2]);
-    bytes[name + 5 + extra] = 0xFF; // no such kind of block
+    bytes[name + 5 + extra] = 0xFF; // an invalid block type
     let path = folder.file("a.npz", bytes);
     let left = check_left_out(&path, "the header of the array: the file is malformed", "y", &["x"]);
     assert_eq!(left.sample_count(), 4);

@@ -1,7 +1,7 @@
 //! Arbitrary tables: an export that is imported again has the same samples, or is refused.
 //!
-//! What a format changes by design is written down in [`expected`], and nowhere else: an export
-//! that loses more fails here.
+//! [`expected`] is the only list of what a format changes by design. An export that loses more
+//! fails here.
 
 use super::common::{backdate, convert};
 use proptest::prelude::*;
@@ -31,12 +31,12 @@ enum Entry {
 /// The type and the samples of each column.
 type Table = BTreeMap<String, (DType, Vec<Entry>)>;
 
-/// A column to make.
+/// A column to generate.
 #[derive(Clone, Debug)]
 struct Plan {
     dtype: DType,
     shape: Vec<Extent>,
-    /// Whether the entries of each level may be null, the samples first.
+    /// Whether the entries of each level may be null, starting with samples.
     nullable: Vec<bool>,
 }
 
@@ -91,7 +91,7 @@ fn table_plans() -> impl Strategy<Value = TablePlan> {
     let shape = prop::sample::select(shapes.map(<[Extent]>::to_vec).to_vec());
     let levels = prop_oneof![4 => Just(1_usize), 1 => 2..4_usize];
     let nullable = (levels, any::<u8>()).prop_map(|(levels, bits)| (0..levels).map(|i| bits >> i & 1 == 1).collect());
-    // few formats have the small ones
+    // few formats have the small types
     let (small, other) = DType::ALL.into_iter().partition::<Vec<_>, _>(|dtype| dtype.is_small());
     let dtype = prop_oneof![1 => prop::sample::select(small), 9 => prop::sample::select(other)];
     let plan = (dtype, shape, nullable).prop_map(|(dtype, shape, nullable)| {
@@ -107,14 +107,14 @@ fn table_plans() -> impl Strategy<Value = TablePlan> {
     let columns = prop::collection::btree_map(name, plan, 0..5);
     let sample_count = prop_oneof![1 => Just(0), 2 => Just(1), 6 => 2..40_usize];
     (columns, sample_count, any::<u64>(), any::<bool>()).prop_map(|(mut columns, sample_count, seed, is_flat)| {
-        // else arrays would never be exported together
+        // otherwise arrays would never be exported together
         columns.retain(|_, plan| !is_flat || !plan.shape.contains(&Varying));
         columns.values_mut().filter(|_| is_flat).for_each(|plan| plan.nullable = vec![false]);
         TablePlan { columns, sample_count, seed }
     })
 }
 
-/// The samples of a column, as they are pushed.
+/// The samples of a column, in the form in which they are pushed.
 #[derive(Default)]
 struct Samples {
     /// The lengths and the validity of each level, outermost first.
@@ -127,7 +127,7 @@ struct Samples {
 
 fn bitmap(count: usize, nullable: bool, random: &mut Random) -> Vec<u8> {
     let mut bits = vec![0xFF; count.div_ceil(8)];
-    // some columns have nulls only
+    // some columns have only nulls
     let one_in = random.pick(&[1, 4, 4, 4]);
     for i in (0..count).filter(|_| nullable && random.one_in(one_in)) {
         bits[i / 8] &= !(1 << (i % 8));
@@ -216,7 +216,7 @@ fn write(path: &Path, plan: &TablePlan) -> Option<Reader> {
     Some(Reader::open(path).unwrap())
 }
 
-/// Returns all that a file has.
+/// Returns the whole content of a file.
 fn table(reader: &Reader) -> Table {
     let column = |column: tensilo::Column| {
         let schema = column.schema();
@@ -261,7 +261,7 @@ fn entries(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Entry> {
     entries
 }
 
-/// A format, as the extension of its files.
+/// A format, given by the extension of its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Format(&'static str);
 
@@ -295,7 +295,8 @@ impl Format {
         Ok(path)
     }
 
-    /// Returns what comes back of a table: the differences of each format.
+    /// Returns the table that an import of the export should give, with the differences of each
+    /// format.
     fn expected(self, table: &Table) -> Table {
         let widened = |(name, (dtype, samples)): (&String, &(DType, Vec<Entry>))| match dtype {
             // NumPy has no bf16
@@ -305,7 +306,7 @@ impl Format {
         match self.0 {
             "npy" => table.iter().map(widened).map(|(_, column)| ("array".to_owned(), column)).collect(),
             "idx" => table.values().map(|column| ("tokens".to_owned(), column.clone())).collect(),
-            // neither have Arrow and Parquet
+            // neither do Arrow and Parquet
             "npz" | "arrow" | "arrows" | "parquet" => table.iter().map(widened).collect(),
             "tar" => archived(&table.iter().map(widened).collect()),
             _ => table.clone(),
@@ -341,7 +342,7 @@ fn in_lists(entry: &Entry) -> Entry {
     }
 }
 
-/// An archive has no schema: it has keys, suffixes in lower case that tell the type, integers of 64
+/// An archive has no schema, but keys, lower-case suffixes that tell the type, and integers of 64
 /// bits.
 fn archived(table: &Table) -> Table {
     let is_key = |name: &str, dtype: DType| name == "__key__" && dtype == DType::Utf8;
@@ -449,7 +450,7 @@ fn check(format: &'static str, one_in: usize) {
     });
     checked.unwrap_or_else(|error| panic!("{format:?}: {error}"));
     let (done, refused) = (done.get(), refused.get());
-    // fewer cases may all be refused by chance
+    // with fewer cases, all may be refused by chance
     if cases >= CASES {
         let is_enough = done > 0 && done * one_in >= done + refused;
         assert!(is_enough, "{format:?}: {done} exports, and {refused} are refused");

@@ -1,4 +1,4 @@
-//! Several inputs of formats that do not declare types: these are found over all inputs, as within
+//! Several inputs of formats that do not declare types: types are found over all inputs, as within
 //! one file.
 
 use super::common::{convert, gzip, npy};
@@ -23,7 +23,7 @@ fn append_options() -> AppendOptions {
     AppendOptions::new().formats(input_formats(FormatOptions::new()))
 }
 
-/// The columns of a file with their types and all values, as text.
+/// Returns the columns of a file with their types and all values, as text.
 type Values = Vec<(String, String)>;
 
 fn values(file: &Reader) -> Values {
@@ -61,8 +61,8 @@ fn planned(inputs: &[PathBuf]) -> Values {
     values(&Reader::from_bytes(file.unwrap().sink.0).unwrap())
 }
 
-/// Checks that shards have the values of one file of all, converted together and planned. The
-/// columns are the columns of `whole`, in any order of the shards.
+/// Checks that shards, converted together and planned, have the values of one file with all
+/// samples. The columns are the columns of `whole`, in any order of the shards.
 #[track_caller]
 fn check_shards(shards: &[PathBuf; 2], whole: [PathBuf; 2]) {
     let reversed = [shards[1].clone(), shards[0].clone()];
@@ -121,10 +121,10 @@ fn json_lines_are_appended_if_the_columns_can_have_them() {
     }
     let folder = Folder::new();
     for (file, more, finding) in [
-        (r#"{"a": 1}"#, r#"{"a": 0.5}"#, "column \"a\" is f64, and i64 in the file"),
+        (r#"{"a": 1}"#, r#"{"a": 0.5}"#, "column \"a\" is f64, but i64 in the file"),
         (r#"{"a": 1}"#, r#"{}"#, "column \"a\" is missing"),
         (r#"{"a": 1}"#, r#"{"a": 1, "b": 2}"#, "column \"b\" is not in the file"),
-        (r#"{"a": 0.5}"#, r#"{"a": 9007199254740993}"#, "no f64 equals the integer 9007199254740993"),
+        (r#"{"a": 0.5}"#, r#"{"a": 9007199254740993}"#, "the integer 9007199254740993 has no exact f64 value"),
     ] {
         let error = appended(&folder, &[folder.file("1.jsonl", file), folder.file("2.jsonl", more)]).unwrap_err();
         assert!(error.to_string().contains(finding), "{error}");
@@ -135,8 +135,8 @@ fn json_lines_are_appended_if_the_columns_can_have_them() {
 fn integers_that_no_float_of_another_shard_equals_are_refused() {
     let folder = Folder::new();
     for (text, finding) in [
-        ("{\"a\": 1}\n{\"a\": 9007199254740993}\n", "no f64 equals the integer 9007199254740993"),
-        ("{\"a\": 1}\n{\"a\": [9007199254740993]}\n", "a: an array after integers"),
+        ("{\"a\": 1}\n{\"a\": 9007199254740993}\n", "the integer 9007199254740993 has no exact f64 value"),
+        ("{\"a\": 1}\n{\"a\": [9007199254740993]}\n", "a: found an array, but earlier values are integers"),
     ] {
         let shards = [folder.file("1.jsonl", text), folder.file("2.jsonl", "{\"a\": 0.5}\n")];
         let error = convert(&shards, FormatOptions::new()).err().unwrap();
@@ -161,7 +161,7 @@ enum Feature<'a> {
 
 use Feature::{Floats, Integers};
 
-/// A record of a TFRecord file.
+/// Returns a record of a TFRecord file.
 fn record(features: &[(&str, Feature<'_>)]) -> Vec<u8> {
     fn field(number: u8, content: &[u8]) -> Vec<u8> {
         [&[number << 3 | 2, u8::try_from(content.len()).unwrap()], content].concat()
@@ -282,7 +282,7 @@ fn shards_without_samples_add_none() {
                 assert_eq!(found.schema().columns, expected.schema().columns, "{name}");
             }
             assert_eq!(appended(&folder, &[some.clone(), empty.clone()]).unwrap(), values(&expected));
-            // alone, it has the columns that its format gives without samples
+            // on its own, it has the columns of its format without samples
             match convert(&[empty], FormatOptions::new()) {
                 Ok(file) => assert_eq!(file.sample_count(), 0),
                 Err(error) => assert!(error.to_string().contains("the input has no columns"), "{error}"),

@@ -1,7 +1,8 @@
-//! The driver of a GPU, by `libcuda`, which is loaded when the first GPU is opened.
+//! The driver of a GPU, called through `libcuda`, which is loaded when the first GPU is opened.
 //!
-//! A context is current in one thread at a time, so each operation makes that of its GPU current
-//! first. It is the primary context, which other libraries of the process use as well.
+//! A context is current in one thread at a time, so each operation first makes the context of its
+//! GPU current, and restores the previous one afterwards. It is the primary context, which other
+//! libraries of the process use as well.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use super::gpu::Gpu;
@@ -13,8 +14,7 @@ use std::ptr::{NonNull, from_mut};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Machine code, by the compute capability that it is for, and PTX for later ones. `build.py` makes
-/// them.
+/// Machine code by compute capability, and PTX for later capabilities. `build.py` makes them.
 const KERNELS: [(i32, &[u8]); 6] = [
     (80, include_bytes!("../../kernels/compiled/sm_80.cubin.zst")),
     (86, include_bytes!("../../kernels/compiled/sm_86.cubin.zst")),
@@ -24,22 +24,22 @@ const KERNELS: [(i32, &[u8]); 6] = [
     (120, include_bytes!("../../kernels/compiled/sm_120.cubin.zst")),
 ];
 const PTX: &[u8] = include_bytes!("../../kernels/compiled/compute_80.ptx.zst");
-/// More than any of them has.
+/// More than any of them has, decompressed.
 const MAX_KERNEL_BYTES: usize = 16 << 20;
 
 /// Warps of a thread block: `WARPS` of `kernels/decode.cu`.
 const WARPS: u32 = 4;
 const LANES: u32 = 32;
-/// Shared memory of a thread block beside the stages of its warps, about.
+/// Approximate shared memory of a thread block in addition to the stages of its warps.
 const TABLE_BYTES: u32 = 7 << 10;
-/// Blocks that need more than this are decoded in memory of the device, so that several thread
-/// blocks have room in a multiprocessor.
+/// Blocks that need more than this are decoded in device memory, so that several thread blocks fit
+/// in a multiprocessor.
 const MAX_SHARED_STAGE: u32 = 22 << 10;
-// what a thread block can have on GPUs of compute capability 8.6, 8.9 and 12.0: 99 KiB
+// the limit of a thread block on GPUs of compute capability 8.6, 8.9 and 12.0 is 99 KiB
 const _: () = assert!(WARPS * MAX_SHARED_STAGE + TABLE_BYTES <= 99 << 10);
-/// Thread blocks of a multiprocessor, by the registers of the kernel.
+/// Thread blocks per multiprocessor, limited by the registers of the kernel.
 const MAX_RESIDENT: u32 = 4;
-/// The most memory for blocks that shared memory is too small for.
+/// The maximum memory for blocks that do not fit in shared memory.
 const MAX_SCRATCH_BYTES: usize = 256 << 20;
 
 #[derive(Debug)]
@@ -51,16 +51,16 @@ struct CudaDriver {
     decode: sys::CUfunction,
     gather: sys::CUfunction,
     multiprocessors: u32,
-    /// Shared memory of a multiprocessor.
+    /// Shared memory per multiprocessor.
     shared_bytes: u32,
 }
 
-// SAFETY: handles of the driver, which any thread may use.
+// SAFETY: the fields are handles of the driver, which any thread may use.
 unsafe impl Send for CudaDriver {}
 // SAFETY: as above.
 unsafe impl Sync for CudaDriver {}
 
-/// Makes an error of one of the driver.
+/// Converts an error of the driver.
 fn failed(operation: &'static str) -> impl Fn(DriverError) -> CudaError {
     move |error| CudaError::Driver { operation, message: format!("{error:?}") }
 }
@@ -70,10 +70,9 @@ impl Gpu {
     ///
     /// Cost: loads the driver and the kernels, some hundred milliseconds if the process has not
     /// used the GPU yet. Fails if there is no driver or no such GPU, or if the kernels cannot be
-    /// loaded: they need a driver of release 580 or later, and a GPU of compute capability 8.0 or
-    /// more.
+    /// loaded: they need driver release 580 or later, and compute capability 8.0 or later.
     ///
-    /// With the feature `emulator`, and the environment variable `TENSILO_EMULATED_GPU` set, the
+    /// With the feature `emulator`, if the environment variable `TENSILO_EMULATED_GPU` is set, the
     /// GPU is emulated, so that programs can be tested without one.
     pub fn open(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "emulator")]
@@ -86,7 +85,7 @@ impl Gpu {
 
 impl CudaDriver {
     fn open(ordinal: usize) -> Result<Self> {
-        // SAFETY: loading the library runs its initialization, which is meant to be run so.
+        // SAFETY: loading the library runs its initialization, which is meant to be run this way.
         if !unsafe { sys::is_culib_present() } {
             return Err(CudaError::NoDriver);
         }
@@ -96,21 +95,22 @@ impl CudaDriver {
         let number = i32::try_from(ordinal).ok().filter(|_| ordinal < count);
         let device = result::device::get(number.ok_or(CudaError::NoDevice { ordinal, count })?);
         let device = device.map_err(failed("opening the GPU"))?;
-        let name = result::device::get_name(device).map_err(failed("asking for the name of the GPU"))?;
+        let name = result::device::get_name(device).map_err(failed("reading the name of the GPU"))?;
         let attribute = |attribute| {
             // SAFETY: the device was just opened.
-            unsafe { result::device::get_attribute(device, attribute) }.map_err(failed("asking what the GPU has"))
+            unsafe { result::device::get_attribute(device, attribute) }
+                .map_err(failed("reading an attribute of the GPU"))
         };
         let major = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
         let minor = attribute(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
         let multiprocessors = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?.unsigned_abs();
         let shared = attribute(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?.unsigned_abs();
         let image = kernel_image(major, minor)?;
-        // SAFETY: the device was just opened. The image is one of `build.py`, and ends with a zero.
-        // The kernel is one of the module, which lives as long as the driver.
+        // SAFETY: the device was just opened. The image is made by `build.py`, and ends with a
+        // zero. The kernels belong to the module, which lives as long as this driver.
         unsafe {
             let context = result::primary_ctx::retain(device).map_err(failed("opening the context of the GPU"))?;
-            let before = result::ctx::get_current().map_err(failed("asking for the current GPU"))?;
+            let before = result::ctx::get_current().map_err(failed("reading the current context"))?;
             let guard = ContextGuard { before: before.unwrap_or(std::ptr::null_mut()) };
             let load = || {
                 result::ctx::set_current(context)?;
@@ -124,7 +124,7 @@ impl CudaDriver {
                 };
                 let kernels = kernel(c"tensilo_decode").and_then(|decode| Ok((decode, kernel(c"tensilo_gather")?)));
                 let (decode, gather) = kernels.inspect_err(|_| {
-                    let _ = result::module::unload(module); // the first error counts
+                    let _ = result::module::unload(module); // the first error is returned
                 })?;
                 Ok((module, decode, gather))
             };
@@ -135,23 +135,23 @@ impl CudaDriver {
                     Ok(Self { name, device, context, module, decode, gather, multiprocessors, shared_bytes: shared })
                 }
                 Err(error) => {
-                    let _ = result::primary_ctx::release(device); // the first error counts
-                    Err(failed("loading the kernels, which need a driver of release 580 or later")(error))
+                    let _ = result::primary_ctx::release(device); // the first error is returned
+                    Err(failed("loading the kernels (driver release 580 or later is required)")(error))
                 }
             }
         }
     }
 
-    /// Makes the context current, until the result is dropped.
+    /// Makes the context current until the guard is dropped.
     fn enter(&self, operation: &'static str) -> Result<ContextGuard> {
         let before = result::ctx::get_current().map_err(failed(operation))?;
-        // SAFETY: the context is retained as long as this lives.
+        // SAFETY: the context is retained as long as this value lives.
         unsafe { result::ctx::set_current(self.context) }.map_err(failed(operation))?;
         Ok(ContextGuard { before: before.unwrap_or(std::ptr::null_mut()) })
     }
 
-    /// Returns the shared memory of a warp, and the number of thread blocks that run at the same
-    /// time, for a launch with such a stage.
+    /// Returns the shared memory of a warp, and the number of concurrent thread blocks, for a
+    /// launch with this stage.
     fn launch_config(&self, stage_bytes: u32) -> (u32, u32) {
         let shared = stage_bytes.min(MAX_SHARED_STAGE).next_multiple_of(16);
         let resident = (self.shared_bytes / (WARPS * shared + TABLE_BYTES)).clamp(1, MAX_RESIDENT);
@@ -163,7 +163,7 @@ impl CudaDriver {
         (shared, blocks.min(u32::try_from(max_blocks).unwrap_or(1).max(1)))
     }
 
-    /// Returns the number of thread blocks for `count` pieces of work, a warp each.
+    /// Returns the number of thread blocks for `count` tasks, each of one warp.
     fn grid(&self, count: u32, stage_bytes: u32) -> u32 {
         count.div_ceil(WARPS).min(self.launch_config(stage_bytes).1)
     }
@@ -173,7 +173,7 @@ impl CudaDriver {
 ///
 /// # Safety
 ///
-/// The arguments are what the kernel takes, and it may use the memory that they name.
+/// The arguments match the parameters of the kernel, which may use the memory that they name.
 unsafe fn launch_warps(
     kernel: sys::CUfunction,
     grid: u32,
@@ -185,28 +185,28 @@ unsafe fn launch_warps(
     unsafe { result::launch_kernel(kernel, (grid, 1, 1), (WARPS * LANES, 1, 1), WARPS * shared, on, arguments) }
 }
 
-/// Returns the kernels for a GPU, expanded, with a zero behind them.
+/// Returns the kernels for a GPU, decompressed and followed by a zero.
 fn kernel_image(major: i32, minor: i32) -> Result<Vec<u8>> {
     let capability = 10 * major + minor;
-    // machine code runs on later minor versions of its major one
+    // machine code also runs on later minor versions of its major version
     let of_major = KERNELS.iter().filter(|(code, _)| code / 10 == major && *code <= capability);
     let compressed = of_major.max_by_key(|(code, _)| *code).map_or(PTX, |(_, bytes)| bytes);
     let expanded = zstd::bulk::decompress(compressed, MAX_KERNEL_BYTES);
     let mut image = expanded
-        .map_err(|error| CudaError::Driver { operation: "expanding the kernels", message: error.to_string() })?;
+        .map_err(|error| CudaError::Driver { operation: "decompressing the kernels", message: error.to_string() })?;
     image.push(0);
     Ok(image)
 }
 
-/// A context that is current. The one before becomes current again: which GPU a thread works on is
-/// its caller's choice.
+/// A context that is current. Dropping this restores the previous one, because which GPU a thread
+/// works on is its caller's choice.
 struct ContextGuard {
     before: sys::CUcontext,
 }
 
 impl Drop for ContextGuard {
     fn drop(&mut self) {
-        // SAFETY: it was current, or there was none. An error comes from an earlier operation.
+        // SAFETY: it was current before, or is null. An error comes from an earlier operation.
         let _ = unsafe { result::ctx::set_current(self.before) };
     }
 }
@@ -231,7 +231,7 @@ impl Driver for CudaDriver {
     fn allocate(&self, bytes: usize) -> Result<Address> {
         const DOING: &str = "allocating memory of the GPU";
         let _guard = self.enter(DOING)?;
-        // SAFETY: it is written before it is read.
+        // SAFETY: the memory is written before it is read.
         unsafe { result::malloc_sync(bytes) }.map_err(failed(DOING))
     }
 
@@ -244,14 +244,14 @@ impl Driver for CudaDriver {
     }
 
     fn new_stream(&self) -> Result<StreamId> {
-        const DOING: &str = "making a stream";
+        const DOING: &str = "creating a stream";
         let _guard = self.enter(DOING)?;
         let made = result::stream::create(result::stream::StreamKind::NonBlocking).map_err(failed(DOING))?;
         Ok(StreamId(made.expose_provenance() as u64))
     }
 
     fn new_event(&self) -> Result<EventId> {
-        const DOING: &str = "making an event";
+        const DOING: &str = "creating an event";
         let _guard = self.enter(DOING)?;
         let made = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(failed(DOING))?;
         Ok(EventId(made.expose_provenance() as u64))
@@ -325,9 +325,9 @@ impl Driver for CudaDriver {
             from_mut(&mut stage_bytes).cast(),
             from_mut(&mut report).cast(),
         ];
-        // SAFETY: the caller's promise. The arguments are what the kernel takes; the driver copies
-        // them before it returns. Each warp of the grid has `stage_bytes` of the scratch, if any
-        // block needs it.
+        // SAFETY: the caller's promise. The arguments match the parameters of the kernel, and the
+        // driver copies them before it returns. If any block needs it, each warp of the grid has
+        // `stage_bytes` of the scratch.
         let launched = unsafe { launch_warps(self.decode, grid, shared, stream(on), &mut arguments) };
         launched.map_err(failed(DOING))
     }
@@ -382,7 +382,7 @@ impl Driver for CudaDriver {
     }
 
     unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration> {
-        const DOING: &str = "measuring";
+        const DOING: &str = "measuring the elapsed time";
         let _guard = self.enter(DOING)?;
         // SAFETY: the caller's promise.
         let milliseconds = unsafe { result::event::elapsed(event(from), event(to)) }.map_err(failed(DOING))?;
@@ -399,7 +399,7 @@ impl Driver for CudaDriver {
 impl Drop for CudaDriver {
     fn drop(&mut self) {
         let _guard = self.enter("closing the GPU");
-        // SAFETY: all users of the kernels and the context hold this driver: none is left.
+        // SAFETY: all users of the kernels and the context hold this driver, so none is left.
         unsafe {
             let _ = result::module::unload(self.module);
             let _ = result::primary_ctx::release(self.device);

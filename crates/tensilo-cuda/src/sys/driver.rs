@@ -1,17 +1,18 @@
-//! What this crate needs of a GPU: memory, streams, events, and the kernel.
+//! The interface to a GPU: memory, streams, events and kernels.
 //!
-//! [`cuda`](super::cuda) is the driver of a GPU. `emulated.rs` has one for tests: its operations
-//! are delayed until somebody waits for them, so that a missing wait shows.
+//! It is a trait, so that launches can be tested without a GPU. [`cuda`](super::cuda) implements it
+//! by the driver of a GPU. `emulated.rs` implements it for tests: its operations are delayed until
+//! a caller waits for them, so that a missing wait shows.
 
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
 use std::ptr::NonNull;
 use std::time::Duration;
 
-/// An address of the device.
+/// An address on the device.
 pub(crate) type Address = u64;
 
-/// A stream of a driver: a `CUstream` as a number, so that callers can pass theirs.
+/// A stream of a driver: a `CUstream` as a number, so that callers can pass their own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct StreamId(pub u64);
 
@@ -27,22 +28,22 @@ pub(crate) struct Launch {
     pub copies: Address,
     /// The bytes that a warp needs for the longest block.
     pub stage_bytes: u32,
-    /// Memory for blocks that are longer than shared memory: [`Driver::scratch_bytes`].
+    /// Memory for blocks that do not fit in shared memory, see [`Driver::scratch_bytes`].
     pub scratch: Address,
-    /// Where the kernel reports.
+    /// Where the kernel writes its report.
     pub report: Address,
 }
 
-/// Samples that stay on the device: `Samples` of `kernels/decode.h`. All addresses are on the
-/// device.
+/// Samples that stay on the device. Must match `Samples` of `kernels/decode.h`. All addresses are
+/// on the device.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Samples {
     pub blocks: Address,
     pub block_count: u64,
-    /// Two numbers of 4 bytes for each sample: its block, and its first element there.
+    /// Two numbers of 4 bytes per sample: its block, and its first element in the block.
     pub places: Address,
-    /// The elements of each sample, of 4 bytes; 0 if all have `elements`.
+    /// The number of elements of each sample, of 4 bytes; 0 if all samples have `elements`.
     pub lengths: Address,
     pub sample_count: u64,
     pub elements: u32,
@@ -56,12 +57,12 @@ pub(crate) struct Samples {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gather {
     pub samples: Samples,
-    /// Numbers of samples, of 8 bytes each.
+    /// Indices of samples, of 8 bytes each.
     pub indices: Address,
     pub count: u32,
     pub rows: Address,
     pub row_bytes: u64,
-    /// See [`Launch`], as for the other fields.
+    /// See [`Launch`], as for the fields below.
     pub stage_bytes: u32,
     pub scratch: Address,
     pub report: Address,
@@ -72,31 +73,31 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// Returns the name of the GPU.
     fn name(&self) -> &str;
 
-    /// Returns whether memory of the device is memory of the host.
+    /// Returns whether the GPU is emulated: device memory is then host memory.
     fn is_emulated(&self) -> bool;
 
-    /// Allocates memory of the device, at a multiple of 16.
+    /// Allocates device memory, at a multiple of 16.
     fn allocate(&self, bytes: usize) -> Result<Address>;
 
-    /// Allocates memory of the host that the device copies from, at the start of a page.
+    /// Allocates host memory that the device can copy from, at the start of a page.
     fn allocate_pinned(&self, bytes: usize) -> Result<NonNull<u8>>;
 
     fn new_stream(&self) -> Result<StreamId>;
 
     fn new_event(&self) -> Result<EventId>;
 
-    /// Returns the bytes of scratch that a launch with such a stage needs; 0 if shared memory is
+    /// Returns the bytes of scratch that a launch with this stage needs, 0 if shared memory is
     /// enough.
     fn scratch_bytes(&self, stage_bytes: u32) -> usize;
 
-    /// Frees memory of the device.
+    /// Frees device memory.
     ///
     /// # Safety
     ///
-    /// [`Driver::allocate`] returned it, it was not freed yet, and no operation uses it.
+    /// [`Driver::allocate`] returned the address, it is not freed yet, and no operation uses it.
     unsafe fn free(&self, address: Address);
 
-    /// Frees memory of the host.
+    /// Frees host memory.
     ///
     /// # Safety
     ///
@@ -107,38 +108,39 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// This driver made it, and it is not used after this.
+    /// This driver created it, and it is not used afterwards.
     unsafe fn destroy_stream(&self, stream: StreamId);
 
     /// See [`Driver::destroy_stream`].
     ///
     /// # Safety
     ///
-    /// As there.
+    /// As [`Driver::destroy_stream`].
     unsafe fn destroy_event(&self, event: EventId);
 
     /// Copies to the device.
     ///
     /// # Safety
     ///
-    /// Both ranges stay allocated until the operation has run, and until then nobody writes to the
-    /// host's, or uses the device's.
+    /// Until the operation has run, both ranges stay allocated, nothing writes to the host range,
+    /// and nothing else uses the device range.
     unsafe fn copy_to_device(&self, to: Address, from: NonNull<u8>, bytes: usize, on: StreamId) -> Result<()>;
 
     /// Copies to the host.
     ///
     /// # Safety
     ///
-    /// Both ranges stay allocated until the operation has run, and until then nobody uses the
-    /// host's, or writes to the device's.
+    /// Until the operation has run, both ranges stay allocated, nothing else uses the host range,
+    /// and nothing writes to the device range.
     unsafe fn copy_to_host(&self, to: NonNull<u8>, from: Address, bytes: usize, on: StreamId) -> Result<()>;
 
-    /// Runs the kernel.
+    /// Runs the kernel that decodes blocks.
     ///
     /// # Safety
     ///
-    /// All memory that the launch and its records name stays allocated until the operation has run.
-    /// Until then, nobody else writes to what it reads, or uses what it writes.
+    /// Until the operation has run, all memory that the launch and its records name stays
+    /// allocated, nothing else writes to memory that it reads, and nothing else uses memory that it
+    /// writes.
     unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()>;
 
     /// Runs the kernel that gathers samples.
@@ -148,7 +150,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// As [`Driver::decode`].
     unsafe fn gather(&self, gather: Gather, on: StreamId) -> Result<()>;
 
-    /// Notes in an event how far a stream is.
+    /// Records the position of a stream in an event.
     ///
     /// # Safety
     ///
@@ -173,7 +175,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Both exist, and streams have come to both.
+    /// Both exist, and streams have reached both.
     unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration>;
 
     /// Waits for all operations that the process has enqueued, on any stream.

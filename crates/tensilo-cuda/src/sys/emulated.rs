@@ -1,9 +1,9 @@
-//! A driver without a GPU, for tests: the memory of the device is memory of the host, and the
-//! kernel is the emulated one.
+//! A driver without a GPU, for tests: device memory is host memory, and the kernel is the emulated
+//! one.
 //!
-//! Operations wait in the queue of their stream until somebody waits for an event: then that stream
-//! runs up to the event, and the streams whose events it waits for, and no other. A launch that
-//! does not wait for its list decodes old bytes.
+//! Operations stay in the queue of their stream until a caller waits for an event. Then that stream
+//! runs up to the event, with the streams whose events it waits for, and no other stream runs. A
+//! launch that does not wait for its list therefore decodes old bytes.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use super::emulator::{LaneOrder, decode_at, gather_at};
@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-/// See the module.
+/// A driver whose operations run when a caller waits for them.
 #[derive(Debug, Default)]
 pub(crate) struct EmulatedDriver(Mutex<State>);
 
@@ -28,12 +28,12 @@ struct State {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Event {
-    /// How often it was recorded, and how often a stream has come there.
+    /// How often it was recorded, and how often a stream has reached it.
     recorded: u64,
     reached: u64,
     /// The stream of the last record.
     on: u64,
-    /// When a stream has come there.
+    /// When a stream last reached it.
     at: Option<Instant>,
 }
 
@@ -47,7 +47,7 @@ enum Operation {
     Decode(Launch),
     Gather(Gather),
     Record(u64),
-    /// Waits until an event was reached so often.
+    /// Waits until an event, the first number, was reached this many times, the second.
     Wait(u64, u64),
 }
 
@@ -86,7 +86,7 @@ fn pointer(address: u64) -> *mut u8 {
 }
 
 impl State {
-    /// Runs what has to run before an event was reached `count` times.
+    /// Runs operations until an event is reached `count` times.
     fn reach(&mut self, event: u64, count: u64) {
         while let Some(Event { on, .. }) = self.events.get(&event).filter(|event| event.reached < count) {
             let Some(operation) = self.streams.get_mut(on).and_then(VecDeque::pop_front) else { return };

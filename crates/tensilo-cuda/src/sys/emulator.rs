@@ -1,20 +1,24 @@
 //! The kernels on the CPU.
+//!
+//! `kernels/emulate.cpp` compiles the source of the kernels for the CPU: a step of a warp is a loop
+//! over 32 lanes. No result may depend on the order of the lanes, so the order is a parameter of
+//! tests.
 
 use super::driver::{Gather, Samples};
 use crate::block_list::{Block, BlockList, Copy, Refusal};
 use tensilo::Result;
 
-/// The order in which the lanes of a warp run: any, since no result may depend on it.
+/// The order in which the lanes of a warp run. No result may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneOrder {
-    /// Turn `i` belongs to lane `i * factor + offset` of 32. It is made odd.
+    /// Lane `i * factor + offset` modulo 32 has turn `i`. An even factor is made odd.
     pub factor: u32,
     /// See `factor`.
     pub offset: u32,
 }
 
 impl Default for LaneOrder {
-    /// Returns the order of the numbers.
+    /// Returns ascending order.
     fn default() -> Self {
         Self { factor: 1, offset: 0 }
     }
@@ -27,7 +31,8 @@ pub struct Emulator {
     stage: Vec<u128>,
 }
 
-// SAFETY: the declaration of `kernels/emulate.cpp`; `Block` and `Copy` have its layout.
+// SAFETY: the declarations match `kernels/emulate.cpp`; `Block`, `Copy` and `Samples` have its
+// layout.
 unsafe extern "C" {
     fn tensilo_emulate(
         blocks: *const Block,
@@ -56,13 +61,12 @@ unsafe extern "C" {
 ///
 /// # Safety
 ///
-/// All addresses lead to memory that lives and has the lengths that [`Gather`] states; only this
-/// call uses the rows. `stage` has `stage_bytes` bytes at a multiple of 16.
+/// All addresses point to live memory with the lengths that [`Gather`] states, and only this call
+/// uses the rows. `stage` has `stage_bytes` bytes at a multiple of 16.
 pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { factor, offset }: LaneOrder) -> u64 {
     let indices = std::ptr::with_exposed_provenance(gather.indices as usize);
     let rows = std::ptr::with_exposed_provenance_mut(gather.rows as usize);
-    // SAFETY: the caller's promise. A kernel reads nothing beyond the arrays, whatever the indices
-    // are.
+    // SAFETY: the caller's promise. For any indices, a kernel reads nothing beyond the arrays.
     unsafe {
         tensilo_emulate_gather(
             &raw const gather.samples,
@@ -82,8 +86,8 @@ pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { fact
 ///
 /// # Safety
 ///
-/// Records belong to a sealed list whose memory lives; their copies end in memory that lives, and
-/// that only this call uses. `stage` has `stage_bytes` bytes at a multiple of 16.
+/// The records were written for a list whose memory lives. Their copies go to live memory that only
+/// this call uses. `stage` has `stage_bytes` bytes at a multiple of 16.
 pub(crate) unsafe fn decode_at(
     blocks: *const Block,
     block_count: u32,
@@ -92,19 +96,19 @@ pub(crate) unsafe fn decode_at(
     stage_bytes: u32,
     LaneOrder { factor, offset }: LaneOrder,
 ) -> u64 {
-    // SAFETY: the caller's promise. A kernel reads nothing of a block but its stored bytes and its
-    // tables, whatever is in them.
+    // SAFETY: the caller's promise. For any contents, a kernel reads only the stored bytes and the
+    // tables of a block.
     unsafe { tensilo_emulate(blocks, block_count, copies, stage, stage_bytes, factor, offset) }
 }
 
 impl Emulator {
-    /// Returns an emulator whose lanes run in an order.
+    /// Returns an emulator whose lanes run in the given order.
     pub fn new(order: LaneOrder) -> Self {
         Self { order, ..Self::default() }
     }
 
-    /// Decodes a list to `batch`. Returns the first block that breaks a rule; what `batch` then has
-    /// is any.
+    /// Decodes a list to `batch`. Returns the first block that breaks a rule; the content of
+    /// `batch` is then unspecified.
     ///
     /// Fails if `batch` is shorter than [`BlockList::batch_bytes`].
     pub fn decode(&mut self, list: &mut BlockList, batch: &mut [u8]) -> Result<Option<Refusal>> {
@@ -117,7 +121,7 @@ impl Emulator {
         let layout = list.write_records(address, &segments, batch.as_mut_ptr().expose_provenance() as u64)?;
         let memory = list.reserve_records()?.as_mut_ptr();
         memory.expose_provenance();
-        // SAFETY: the records were sealed for this memory, which did not move since, and for this
+        // SAFETY: the records were written for this memory, which has not moved since, and for this
         // batch, which is long enough. The stage has its length. All live as long as the call.
         let report = unsafe {
             decode_at(

@@ -1,14 +1,15 @@
-//! A GPU that decodes lists, and what belongs to it: memory, streams and events that are freed when
-//! they are dropped.
+//! A GPU that decodes lists, and its memory, streams and events, which are freed when they are
+//! dropped.
 //!
-//! A launch is three operations: the list is copied to the device, the kernel decodes it, the
-//! report is copied back. Copies have a stream of their own, so that the list of the next batch
-//! arrives while the kernel decodes this one. The stream of the kernel waits for the list, and for
-//! whatever the caller's stream did with the memory of the batch; then the caller's stream waits
-//! for the kernel. No host thread waits before [`PendingLaunch::finish`].
+//! A launch is three operations: the list is copied to the device, the kernel decodes it, and the
+//! report is copied back. Copies have a stream of their own, so the list of the next batch arrives
+//! while the kernel decodes this one. The stream of the kernel waits for the list, and for the
+//! operations of the caller's stream on the memory of the batch. Then the caller's stream waits for
+//! the kernel. No host thread waits before [`PendingLaunch::finish`].
 //!
-//! A list that is in flight is owned by its [`PendingLaunch`], so that nobody can change it, and comes
-//! back from `finish` for the next batch.
+//! Invariant: memory is neither freed nor changed while an operation uses it. A [`PendingLaunch`]
+//! owns its list and its [`Slot`], returns them only after it has waited, and waits when it is
+//! dropped. If waiting fails, it leaks them, because the device may still use them.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use crate::block_list::{BlockList, Refusal};
@@ -19,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tensilo::source::ReadMemory;
 
-/// A GPU. Clones are the same one.
+/// A GPU. Clones share it.
 #[derive(Clone, Debug)]
 pub struct Gpu(pub(super) Arc<GpuState>);
 
@@ -28,13 +29,13 @@ pub(super) struct GpuState {
     pub driver: Arc<dyn Driver>,
     pub copies: Stream,
     pub kernels: Stream,
-    /// What launches reuse.
+    /// Memory and events that launches reuse.
     slots: Mutex<Vec<Slot>>,
     /// Lists without blocks, for the reports of gathers.
     reports: Mutex<Vec<BlockList>>,
 }
 
-/// Memory of the device.
+/// Device memory.
 #[derive(Debug)]
 pub(super) struct DeviceMemory {
     driver: Arc<dyn Driver>,
@@ -43,18 +44,18 @@ pub(super) struct DeviceMemory {
 }
 
 impl DeviceMemory {
-    /// Returns no memory.
+    /// Returns an empty allocation.
     fn none(driver: &Arc<dyn Driver>) -> Self {
         Self { driver: driver.clone(), address: 0, bytes: 0 }
     }
 
-    /// Returns memory of `bytes` bytes, at least one.
+    /// Allocates `bytes` bytes, at least one.
     fn new(driver: &Arc<dyn Driver>, bytes: usize) -> Result<Self> {
         let bytes = bytes.max(1);
         Ok(Self { driver: driver.clone(), address: driver.allocate(bytes)?, bytes })
     }
 
-    /// Makes it at least so long. The content is lost.
+    /// Grows the memory to at least `bytes` bytes. The content is lost.
     fn reserve(&mut self, bytes: usize) -> Result<()> {
         if self.bytes < bytes {
             let address = self.driver.allocate(bytes.next_power_of_two())?;
@@ -68,14 +69,14 @@ impl DeviceMemory {
 impl Drop for DeviceMemory {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: it is allocated, and freed once. A slot is dropped, or its memory replaced,
-            // after the operations on it have run: `PendingLaunch` waits for them.
+            // SAFETY: it is allocated, and freed once. `PendingLaunch` waits for the operations on
+            // a slot before the slot is dropped or its memory is replaced.
             unsafe { self.driver.free(self.address) };
         }
     }
 }
 
-/// Memory of the host that the device copies from.
+/// Host memory that the device copies from.
 #[derive(Debug)]
 struct PinnedMemory {
     driver: Arc<dyn Driver>,
@@ -83,7 +84,7 @@ struct PinnedMemory {
     bytes: usize,
 }
 
-// SAFETY: the memory belongs to this value alone, as a `Vec` owns its memory.
+// SAFETY: this value owns the memory, as a `Vec` does.
 unsafe impl Send for PinnedMemory {}
 // SAFETY: as above; a shared reference only reads.
 unsafe impl Sync for PinnedMemory {}
@@ -105,14 +106,14 @@ impl Drop for PinnedMemory {
 
 impl ReadMemory for PinnedMemory {
     fn bytes(&self) -> &[u8] {
-        // SAFETY: the memory has `self.bytes` bytes, or is none. It was zeroed when it was
-        // allocated. No operation writes to it while this can be called: `PendingLaunch` has the list
-        // until it has waited for them.
+        // SAFETY: the memory has `self.bytes` bytes, possibly none. It was zeroed when it was
+        // allocated. No operation writes to it while this can be called: `PendingLaunch` owns the
+        // list until it has waited for them.
         unsafe { std::slice::from_raw_parts(self.memory.as_ptr(), self.bytes) }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above; `self` is borrowed alone.
+        // SAFETY: as above; `self` is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.memory.as_ptr(), self.bytes) }
     }
 
@@ -149,7 +150,7 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: it was made by the driver, and is destroyed once.
+        // SAFETY: the driver created it, and it is destroyed once.
         unsafe { self.driver.destroy_stream(self.id) };
     }
 }
@@ -165,7 +166,7 @@ impl Event {
         Ok(Self { driver: driver.clone(), id: driver.new_event()? })
     }
 
-    /// Notes how far a stream is. The stream exists.
+    /// Records the position of a stream, which exists.
     fn record(&self, on: StreamId) -> Result<()> {
         // SAFETY: both exist.
         unsafe { self.driver.record(self.id, on) }
@@ -182,7 +183,7 @@ impl Event {
         unsafe { self.driver.synchronize(self.id) }
     }
 
-    /// Returns the time from this event to another. Streams have come to both.
+    /// Returns the time from this event to another. Streams have reached both.
     fn elapsed(&self, to: &Self) -> Result<Duration> {
         // SAFETY: both exist.
         unsafe { self.driver.elapsed(self.id, to.id) }
@@ -199,16 +200,16 @@ impl Drop for Event {
 /// Memory and events of a launch.
 #[derive(Debug)]
 struct Slot {
-    /// The list.
+    /// The list, on the device.
     list: DeviceMemory,
     scratch: DeviceMemory,
-    /// The copy of the list begins.
+    /// The copy of the list starts.
     begun: Event,
     /// The list has arrived.
     copied: Event,
     /// The memory of the batch may be written to.
     free: Event,
-    /// The kernel begins.
+    /// The kernel starts.
     ready: Event,
     /// All is done.
     done: Event,
@@ -228,7 +229,7 @@ impl Slot {
     }
 }
 
-/// Memory of a GPU, for callers who have none of their own.
+/// Memory of a GPU, for callers without an allocator of their own.
 #[derive(Debug)]
 pub struct DeviceBuffer {
     gpu: Gpu,
@@ -252,12 +253,12 @@ impl DeviceBuffer {
         BatchMemory { address: self.memory.address, bytes: self.bytes, stream: 0 }
     }
 
-    /// Copies it to the host, and waits for that. Launches that write to it are to be finished.
+    /// Copies the memory to the host, and waits. Launches that write to it must be finished.
     ///
     /// Fails if `out` is longer, or if the driver fails.
     pub fn read(&self, out: &mut [u8]) -> Result<()> {
         if out.len() > self.bytes {
-            let message = format!("{} bytes of memory that has {}", out.len(), self.bytes);
+            let message = format!("cannot read {} bytes from a buffer of {}", out.len(), self.bytes);
             return Err(tensilo::Error::bad_argument(message).into());
         }
         let GpuState { driver, copies, .. } = &*self.gpu.0;
@@ -265,7 +266,7 @@ impl DeviceBuffer {
         for (start, staged) in (0..).step_by(STAGING_BYTES).zip(out.chunks_mut(STAGING_BYTES)) {
             let from = self.memory.address + start as u64;
             staging.memory.reserve(0, staged.len())?;
-            // SAFETY: both ranges live, and nobody uses either before the event was waited for.
+            // SAFETY: both ranges live, and nothing else uses either before the wait for the event.
             let copied = unsafe { driver.copy_to_host(staging.memory.memory, from, staged.len(), copies.id) };
             staging.wait_for(copies.id)?;
             copied?;
@@ -277,7 +278,7 @@ impl DeviceBuffer {
 }
 
 impl Gpu {
-    /// Allocates uninitialized memory of the GPU. Cost: up to some hundred microseconds; freeing it
+    /// Allocates uninitialized memory of the GPU. Cost: up to some hundred microseconds. Freeing it
     /// waits for the GPU, so reuse it.
     pub fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
         let memory = DeviceMemory::new(&self.0.driver, bytes)?;
@@ -289,14 +290,15 @@ impl Gpu {
         self.0.driver.synchronize_all()
     }
 
-    /// Returns the stream that lists are decoded on, as a `CUstream`. A caller who allocates memory
-    /// of batches for this stream need not wait for others: see [`BatchMemory::stream`]. To use
-    /// a batch on another stream, wait for [`PendingLaunch::finish`] first.
+    /// Returns the stream on which lists are decoded, as a `CUstream`. A caller that allocates the
+    /// memory of batches for this stream need not wait for other streams, see
+    /// [`BatchMemory::stream`]. To use a batch on another stream, wait for
+    /// [`PendingLaunch::finish`] first.
     pub fn stream(&self) -> u64 {
         self.0.kernels.id.0
     }
 
-    /// Allocates memory of the GPU, and copies bytes to it.
+    /// Allocates memory of the GPU and copies bytes to it.
     pub fn buffer_from(&self, bytes: &[u8]) -> Result<DeviceBuffer> {
         let memory = self.0.upload(bytes, &mut StagingBuffer::new(&self.0.driver)?)?;
         Ok(DeviceBuffer { gpu: self.clone(), memory, bytes: bytes.len() })
@@ -306,25 +308,25 @@ impl Gpu {
 /// The memory of a batch on a GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchMemory {
-    /// Its address, at a multiple of the bytes of each column's elements.
+    /// Its address, a multiple of the element bytes of each column.
     pub address: u64,
     /// Its length.
     pub bytes: usize,
-    /// The stream that the caller uses it on, as a `CUstream`: 0 is the default stream.
+    /// The stream on which the caller uses it, as a `CUstream`. 0 is the default stream.
     pub stream: u64,
 }
 
 impl GpuState {
-    /// Copies bytes to memory of the device, which is allocated for them, and waits.
+    /// Allocates device memory, copies bytes to it, and waits.
     pub(super) fn upload(&self, bytes: &[u8], pinned: &mut StagingBuffer) -> Result<DeviceMemory> {
         let memory = DeviceMemory::new(&self.driver, bytes.len())?;
         for (start, staged) in (0..).step_by(STAGING_BYTES).zip(bytes.chunks(STAGING_BYTES)) {
             let to = memory.address + start as u64;
             let from = pinned.copy(staged)?;
-            // SAFETY: both ranges live, and nobody uses either before the event was waited for.
+            // SAFETY: both ranges live, and nothing else uses either before the wait for the event.
             let copied = unsafe { self.driver.copy_to_device(to, from, staged.len(), self.copies.id) };
             if let Err(error) = pinned.wait_for(self.copies.id) {
-                mem::forget(memory); // nobody knows what still runs
+                mem::forget(memory); // the device may still write to it
                 return Err(error);
             }
             copied?;
@@ -333,10 +335,10 @@ impl GpuState {
     }
 }
 
-/// Bytes that are uploaded at a time.
+/// Bytes that are copied at a time.
 const STAGING_BYTES: usize = 8 << 20;
 
-/// Pinned memory for uploads.
+/// Pinned memory through which bytes are copied to and from the device.
 pub(super) struct StagingBuffer {
     memory: PinnedMemory,
     event: Event,
@@ -347,8 +349,8 @@ impl StagingBuffer {
         Ok(Self { memory: PinnedMemory::none(driver), event: Event::new(driver)? })
     }
 
-    /// Waits for the operations of a stream. If that fails, nobody knows what still runs: the
-    /// memory is leaked.
+    /// Waits for the operations of a stream. If that fails, the memory is leaked, because the
+    /// device may still use it.
     fn wait_for(&mut self, stream: StreamId) -> Result<()> {
         let waited = self.event.record(stream).and_then(|()| self.event.wait());
         waited.inspect_err(|_| {
@@ -357,7 +359,7 @@ impl StagingBuffer {
         })
     }
 
-    /// Copies bytes to pinned memory. Returns where.
+    /// Copies bytes to pinned memory, and returns its address.
     fn copy(&mut self, bytes: &[u8]) -> Result<NonNull<u8>> {
         self.memory.reserve(0, bytes.len())?;
         if let Some(to) = self.memory.bytes_mut().get_mut(..bytes.len()) {
@@ -368,7 +370,7 @@ impl StagingBuffer {
 }
 
 impl Gpu {
-    /// Returns a GPU that is emulated: see `Emulator`. Operations run when somebody waits for them.
+    /// Returns an emulated GPU, see `Emulator`. Its operations run when a caller waits for them.
     #[cfg(feature = "emulator")]
     pub fn emulated() -> Self {
         let driver: Arc<dyn Driver> = Arc::new(super::emulated::EmulatedDriver::default());
@@ -386,34 +388,34 @@ impl Gpu {
         self.0.driver.name()
     }
 
-    /// Returns whether it is emulated: its memory is then memory of the host.
+    /// Returns whether the GPU is emulated: its memory is then host memory.
     pub fn is_emulated(&self) -> bool {
         self.0.driver.is_emulated()
     }
 
-    /// Returns memory that the GPU copies from, for [`tensilo::stages::FetchedBytes::set_memory`].
-    /// It begins at a page.
+    /// Returns pinned memory, which the GPU copies from directly, for
+    /// [`tensilo::stages::FetchedBytes::set_memory`]. It begins at a page.
     pub fn new_memory(&self) -> Box<dyn ReadMemory> {
         Box::new(PinnedMemory::none(&self.0.driver))
     }
 
-    /// Returns an empty list in memory that the GPU copies from. Cost: pinned memory is slow to
-    /// allocate; use a list again when [`PendingLaunch::finish`] returns it.
+    /// Returns an empty list in pinned memory, which the GPU copies from directly. Cost: pinned
+    /// memory is slow to allocate, so reuse the list that [`PendingLaunch::finish`] returns.
     pub fn new_list(&self) -> BlockList {
         BlockList::in_memory(Box::new(PinnedMemory::none(&self.0.driver)))
     }
 
-    /// Decodes a list to the memory of a batch, after what the caller's stream does now. Returns
-    /// when all is enqueued: operations that are put on that stream later see the batch.
+    /// Decodes a list to the memory of a batch, after the operations that are now in the caller's
+    /// stream. Returns once all is enqueued; later operations on that stream see the batch.
     ///
-    /// Fails if the memory is too short, or if the driver fails. A list of [`BlockList::new`] is
-    /// copied more slowly, as the driver copies it to pinned memory first.
+    /// Fails if the memory is too short, or if the driver fails. Lists of [`BlockList::new`] are
+    /// slower, because the driver first copies them to pinned memory.
     ///
     /// # Safety
     ///
-    /// The memory is on this GPU, and stays allocated until [`PendingLaunch::finish`] has returned, or
-    /// [`PendingLaunch`] was dropped, or later operations of the stream have run. Nobody uses it on
-    /// other streams meanwhile. The stream exists.
+    /// The memory is on this GPU. It stays allocated until [`PendingLaunch::finish`] has returned,
+    /// or [`PendingLaunch`] was dropped, or later operations of the stream have run. Until then, no
+    /// other stream uses it. The stream exists.
     pub unsafe fn launch(&self, mut list: BlockList, batch: BatchMemory) -> Result<PendingLaunch> {
         list.check_batch(batch.bytes)?;
         let GpuState { driver, copies, kernels, .. } = &*self.0;
@@ -438,12 +440,13 @@ impl Gpu {
             report: slot.list.address,
         };
         let memory = NonNull::from(list.reserve_records()?).cast();
-        // it waits, however this ends: for what was enqueued before an operation failed, too
+        // from here on, dropping `launched` waits for all that was enqueued, even if an operation
+        // fails
         let launched = PendingLaunch { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
         let Some(slot) = &launched.slot else { return Ok(launched) };
-        // SAFETY: list and slot belong to `launched`, which keeps them until `done`, and with the
-        // list the memory of its segments. Records name ranges of the list on the device, and of
-        // the batch, as `check_batch` has checked. The batch is the caller's promise.
+        // SAFETY: `launched` owns the slot and the list with the memory of its segments until
+        // `done`. Records name ranges of the list on the device, and of the batch, whose length
+        // `check_batch` has checked. The caller guarantees the batch.
         let enqueued = unsafe {
             slot.begun.record(copies.id).and_then(|()| {
                 driver.copy_to_device(slot.list.address, memory, layout.end, copies.id)?;
@@ -474,7 +477,7 @@ impl Gpu {
 }
 
 impl GpuState {
-    /// Takes a slot that a launch has given back, or makes one.
+    /// Takes a slot that a launch has returned, or makes one.
     fn take_slot(&self) -> Result<Slot> {
         let unused = self.slots.lock().ok().and_then(|mut slots| slots.pop());
         unused.map_or_else(|| Slot::new(&self.driver), Ok)
@@ -482,13 +485,13 @@ impl GpuState {
 }
 
 impl Gpu {
-    /// Gathers samples to the memory of a batch, after what the caller's stream does now. `gather`
-    /// gets the addresses of scratch and report.
+    /// Gathers samples to the memory of a batch, after the operations that are now in the caller's
+    /// stream. Sets the addresses of scratch and report in `gather`.
     ///
     /// # Safety
     ///
-    /// As [`Gpu::launch`]; the samples that `gather` names are in `read`, and its rows and indices
-    /// on this GPU.
+    /// As [`Gpu::launch`]. The samples that `gather` names are in `read`, and its rows and indices
+    /// are on this GPU.
     pub(super) unsafe fn gather(
         &self,
         mut gather: Gather,
@@ -506,8 +509,7 @@ impl Gpu {
         let memory = NonNull::from(list.reserve_records()?).cast();
         let launched = PendingLaunch { gpu: self.clone(), slot: Some(slot), list: Some(list), read: Some(read) };
         let Some(slot) = &launched.slot else { return Ok(launched) };
-        // SAFETY: report and slot belong to `launched`, which keeps them until `done`. The rest is
-        // the caller's promise.
+        // SAFETY: `launched` owns report and slot until `done`. The caller guarantees the rest.
         let enqueued = unsafe {
             slot.free.record(StreamId(stream)).and_then(|()| {
                 slot.free.make_wait(kernels.id)?;
@@ -533,34 +535,35 @@ impl Gpu {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct LaunchReport {
-    /// The list, to be reused.
+    /// The list, for reuse.
     pub list: BlockList,
-    /// The first block that broke a rule. The content of the batch is then unspecified.
+    /// The first block that breaks a rule. If there is one, the content of the batch is
+    /// unspecified.
     pub refusal: Option<Refusal>,
-    /// The time that the GPU took to copy the list.
+    /// The time for copying the list to the GPU.
     pub copying: Duration,
     /// The run time of the kernel.
     pub decoding: Duration,
 }
 
-/// A list that is being decoded. Dropping it waits.
+/// A list that is being decoded. Dropping this waits for it.
 #[derive(Debug)]
 #[must_use = "a refused block is reported by `finish`"]
 pub struct PendingLaunch {
     gpu: Gpu,
     slot: Option<Slot>,
     list: Option<BlockList>,
-    /// What the kernel reads besides.
+    /// Other memory that the kernel reads.
     read: Option<Arc<Vec<DeviceMemory>>>,
 }
 
 impl PendingLaunch {
-    /// Leaks what operations may still use.
+    /// Leaks the memory that operations may still use.
     fn leak(mut self) {
         mem::forget((self.slot.take(), self.list.take(), self.read.take()));
     }
 
-    /// As [`PendingLaunch::finish`], and gives the list back to the GPU.
+    /// As [`PendingLaunch::finish`], but returns the list to the GPU.
     pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
         let LaunchReport { list, refusal, decoding, .. } = self.finish()?;
@@ -583,7 +586,7 @@ impl PendingLaunch {
         Ok(LaunchReport { list, refusal, copying, decoding })
     }
 
-    /// Waits, and gives the slot back.
+    /// Waits, and returns the slot to the GPU.
     fn wait(&mut self) -> Result<()> {
         let Some(slot) = &self.slot else { return Ok(()) };
         slot.done.wait()?;
@@ -599,7 +602,7 @@ impl PendingLaunch {
 impl Drop for PendingLaunch {
     fn drop(&mut self) {
         if self.wait().is_err() {
-            // the driver has failed, and nobody knows what still runs: its memory is leaked
+            // the driver has failed: leak the memory, because the device may still use it
             mem::forget((self.slot.take(), self.list.take(), self.read.take()));
         }
     }

@@ -1,11 +1,10 @@
-//! Samples that stay in the memory of a GPU as they are stored, and are gathered there by their
-//! numbers.
+//! Samples that stay in the memory of a GPU in their stored form, and are gathered there by index.
 //!
-//! A data set that fits in the memory of a GPU in its stored form needs no loader and no link: each
-//! sample is decoded where it is used. Stored bytes and tables are checked and uploaded once; an
-//! array says in which block each sample begins. A warp decodes the block of a sample and keeps the
-//! sample, so that a batch costs a launch, whatever the order of its samples, and the host need not
-//! know which samples they are.
+//! A data set whose stored form fits in the memory of a GPU needs no loader and no link: each
+//! sample is decoded where it is used. Stored bytes and tables are checked and uploaded once, with
+//! an array that has the block and the first element of each sample. To gather a sample, a warp
+//! decodes its block and writes only the elements of the sample. A batch is thus one launch, in any
+//! order of samples, and the host need not know which samples they are.
 
 use super::driver::{Gather, Samples};
 use super::gpu::{BatchMemory, DeviceMemory, Gpu, PendingLaunch, StagingBuffer};
@@ -17,13 +16,13 @@ use std::time::Duration;
 use tensilo::stages::{BlockSamples, Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, DType, Error};
 
-/// A column in the memory of a GPU, as it is stored.
+/// A column in the memory of a GPU, in its stored form.
 pub struct Resident {
     gpu: Gpu,
     samples: Samples,
     stage_bytes: u32,
     row_bytes: usize,
-    /// Stored bytes and tables, blocks, places and lengths.
+    /// Stored bytes and tables, blocks, positions and lengths of samples.
     memory: Arc<Vec<DeviceMemory>>,
 }
 
@@ -33,18 +32,18 @@ impl fmt::Debug for Resident {
     }
 }
 
-/// The size that pieces aim at.
+/// The target size of an upload.
 const UPLOAD_BYTES: usize = 64 << 20;
-/// The samples of the first piece, and the maximum.
+/// The samples of the first upload.
 const FIRST_UPLOAD_SAMPLES: usize = 64;
 const MAX_UPLOAD_SAMPLES: usize = 1 << 14;
 
 impl Resident {
-    /// Reads, checks and uploads all samples of a column, which are numbers.
-    /// [`ResidentBuilder`] does so with samples of many files.
+    /// Reads, checks and uploads all samples of a column of numbers. [`ResidentBuilder`] does so
+    /// with samples of many files.
     ///
-    /// Fails if the column is of texts, if a sample is damaged, or if the memory of the GPU is too
-    /// small. Cost: reading the column once, and pinned memory for a part of it.
+    /// Fails if the column has texts or bytes, if a sample is damaged, or if the memory of the GPU
+    /// is too small. Cost: reads the column once, and takes pinned memory for one upload.
     pub fn new(gpu: &Gpu, column: &Column, conversion: Conversion) -> Result<Self> {
         let mut builder = ResidentBuilder::new(gpu, column.schema().dtype, conversion)?;
         let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
@@ -68,30 +67,30 @@ impl Resident {
         self.samples.sample_count
     }
 
-    /// Returns the bytes of the longest sample, as it is delivered: the least length of a row.
+    /// Returns the bytes of the longest sample when delivered: the minimum length of a row.
     pub fn row_bytes(&self) -> usize {
         self.row_bytes
     }
 
-    /// Returns the memory of the GPU that it takes.
+    /// Returns the bytes of GPU memory that the column takes.
     pub fn byte_count(&self) -> usize {
         self.memory.iter().map(|memory| memory.bytes).sum()
     }
 
-    /// Decodes samples to rows of `row_bytes` each, after what the caller's stream does now. The
-    /// numbers of the samples are on the GPU: `count` integers of 8 bytes at address `indices`.
-    /// Returns when that is enqueued: operations that are put on the stream of the rows later see
-    /// them. What a row has after a shorter sample is left as it is.
+    /// Decodes samples to rows of `row_bytes` each, after the operations that are now in the
+    /// caller's stream. The indices of the samples are on the GPU: `count` integers of 8 bytes at
+    /// address `indices`. Returns once the gather is enqueued; later operations on the stream of
+    /// the rows see its result. Bytes of a row after a shorter sample are not written.
     ///
-    /// Fails if the rows are too short, or if the driver fails. A number that no sample has is
-    /// reported by [`PendingGather::finish`].
+    /// Fails if the memory of the rows is too short, or if the driver fails.
+    /// [`PendingGather::finish`] reports an index that is out of range.
     ///
     /// # Safety
     ///
     /// Rows and indices are on the GPU of this column, at multiples of the bytes of an element and
-    /// of 8, and stay allocated until [`PendingGather::finish`] has returned, or [`PendingGather`] was
-    /// dropped, or later operations of the stream have run. Nobody uses the rows on other streams
-    /// meanwhile, or writes to the indices. The stream exists.
+    /// of 8. They stay allocated until [`PendingGather::finish`] has returned, or [`PendingGather`]
+    /// was dropped, or later operations of the stream have run. Until then, no other stream uses
+    /// the rows, and nothing writes to the indices. The stream exists.
     pub unsafe fn gather(
         &self,
         indices: u64,
@@ -101,7 +100,7 @@ impl Resident {
     ) -> Result<PendingGather> {
         let needed = count.checked_mul(row_bytes).filter(|needed| *needed <= rows.bytes);
         let (Some(_), Ok(count)) = (needed, u32::try_from(count)) else {
-            let message = format!("{} bytes for {count} rows of {row_bytes}", rows.bytes);
+            let message = format!("{count} rows of {row_bytes} bytes do not fit in {} bytes of memory", rows.bytes);
             return Err(Error::bad_argument(message).into());
         };
         let gather = Gather {
@@ -111,49 +110,49 @@ impl Resident {
             rows: rows.address,
             row_bytes: row_bytes as u64,
             stage_bytes: self.stage_bytes,
-            scratch: 0, // those of a slot
+            scratch: 0, // set from the slot, as `report`
             report: 0,
         };
-        // SAFETY: the memory of the samples lives as long as the launch, which has it; a kernel
-        // reads nothing beyond its arrays. The rest is the caller's promise.
+        // SAFETY: the launch holds the memory of the samples, and a kernel reads nothing beyond its
+        // arrays. The caller guarantees the rest.
         let launched = unsafe { self.gpu.gather(gather, self.memory.clone(), rows.stream) }?;
         Ok(PendingGather(launched))
     }
 }
 
-/// Samples that are being gathered. Dropping it waits.
+/// Samples that are being gathered. Dropping this waits for them.
 #[derive(Debug)]
-#[must_use = "a wrong number is reported by `finish`"]
+#[must_use = "an index out of range is reported by `finish`"]
 pub struct PendingGather(PendingLaunch);
 
 impl PendingGather {
-    /// Waits until the samples are decoded. Returns the first row whose sample does not exist, does
-    /// not fit, or breaks a rule, after which the rows have any values; and how long the kernel
-    /// ran.
+    /// Waits until the samples are decoded. Returns the run time of the kernel, and the first row
+    /// whose sample does not exist, does not fit or breaks a rule. If there is one, the content of
+    /// all rows is unspecified.
     pub fn finish(self) -> Result<(Option<Refusal>, Duration)> {
         self.0.finish_gather()
     }
 }
 
-/// Collects the samples of a [`Resident`] column, piece by piece: the samples of a piece are sent
-/// together. A piece is begun, its samples are added file by file, and it is ended or dropped.
+/// Collects the samples of a [`Resident`] column in several uploads. Begin an upload, add its
+/// samples file by file, then end it to send them together, or drop it.
 pub struct ResidentBuilder {
     gpu: Gpu,
     conversion: u8,
     zero_bits: u8,
     delivered_bytes: u8,
-    /// The blocks that were sent, with their addresses.
+    /// The records of the uploaded blocks, with addresses.
     blocks: Vec<u8>,
     block_count: u64,
-    /// Of each sample, its block, and its first element there.
+    /// For each sample its block, and its first element in the block.
     places: Vec<[u32; 2]>,
     lengths: Vec<u32>,
     stage_bytes: u32,
     memory: Vec<DeviceMemory>,
-    /// The samples of the pieces that were ended.
+    /// The samples of the finished uploads.
     uploaded_count: usize,
     next_upload_samples: usize,
-    /// The blocks of the piece.
+    /// The blocks of the current upload.
     list: BlockList,
     staging: StagingBuffer,
 }
@@ -165,11 +164,11 @@ impl fmt::Debug for ResidentBuilder {
 }
 
 impl ResidentBuilder {
-    /// Begins a column of elements of a type. Fails if they are texts, or if the conversion is of
-    /// another type.
+    /// Starts a column of elements of a type. Fails if they are texts or bytes, or if the
+    /// conversion has another type.
     pub fn new(gpu: &Gpu, dtype: DType, conversion: Conversion) -> Result<Self> {
         if dtype.is_string() {
-            return Err(Error::bad_argument("texts and bytes do not stay on a GPU").into());
+            return Err(Error::bad_argument("texts and bytes cannot stay on a GPU").into());
         }
         let destination = Destination { dtype, conversion, offset: 0, row_bytes: None };
         let (conversion, zero_bits, delivered) = destination.kernel_fields()?;
@@ -191,14 +190,14 @@ impl ResidentBuilder {
         })
     }
 
-    /// Returns how many samples the next piece should have to be about 64 MiB long: few at first,
-    /// then as the size of earlier pieces suggests.
+    /// Returns the number of samples for the next upload so that it takes about 64 MiB: few at
+    /// first, then according to the size of the last upload.
     pub fn next_upload_samples(&self) -> usize {
         self.next_upload_samples
     }
 
-    /// Begins a piece of `count` samples, which have no elements until they are added. Drops a
-    /// piece that was not ended.
+    /// Begins an upload of `count` samples, which have no elements until they are added. Drops an
+    /// upload that was not ended.
     pub fn begin_upload(&mut self, count: usize) {
         self.list.clear();
         self.places.truncate(self.uploaded_count);
@@ -208,10 +207,11 @@ impl ResidentBuilder {
         self.lengths.resize(samples, 0);
     }
 
-    /// Adds the samples of column number `column` of a plan to the piece. `rows` has the row
-    /// of each in the piece; without it they are in order. `shapes` becomes their shapes and nulls.
+    /// Adds the samples of column number `column` of a plan to the upload. `rows` has the row of
+    /// each sample in the upload; `None` means in order. `shapes` receives the shapes and nulls of
+    /// the samples.
     ///
-    /// Fails if a sample is damaged or its row is outside of the piece.
+    /// Fails if a sample is damaged, or if its row is outside of the upload.
     pub fn add(
         &mut self,
         decoder: &mut Decoder,
@@ -224,7 +224,7 @@ impl ResidentBuilder {
         let mut entries = Vec::new();
         let Self { list, places, lengths, block_count, uploaded_count, .. } = self;
         decoder.visit_blocks(plan, bytes, column, shapes, &mut |samples: BlockSamples<'_>| {
-            // a sample goes on in the block that follows, though it may be equal
+            // a sample may continue in the next block, even if that one is equal
             let block = list.push_distinct(&samples)?;
             let width = samples.block.element_bytes();
             entries.push((samples.position, samples.offset / width, samples.elements, block, width));
@@ -244,7 +244,7 @@ impl ResidentBuilder {
                 Ok((start_of(position)?.saturating_add(offset), elements, block))
             })
             .collect::<Result<Vec<_>>>()?;
-        // samples that are used as they are stored are handed out last
+        // raw samples are handed out last
         by_start.sort_by_key(|(at, ..)| *at);
         let mut position = 0;
         for (at, elements, block) in by_start {
@@ -264,7 +264,7 @@ impl ResidentBuilder {
         Ok(())
     }
 
-    /// Returns the memory of the GPU that the column takes, with the piece that was begun.
+    /// Returns the bytes of GPU memory that the column takes, with the current upload.
     pub fn byte_count(&self) -> usize {
         let sent: usize = self.memory.iter().map(|memory| memory.bytes).sum();
         let samples = self.places.len().saturating_mul(size_of::<[u32; 2]>() + size_of::<u32>());
@@ -272,7 +272,7 @@ impl ResidentBuilder {
         sent.saturating_add(samples).saturating_add(blocks)
     }
 
-    /// Sends the piece.
+    /// Sends the upload to the GPU.
     pub fn end_upload(&mut self) -> Result<()> {
         let samples = self.places.len().saturating_sub(self.uploaded_count);
         let target_samples = samples.saturating_mul(UPLOAD_BYTES) / self.list.byte_count().max(1);
@@ -292,7 +292,7 @@ impl ResidentBuilder {
         Ok(())
     }
 
-    /// Returns the column, with the pieces that were ended.
+    /// Returns the column, with the finished uploads.
     pub fn finish(mut self) -> Result<Resident> {
         self.begin_upload(0);
         let Self { gpu, blocks, block_count, places, lengths, stage_bytes, mut memory, mut staging, .. } = self;
@@ -323,10 +323,11 @@ impl ResidentBuilder {
 
 #[cold]
 fn missing_sample() -> CudaError {
-    Error::bad_argument("the blocks of a column do not have all of its samples").into()
+    Error::bad_argument("the blocks of a column do not have all of its samples, or a row is outside of the upload")
+        .into()
 }
 
 #[cold]
 fn too_many() -> CudaError {
-    Error::bad_argument("a column of more than 2^32 blocks, or a sample of as many elements").into()
+    Error::bad_argument("a column has more than 2^32 blocks, or a sample more than 2^32 elements").into()
 }

@@ -1,4 +1,4 @@
-//! Blocks that are sent from the memory that they were fetched to.
+//! Blocks that are sent from the memory to which they were fetched.
 
 use super::{ORDERS, destination, gpu, in_order, readable_columns};
 use tensilo::source::PositionedFile;
@@ -7,7 +7,7 @@ use tensilo::{Column, ColumnBuffer, OpenOptions, Verification};
 use tensilo_cuda::{BlockList, Emulator, Gpu};
 use tensilo_testing::{Folder, vector, vector_files};
 
-/// Calls a function with each column of the vectors, as a file that is read by position.
+/// Calls a function with each column of the vectors, in files that are read by position.
 fn each_column(mut check: impl FnMut(&str, &Column)) {
     let folder = Folder::new();
     for name in vector_files().keys().filter(|name| name.starts_with("valid/") && name.ends_with(".hex")) {
@@ -20,11 +20,11 @@ fn each_column(mut check: impl FnMut(&str, &Column)) {
     }
 }
 
-/// Collects samples of a column in a list, from memory of the GPU. Returns their shapes, and how
-/// many blocks that memory has, at a multiple of 16.
+/// Collects samples of a column in a list, from pinned memory. Returns the samples, and the number
+/// of blocks in that memory at a multiple of 16.
 fn collect(gpu: &Gpu, column: &Column, list: &mut BlockList, bytes: &mut FetchedBytes) -> (ColumnBuffer, usize) {
     let (mut plan, mut shapes, mut aligned) = (ReadPlan::new(), ColumnBuffer::new(), 0);
-    // repeated ones, and gaps
+    // with repetitions and gaps
     let samples = (0..column.sample_count().min(1 << 12)).flat_map(|i| [i, i]).filter(|i| i % 5 > 0);
     let samples: Vec<u64> = samples.collect();
     plan.select(std::slice::from_ref(column), &samples).unwrap();
@@ -40,7 +40,7 @@ fn collect(gpu: &Gpu, column: &Column, list: &mut BlockList, bytes: &mut Fetched
     };
     Decoder::new().visit_blocks(&plan, bytes, 0, &mut shapes, visit).unwrap();
     list.place(&destination(column), &[in_order(&shapes)]).unwrap();
-    // the samples themselves, by the same bytes
+    // the samples, decoded from the same bytes
     let mut decoded = ColumnBuffer::new();
     Decoder::new().decode_column(&plan, bytes, 0, &mut decoded).unwrap();
     (decoded, aligned)
@@ -54,7 +54,7 @@ fn blocks_are_sent_from_the_memory_that_they_were_fetched_to() {
         let (expected, blocks) = collect(&gpu, column, &mut list, &mut bytes);
         aligned += blocks;
         if blocks > 0 {
-            // they have no memory without it
+            // without `adopt`, the segment has no memory
             assert!(Emulator::default().decode(&mut list, &mut vec![0; expected.bytes().len()]).is_err(), "{name}");
         }
         list.adopt(&mut bytes);

@@ -1,6 +1,6 @@
-//! Blocks with wrong bytes: kernels refuse those that the library refuses, and decode the others to
-//! the same elements. Nothing outside of a block is read, and nothing outside of its elements is
-//! written: sanitizers check that.
+//! Invalid blocks: kernels refuse the blocks that the library refuses, and decode the others to the
+//! same elements. Sanitizers check that nothing outside of a block is read, and nothing outside of
+//! its elements written.
 
 use super::{check_block, open, readable_columns};
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub fn each_block(mut check: impl FnMut(BlockSamples<'_>)) {
     }
 }
 
-/// Numbers that look random.
+/// Pseudo-random numbers.
 struct Random(u64);
 
 impl Random {
@@ -45,7 +45,7 @@ fn damaged_blocks_are_refused_as_the_library_does() {
     let mut counts = [0, 0];
     each_block(|samples| {
         let block = samples.block;
-        // blocks of the same tables are alike: a few of them are enough
+        // blocks with the same tables are alike: two are enough
         let times = seen.entry((block.encoding(), block.tables().to_vec())).or_insert(0);
         *times += 1;
         if *times > 2 {

@@ -1,4 +1,4 @@
-//! Launches by a driver that delays all operations until somebody waits for them.
+//! Launches with a driver that delays all operations until a caller waits for them.
 
 use super::hostile::each_block;
 use super::{Fixture, destination, fixture_in, gpu, in_order, open, push_whole, readable_columns};
@@ -7,7 +7,7 @@ use tensilo::stages::BlockScratch;
 use tensilo_cuda::{BlockList, CudaError, DeviceBuffer, Gpu, LaunchReport, PendingLaunch};
 use tensilo_testing::{vector, vector_files};
 
-/// Columns of several encodings, and the samples of each.
+/// Columns of several encodings, with all of their samples.
 fn columns() -> Vec<(Column, Vec<u64>)> {
     let names =
         ["bins-options", "residual-tiers-in-blocks", "exponent-tiers-in-blocks", "planes-zstd", "nested-tensors"];
@@ -19,7 +19,7 @@ fn columns() -> Vec<(Column, Vec<u64>)> {
     columns.collect()
 }
 
-/// A batch in flight: the launch is dropped first.
+/// A batch in flight. The launch is dropped before the memory.
 struct InFlight {
     launched: PendingLaunch,
     batch: DeviceBuffer,
@@ -40,7 +40,7 @@ impl InFlight {
     }
 }
 
-/// Launches a column, with a list that is used again.
+/// Launches a column, reusing a list.
 fn launch(gpu: &Gpu, mut list: BlockList, (column, samples): &(Column, Vec<u64>)) -> InFlight {
     list.clear();
     let Fixture { decoded, shapes, mut list } = fixture_in(list, column, samples).unwrap();
@@ -58,7 +58,7 @@ fn batches_in_flight_are_decoded_when_they_are_finished() {
     for _ in 0..3 {
         let new = |lists: &mut Vec<BlockList>| lists.pop().unwrap_or_else(|| gpu.new_list());
         let mut in_flight: Vec<InFlight> = columns.iter().map(|column| launch(&gpu, new(&mut lists), column)).collect();
-        // in another order than they were launched
+        // not in the order in which they were launched
         let middle = in_flight.len() / 2;
         in_flight.rotate_left(middle);
         lists.extend(in_flight.into_iter().map(InFlight::check));
@@ -111,7 +111,7 @@ fn a_launch_that_is_dropped_leaves_the_gpu_usable() {
         drop(launch(&gpu, gpu.new_list(), column));
     }
     let in_flight = launch(&gpu, gpu.new_list(), &columns[0]);
-    drop(gpu); // the launch has it
+    drop(gpu); // the launch keeps the GPU alive
     in_flight.check();
 }
 

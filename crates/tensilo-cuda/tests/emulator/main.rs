@@ -1,5 +1,5 @@
-//! The kernels decode what the library decodes, and refuse what it refuses: on the CPU, and those
-//! that are launched on GPU number `TENSILO_GPU`, if that is set.
+//! The kernels decode what the library decodes, and refuse what it refuses. They run on the CPU,
+//! and are launched on GPU number `TENSILO_GPU` if that is set.
 
 mod fetched;
 mod hostile;
@@ -14,7 +14,7 @@ use tensilo::stages::{BlockSamples, BlockScratch, BlockVisitor, Decoder, Fetched
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, DType, OpenOptions, Reader, Result, Shape};
 use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, Gpu, LaneOrder, SampleRows};
 
-/// Orders of lanes: forwards, backwards, others.
+/// Orders of lanes: forwards, backwards and mixed.
 const ORDERS: [LaneOrder; 3] =
     [LaneOrder { factor: 1, offset: 0 }, LaneOrder { factor: 31, offset: 31 }, LaneOrder { factor: 11, offset: 7 }];
 
@@ -40,7 +40,7 @@ fn readable_columns(reader: &Reader) -> Vec<Column> {
     reader.columns().filter(is_readable).collect()
 }
 
-/// Samples of a column, decoded by the library, and the blocks that have them.
+/// Samples of a column, decoded by the library, and a list of the blocks that contain them.
 struct Fixture {
     decoded: ColumnBuffer,
     /// Without values.
@@ -52,7 +52,7 @@ fn fixture(column: &Column, samples: &[u64]) -> Result<Fixture> {
     fixture_in(BlockList::new(), column, samples)
 }
 
-/// Hands out the blocks that have samples of a column. Returns the shapes of the samples.
+/// Visits the blocks that contain samples of a column. Returns the shapes of the samples.
 fn collect(column: &Column, samples: &[u64], visit: &mut BlockVisitor<'_>) -> Result<ColumnBuffer> {
     let mut plan = ReadPlan::new();
     plan.select(std::slice::from_ref(column), samples)?;
@@ -71,17 +71,17 @@ fn fixture_in(mut list: BlockList, column: &Column, samples: &[u64]) -> Result<F
     Ok(Fixture { decoded, shapes, list })
 }
 
-/// Returns the destination of a column that begins where the batch does.
+/// Returns a destination at the start of the batch.
 fn destination(column: &Column) -> Destination {
     Destination { dtype: column.schema().dtype, conversion: Conversion::None, offset: 0, row_bytes: None }
 }
 
-/// Returns samples that are all of a batch, in order.
+/// Returns the samples of a batch, in order.
 fn in_order(shapes: &ColumnBuffer) -> SampleRows<'_> {
     SampleRows { shapes, rows: None }
 }
 
-/// Adds a block to a list, as the values of one sample, of any type with elements of so many bytes.
+/// Adds a block to a list, as the values of one sample of a type with the same element bytes.
 fn push_whole(list: &mut BlockList, block: &StoredBlock<'_>) -> Result<()> {
     let dtype = match block.element_bytes() {
         1 => DType::U8,
@@ -98,7 +98,7 @@ fn push_whole(list: &mut BlockList, block: &StoredBlock<'_>) -> Result<()> {
     list.place(&destination, &[in_order(&shapes)])
 }
 
-/// Decodes a block by the library, and by the kernels in each order of lanes. Fails if they
+/// Decodes a block with the library, and with the kernels in each order of lanes. Fails if they
 /// disagree. Returns whether the block is valid.
 #[track_caller]
 fn check_block(block: &StoredBlock<'_>) -> bool {

@@ -1,4 +1,4 @@
-//! Columns that stay on the GPU, gathered there by sample.
+//! Columns that stay on the GPU and are gathered there.
 
 use super::{gpu, open, readable_columns};
 use tensilo::stages::{Decoder, FetchedBytes, ReadPlan};
@@ -6,7 +6,7 @@ use tensilo::{Column, ColumnBuffer, DType};
 use tensilo_cuda::{Conversion, Gpu, Refusal, Resident, ResidentBuilder, Result};
 use tensilo_testing::{vector, vector_files};
 
-/// Gathers samples to rows, which are full of a byte before.
+/// Gathers samples to rows that were filled with a byte.
 fn gather(gpu: &Gpu, resident: &Resident, samples: &[i64], row_bytes: usize) -> (Vec<u8>, Option<Refusal>) {
     let mut found = vec![0xEE; samples.len() * row_bytes];
     let rows = gpu.buffer_from(&found).unwrap();
@@ -71,7 +71,7 @@ fn numbers_of_no_sample_are_reported() {
     });
 }
 
-/// Samples of two files, in another order than theirs, and a piece that is dropped.
+/// Samples of two files, in another order than theirs, and an upload that is dropped.
 #[test]
 fn an_upload_has_samples_of_several_files_in_any_order() {
     let gpu = gpu();
@@ -88,7 +88,7 @@ fn an_upload_has_samples_of_several_files_in_any_order() {
     };
     let count = count as usize;
     builder.begin_upload(count);
-    assert!(add(&mut builder, 0, &vec![count; count]).is_err(), "a place outside of the piece");
+    assert!(add(&mut builder, 0, &vec![count; count]).is_err(), "a row outside of the upload");
     builder.begin_upload(2 * count);
     let (even, odd): (Vec<usize>, Vec<usize>) = (0..2 * count).rev().partition(|row| row % 2 == 0);
     add(&mut builder, 0, &even).unwrap();

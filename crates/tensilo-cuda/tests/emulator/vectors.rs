@@ -1,4 +1,4 @@
-//! Each valid vector of the specification.
+//! All valid vectors of the specification.
 
 use super::hostile::each_block;
 use super::{Fixture, ORDERS, collect, destination, fixture, in_order, open, readable_columns};
@@ -7,7 +7,7 @@ use tensilo::{Column, DType};
 use tensilo_cuda::{BlockList, Conversion, Destination, Emulator, SampleRows};
 use tensilo_testing::{vector, vector_files};
 
-/// Calls `check` with each column that can be read, and the number of its samples.
+/// Calls `check` with each readable column and the number of its samples.
 fn each_column(mut check: impl FnMut(&str, &Column, u64)) {
     let mut count = 0;
     for name in vector_files().keys().filter(|name| name.starts_with("valid/") && name.ends_with(".hex")) {
@@ -43,7 +43,8 @@ fn all_samples_are_those_of_the_library() {
     assert!(blocks > 900, "{blocks} blocks");
 }
 
-/// The vectors have each encoding of devices in each width, each transform, mapping and option.
+/// The vectors contain each encoding that kernels decode in each width, and each transform, mapping
+/// and option.
 #[test]
 fn vectors_have_all_that_kernels_decode() {
     let (mut encodings, mut transforms, mut mappings) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
@@ -67,7 +68,7 @@ fn vectors_have_all_that_kernels_decode() {
 #[test]
 fn samples_in_any_order_are_copied_to_their_positions() {
     each_column(|name, column, count| {
-        // backwards, with gaps, and the first one twice
+        // backwards, with gaps, and the first sample twice
         let mut samples: Vec<u64> = (0..count.min(500)).rev().step_by(3).collect();
         samples.extend((count > 0).then_some(0));
         let Ok(Fixture { decoded, shapes, mut list }) = fixture(column, &samples) else { return };
@@ -78,7 +79,7 @@ fn samples_in_any_order_are_copied_to_their_positions() {
     });
 }
 
-/// Two parts of a batch, whose samples alternate, and rows that are filled.
+/// Two parts of a batch whose samples alternate, and rows that are filled up.
 #[test]
 fn parts_of_a_batch_go_to_their_rows() {
     each_column(|name, column, count| {
@@ -113,7 +114,7 @@ fn parts_of_a_batch_go_to_their_rows() {
     });
 }
 
-/// A kernel writes as many bytes as the blocks have: a destination of another type is refused.
+/// A kernel writes as many bytes as the blocks have, so a destination of another type is refused.
 #[test]
 fn wrong_destinations_are_refused() {
     let reader = open(vector("valid/exponent-tiers.hex")).unwrap();
@@ -134,7 +135,7 @@ fn wrong_destinations_are_refused() {
     }
     refused(Destination { row_bytes: Some(0), ..right });
     let Fixture { mut list, .. } = list();
-    list.push_bytes(0, b"before the blocks have places").unwrap_err();
+    list.push_bytes(0, b"before the blocks have destinations").unwrap_err();
     list.fill(0, &[1], 9).unwrap_err();
 }
 
@@ -187,7 +188,7 @@ fn floats_of_two_bytes_are_delivered_as_f32() {
     assert!(count_of.iter().all(|&count| count > 0), "{count_of:?}");
 }
 
-/// The value of an f16 as an f32, by arithmetic; a NaN keeps its payload.
+/// Returns an f16 as an f32, by arithmetic. A NaN keeps its payload.
 fn f32_of_f16(bits: u16) -> u32 {
     let sign = u32::from(bits >> 15) << 31;
     let (exponent, fraction) = (bits >> 10 & 31, bits & 1023);

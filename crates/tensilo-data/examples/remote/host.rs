@@ -1,4 +1,4 @@
-//! A host of files that counts its requests.
+//! An nginx server on the loopback address that counts its requests.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 type Failure = Box<dyn std::error::Error>;
 
-/// nginx, on the loopback address.
+/// An nginx server on the loopback address.
 pub struct Host {
     process: Child,
     address: SocketAddr,
@@ -17,7 +17,7 @@ pub struct Host {
 }
 
 impl Host {
-    /// Starts a host of the files of a folder.
+    /// Starts a server for the files of a folder.
     pub fn start(files: &Path) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;

@@ -1,11 +1,12 @@
-//! Epochs from a host 20 ms away, beside the same bytes fetched as whole files: rates, requests,
-//! and the round trips until the first batch. Then epochs that a cache keeps.
+//! Epochs from a server 20 ms away, compared with fetching the same bytes as whole files: rates,
+//! requests, and round trips until the first batch. Then the same epochs with a cache.
 //!
 //! ```text
 //! cargo run --release -p tensilo-data --features object --example remote
 //! ```
 //!
-//! Needs nginx and curl. The host is on the loopback address, behind a proxy that delays requests.
+//! Needs nginx and curl. The server is on the loopback address, behind a proxy that delays
+//! requests.
 
 mod host;
 
@@ -22,14 +23,14 @@ use tensilo_testing::{DelayProxy, Random};
 type Failure = Box<dyn std::error::Error>;
 
 const LATENCY: Duration = Duration::from_millis(20);
-/// Bytes a second of the slower link: 1 Gbit/s.
+/// Bytes per second of the slower link: 1 Gbit/s.
 const LINK: u64 = 125_000_000;
 const ELEMENTS: usize = 512;
 const BATCH: u32 = 256;
 const MODES: [&str; 3] = ["sequential", "windowed", "shuffled"];
 
 fn main() -> Result<(), Failure> {
-    println!("a host {} ms away; samples of {ELEMENTS} BF16 values, batches of {BATCH}\n", LATENCY.as_millis());
+    println!("a server {} ms away; samples of {ELEMENTS} BF16 values, batches of {BATCH}\n", LATENCY.as_millis());
     let folder = tempfile::tempdir()?;
     create(&folder.path().join("large"), 16, 16 << 10)?;
     create(&folder.path().join("many"), 1000, 256)?;
@@ -54,7 +55,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads epochs from a host, beside the same files as a whole.
+/// Reads epochs from a server, and the same files as a whole.
 fn epochs(host: &Host, files: &Path, url: &str) -> Result<(), Failure> {
     let stored = stored_bytes(files);
     let whole = fetch_whole(files, url)?;
@@ -66,7 +67,7 @@ fn epochs(host: &Host, files: &Path, url: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads two epochs with a cache that is empty at first. The second one opens the dataset again.
+/// Reads two epochs with a cache that is empty at first. The second epoch opens the dataset again.
 fn cached_epochs(host: &Host, files: &Path, url: &str) -> Result<(), Failure> {
     for mode in MODES {
         let folder = tempfile::tempdir()?;
@@ -95,7 +96,7 @@ fn row(name: &str, stored: u64, time: Duration, requests: usize) {
     println!("{name:>30}: {rate:7.0} MB/s stored, {requests:5} requests");
 }
 
-/// Creates a dataset of files with so many samples each.
+/// Creates a dataset of `files` files with `samples` samples each.
 fn create(folder: &Path, files: usize, samples: usize) -> Result<(), Failure> {
     let mut random = Random(1);
     let schema = Schema::new([ColumnSchema::tensor("embedding", DType::Bf16, Shape::fixed(&[ELEMENTS as u32]))]);
@@ -146,7 +147,7 @@ fn options(dataset: &Dataset, mode: &str) -> LoaderOptions {
     LoaderOptions::new(BATCH).order(mode).last_batch(LastBatch::Exact).seed(1)
 }
 
-/// Reads an epoch, and returns the time.
+/// Reads an epoch. Returns the time it took.
 fn epoch(dataset: &Dataset, mode: &str) -> Result<Duration, Failure> {
     let loader = options(dataset, mode).loader(&View::all(dataset))?;
     let begun = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The bytes of the head of a region, and of an entry of the index.
+/// The bytes of the header of a region, and of an entry of the index.
 pub const HEADER_BYTES: u64 = 64;
 pub const ENTRY_BYTES: u64 = 32;
 /// The entries of a page of the index, and its bytes.
@@ -19,10 +19,10 @@ pub struct DatasetModel {
     /// The bytes before the first chunk.
     pub start_bytes: u64,
     pub chunk_samples: u64,
-    /// The stored bytes of a full chunk, with its head.
+    /// The stored bytes of a full chunk, with its header.
     pub chunk_bytes: u64,
     pub block_samples: u64,
-    /// The bytes of a chunk between its head and its first block.
+    /// The bytes of a chunk between its header and its first block.
     pub block_index_bytes: u64,
     /// The reads that open a file.
     pub opening: Vec<OpeningRead>,
@@ -30,7 +30,7 @@ pub struct DatasetModel {
     pub end_bytes: u64,
 }
 
-/// A read of some bytes of a file, from its begin or from its end.
+/// A read of a file, at an offset from its start or its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpeningRead {
     pub offset: u64,
@@ -51,23 +51,23 @@ impl DatasetModel {
         self.file_chunks().div_ceil(PAGE_ENTRIES)
     }
 
-    /// Returns the stored bytes of a number of samples of one chunk, without its head.
+    /// Returns the stored bytes of a number of samples of one chunk, without its header.
     pub fn stored(&self, samples: u64) -> u64 {
         (self.chunk_bytes - HEADER_BYTES) * samples / self.chunk_samples
     }
 
-    /// Returns the samples of a chunk, of which the last one may have fewer.
+    /// Returns the number of samples of a chunk. The last chunk may have fewer than the others.
     pub fn samples_of(&self, chunk: u64) -> u64 {
         self.chunk_samples.min(self.file_samples - chunk * self.chunk_samples)
     }
 
-    /// Returns the bytes of a chunk, with its head.
+    /// Returns the byte range of a chunk, with its header.
     pub fn chunk(&self, chunk: u64) -> Range<u64> {
         let start = self.chunk_start(chunk);
         start..start + HEADER_BYTES + self.stored(self.samples_of(chunk))
     }
 
-    /// Returns the bytes of the block that contains a sample of a file.
+    /// Returns the byte range of the block that contains a sample of a file.
     pub fn block(&self, sample: u64) -> Range<u64> {
         let (chunk, in_chunk) = (sample / self.chunk_samples, sample % self.chunk_samples);
         let first = in_chunk / self.block_samples * self.block_samples;
@@ -86,27 +86,27 @@ impl DatasetModel {
         self.chunk(self.file_chunks() - 1).end.next_multiple_of(HEADER_BYTES)
     }
 
-    /// Returns the bytes of a page of the index.
+    /// Returns the byte range of an index page.
     pub fn index_page(&self, page: u64) -> Range<u64> {
         let start = self.index_start() + page * PAGE_BYTES;
         let entries = PAGE_ENTRIES.min(self.file_chunks() - page * PAGE_ENTRIES);
         start..start + HEADER_BYTES + entries * ENTRY_BYTES
     }
 
-    /// Returns the bytes of the entry of a chunk.
+    /// Returns the byte range of the index entry of a chunk.
     pub fn index_entry(&self, chunk: u64) -> Range<u64> {
         let start =
             self.index_start() + chunk / PAGE_ENTRIES * PAGE_BYTES + HEADER_BYTES + chunk % PAGE_ENTRIES * ENTRY_BYTES;
         start..start + ENTRY_BYTES
     }
 
-    /// Returns the bytes of a file.
+    /// Returns the length of a file.
     pub fn file_bytes(&self) -> u64 {
         let index_bytes = self.file_index_pages() * HEADER_BYTES + self.file_chunks() * ENTRY_BYTES;
         (self.index_start() + index_bytes).next_multiple_of(HEADER_BYTES) + self.end_bytes
     }
 
-    /// Returns the bytes of the reads that open a file.
+    /// Returns the byte ranges of the reads that open a file.
     pub fn opening(&self) -> impl Iterator<Item = Range<u64>> {
         self.opening.iter().map(|read| {
             let start = if read.is_from_end { self.file_bytes() - read.offset } else { read.offset };

@@ -1,19 +1,19 @@
-//! The storage of one node: what it is asked for, behind a cache or not.
+//! The storage of one node: counts its requests, with or without a cache in front of it.
 
 use crate::lru::Lru;
 use std::ops::Range;
 
-/// The reads that a device was asked for.
+/// The reads that a device received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Reads of small structures, one after the other.
     pub small: u64,
     pub small_bytes: u64,
-    /// Calls that read ranges of one file, and these ranges.
+    /// Calls that read ranges of one file, and the ranges themselves.
     pub rounds: u64,
     pub ranges: u64,
     pub range_bytes: u64,
-    /// Reads ahead of time, for which nobody waits.
+    /// Prefetches, for which no reader waits.
     pub prefetched: u64,
     pub prefetched_bytes: u64,
     /// The times that a reader waited for an answer.
@@ -30,14 +30,14 @@ impl Traffic {
     }
 }
 
-/// A cache of a node: the page cache of the system, or that of a source.
+/// A cache of a node: the page cache of the system, or the cache of a source.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheSize {
     pub line: u64,
     pub bytes: u64,
 }
 
-/// Lines that were read, by file and number.
+/// Cached lines, by file and number.
 struct Cache {
     line: u64,
     lines: Lru<(u64, u64), ()>,
@@ -46,7 +46,7 @@ struct Cache {
 /// The storage as the ranks of one node see it.
 pub struct Device {
     cache: Option<Cache>,
-    /// The ranges of one call that are read at the same time.
+    /// The maximum number of ranges of one call that are read at the same time.
     concurrent_ranges: u64,
     pub traffic: Traffic,
 }
@@ -74,7 +74,7 @@ impl Device {
         self.traffic.waits += count.div_ceil(self.concurrent_ranges);
     }
 
-    /// Reads bytes into the cache, by requests of at most `max_bytes` bytes.
+    /// Reads bytes into the cache, with requests of at most `max_bytes` bytes.
     pub fn prefetch(&mut self, file: u64, bytes: Range<u64>, max_bytes: u64) {
         for missing in self.missing(file, bytes) {
             self.traffic.prefetched += missing.div_ceil(max_bytes);
@@ -82,7 +82,7 @@ impl Device {
         }
     }
 
-    /// Returns the lengths of the runs of bytes that are not in the cache, which are then.
+    /// Returns the lengths of the missing stretches, and adds them to the cache.
     fn missing(&mut self, file: u64, bytes: Range<u64>) -> Vec<u64> {
         let Some(Cache { line, lines }) = &mut self.cache else { return vec![bytes.end - bytes.start] };
         let mut runs = Vec::new();

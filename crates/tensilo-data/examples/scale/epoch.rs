@@ -1,4 +1,4 @@
-//! An epoch of a job, from a number of its steps.
+//! An epoch of a job, extrapolated from some of its steps.
 
 use crate::dataset_model::DatasetModel;
 use crate::device::{Device, Traffic};
@@ -9,37 +9,37 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use tensilo_data::{DataError, Division, EpochOrder, LastBatch, Order};
 
-/// A training job, of which one node is modelled: ranks `0..node_ranks`.
+/// A training job. One node is modelled: ranks `0..node_ranks`.
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub batch: u32,
     pub world: u32,
     pub node_ranks: u32,
-    /// The seconds that a step takes with data that is in memory.
+    /// The seconds that a step takes if its data is in memory.
     pub step_seconds: f64,
 }
 
-/// Ranks of one machine, up to which runs are announced (`ReadAhead::Auto`).
+/// The maximum number of ranks with which runs are prefetched (`ReadAhead::Auto`).
 const MAX_PREFETCH_RANKS: u32 = 8;
 
-/// The files that a thread opens for a batch before others help.
+/// The number of files that one thread opens for a batch before others help.
 const MAX_SERIAL_FILES: u64 = 4;
-/// The threads that there are then.
+/// The number of threads that open files then.
 const THREADS: u64 = 16;
 
-/// Returns the waits of a batch whose threads share all but the first `serial_waits`: those of a number of
-/// files, each of which is one thread's.
+/// Returns the waits of a batch if threads share all but the first `serial_waits`. The shared ones
+/// belong to `files` files, and one thread opens each.
 fn on_threads(waits: u64, serial_waits: u64, files: u64) -> u64 {
     let serial_waits = serial_waits.min(waits);
     serial_waits + (waits - serial_waits).div_ceil(THREADS.min(files).max(1))
 }
 
-/// Returns how many threads share the opening of files, of which a batch opens so many.
+/// Returns how many threads open files, if a batch opens `opened` of them.
 pub fn opening_threads(opened: f64) -> f64 {
     if opened >= MAX_SERIAL_FILES as f64 { THREADS as f64 } else { 1.0 }
 }
 
-/// Returns the waits for pages of the manifest of a batch.
+/// Returns how often a batch waits for pages of the manifest.
 pub fn page_waits(pages: u64) -> u64 {
     on_threads(pages, MAX_SERIAL_FILES, pages)
 }
@@ -52,7 +52,7 @@ pub struct Steps {
     pub opened: u64,
 }
 
-/// A rank at work.
+/// A rank, with its reads and prefetched runs.
 struct Rank<'d> {
     reads: RankReads<'d>,
     prefetched: Lru<u64, ()>,
@@ -69,7 +69,7 @@ pub struct Node<'d> {
 }
 
 impl<'d> Node<'d> {
-    /// Begins an epoch.
+    /// Starts an epoch.
     pub fn new(dataset: &'d DatasetModel, job: &Job, mode: Order, storage: &Storage) -> Result<Self, DataError> {
         let prefetches = storage.prefetches && job.world <= MAX_PREFETCH_RANKS;
         let (run, window) = match mode {
@@ -78,7 +78,7 @@ impl<'d> Node<'d> {
         };
         let rank = || Rank {
             reads: RankReads::new(dataset, storage.reading),
-            prefetched: Lru::new(2 * window as usize), // those of this window, and of the one before
+            prefetched: Lru::new(2 * window as usize), // runs of this window and of the previous one
         };
         Ok(Self {
             order: EpochOrder::new(mode, dataset.samples(), 1, 0),
@@ -127,16 +127,16 @@ impl<'d> Node<'d> {
 
 /// An epoch of a job.
 pub struct Epoch {
-    /// Of each rank.
+    /// The requests of each rank.
     pub requests: f64,
     pub bytes: f64,
     /// The files that each rank opens in a step.
     pub opened: f64,
-    /// The bytes that all nodes read, as a multiple of those that the dataset has.
+    /// The bytes that all nodes read, as a multiple of the stored bytes of the samples.
     pub amplification: f64,
-    /// The waits of a batch, one after the other.
+    /// The serial waits of a batch.
     pub waits: f64,
-    /// The seconds in which the storage delivers a step.
+    /// The seconds that the storage needs for a step.
     pub step_seconds: f64,
 }
 
@@ -190,7 +190,7 @@ mod tests {
         let chunks = (batches * 256).div_ceil(dataset.chunk_samples);
         let stored = dataset.chunk(chunks - 1).end;
         assert_eq!(steps.opened, 1);
-        // a batch is a whole number of chunks, which adjoin each other but for their alignment
+        // a batch is a whole number of chunks, which are adjacent except for alignment
         assert_eq!(256 % dataset.chunk_samples, 0);
         assert!(steps.traffic.range_bytes.abs_diff(stored) < stored / 1000, "{steps:?}");
         assert!(steps.traffic.ranges >= batches && steps.traffic.ranges <= chunks, "{steps:?}");
@@ -212,7 +212,7 @@ mod tests {
             let of_modes = traffic(&dataset, &Storage { cache: None, prefetches: false, ..storage });
             assert!(of_modes.is_sorted_by_key(|traffic| traffic.requests()), "{}: {of_modes:?}", storage.name);
         }
-        // with gaps, ranges of a run are joined: fewer requests for more bytes
+        // with gaps, ranges of a run are coalesced: fewer requests for more bytes
         let without_gaps = Storage { reading: Reading { gap: 0, ..OBJECTS.reading }, ..OBJECTS };
         let of_modes = traffic(&dataset, &without_gaps);
         assert!(of_modes.is_sorted_by_key(|traffic| traffic.bytes()), "{of_modes:?}");
@@ -242,7 +242,7 @@ mod tests {
         };
         let [sequential, _, shuffled] = modes(&dataset).map(waits);
         assert_eq!(sequential.1, sequential.2);
-        // four files of six reads, and then all that there is at a time
+        // four files of six reads each, and then 16 files at a time
         let serial_waits = 4 * 6;
         assert!(
             shuffled.0 > 200 && shuffled.2 == serial_waits + (shuffled.1 - serial_waits).div_ceil(16),

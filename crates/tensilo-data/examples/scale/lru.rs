@@ -1,4 +1,4 @@
-//! A bounded map that forgets the entry that was used least recently.
+//! A bounded map that evicts the least recently used entry.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;
@@ -17,7 +17,7 @@ impl<K: Copy + Eq + Hash, V: Default> Lru<K, V> {
         Self { capacity: capacity.max(1), clock: 0, entries: HashMap::new(), by_time: BTreeMap::new() }
     }
 
-    /// Uses an entry, and returns its value and whether it is a new one.
+    /// Marks an entry as used. Returns its value, and whether it is new.
     pub fn touch(&mut self, key: K) -> (&mut V, bool) {
         self.clock += 1;
         let clock = self.clock;

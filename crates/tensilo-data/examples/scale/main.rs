@@ -1,13 +1,13 @@
-//! A dataset of 10^5 files and 10^12 samples, by simulation, and the model beside real datasets:
+//! A model of training on 10^5 files with 10^12 samples, and its comparison with real datasets:
 //!
 //! ```text
 //! cargo run --release -p tensilo-data --example scale
 //! cargo run --release -p tensilo-data --example scale -- --measure
 //! ```
 //!
-//! The order of samples, the division among ranks and, with `--measure`, loaders and manifests are
-//! those of the crate; files and storage are arithmetic. `docs/src/scale.md` has the tables. It is
-//! an example, so that `cargo test` runs the tests beside the arithmetic.
+//! The order of samples and the division among ranks are real, and so are loaders and manifests
+//! with `--measure`; files and storage are arithmetic. `README.md` has the tables. This is an
+//! example, so that `cargo test` runs the tests of the arithmetic.
 
 mod dataset_model;
 mod device;
@@ -35,7 +35,7 @@ fn main() -> Result<(), Failure> {
     match argument.as_deref() {
         None => model(),
         Some("--measure") => measure(),
-        Some(other) => Err(format!("{other}: expected --measure, or nothing").into()),
+        Some(other) => Err(format!("{other}: expected --measure, or no argument").into()),
     }
 }
 
@@ -48,7 +48,7 @@ fn model() -> Result<(), Failure> {
     let dataset = scenario::dataset();
     title("Sizes");
     print!("{}", report::sizes(&dataset));
-    // windows have 128 steps of one node, and 2 steps of 64
+    // a window has 128 steps of one node, and 2 steps of 64 nodes
     let sampled = SampledSteps { warm_up: 128, counted: 128 };
     title("An epoch of 8 ranks on one node");
     print!("{}", report::epochs(&dataset, &scenario::ONE_NODE, &storage::ALL, sampled)?);
@@ -62,7 +62,7 @@ fn model() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Readings of the measured dataset: of a local disk, and of object storage.
+/// How the measured dataset is read: from a local disk, and from object storage.
 const NEAR: (&str, Reading) = ("gap 4 KiB, 256 open", Reading { gap: 4096, open_files: 256, line: None });
 const FAR: (&str, Reading) = ("gap 1 MiB, 256 open", Reading { gap: 1 << 20, open_files: 256, line: None });
 const FAR_ALL_OPEN: (&str, Reading) = ("gap 1 MiB, 1,000 open", Reading { open_files: 1000, ..FAR.1 });

@@ -1,17 +1,17 @@
-//! The size of a manifest and of what is kept in memory, as arithmetic.
+//! The size of a manifest and its memory, as arithmetic.
 
 use crate::dataset_model::DatasetModel;
 
-/// The groups of a page, and the most that are in none.
+/// The number of groups of a page, and the maximum number of inline groups.
 const PAGE_GROUPS: u64 = 256;
 const INLINE_GROUPS: u64 = 512;
-/// The bytes that are kept of a group, without its path, and those of its entry in lists.
+/// The memory of a group without its path, and of its entries in lists.
 const GROUP_MEMORY: u64 = 104;
 const GROUP_ENTRY_MEMORY: u64 = 40;
-/// The same of a page that was not read.
+/// The same for a page that was not read.
 const PAGE_MEMORY: u64 = 24;
 const PAGE_ENTRY_MEMORY: u64 = 48;
-/// The bytes that are kept for a front, and for the slot of one; the most slots of a file.
+/// The memory of a block index, and of a slot for one; the maximum number of slots of a file.
 const BLOCK_INDEX_MEMORY: u64 = 432;
 const SLOT_MEMORY: u64 = 16;
 const SLOTS: u64 = 1 << 14;
@@ -21,7 +21,7 @@ pub struct ManifestModel {
     pub pages: u64,
     pub page_bytes: u64,
     pub version_bytes: u64,
-    /// The memory after opening, and that of all pages.
+    /// The memory after opening, and the memory of all pages.
     pub opened_memory: u64,
     pub pages_memory: u64,
 }
@@ -59,17 +59,17 @@ impl ManifestModel {
     }
 }
 
-/// The bytes of a page around its groups, and of a version around its lists: about.
+/// The approximate bytes of a page around its groups, and of a version around its lists.
 const PAGE_TEXT: u64 = 98;
 const VERSION_TEXT: u64 = 640;
 
-/// Returns the memory of some values with entries in lists, which have grown by doubling.
+/// Returns the memory of values with entries in lists, which have grown by doubling.
 fn listed(count: u64, value: u64, entry: u64) -> u64 {
     count * value + count.next_power_of_two() * entry
 }
 
-/// Returns the most bytes of memory that an open file takes for records of its index: which pages,
-/// chunks and blocks were checked, and, if blocks are read alone, some fronts.
+/// Returns the maximum memory of the records of an open file: which pages, chunks and blocks were
+/// checked, and, if blocks are read individually, the slots for block indexes.
 pub fn file_memory(dataset: &DatasetModel, reads_blocks: bool) -> u64 {
     let (chunks, pages) = (dataset.file_chunks(), dataset.file_index_pages());
     let blocks = if dataset.block_samples < dataset.chunk_samples { chunks * 8 } else { 0 };
@@ -78,7 +78,7 @@ pub fn file_memory(dataset: &DatasetModel, reads_blocks: bool) -> u64 {
     chunks / 8 + pages / 8 + blocks + block_indexes
 }
 
-/// Returns the bytes that the kept fronts of an open file take at most.
+/// Returns the maximum memory of the cached block indexes of an open file.
 pub fn block_index_memory(dataset: &DatasetModel) -> u64 {
     dataset.file_chunks().min(SLOTS) * BLOCK_INDEX_MEMORY
 }

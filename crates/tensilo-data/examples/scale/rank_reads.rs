@@ -1,4 +1,4 @@
-//! The reads of one rank: which bytes of which files the loader asks its sources for.
+//! The reads of one rank: the byte ranges that the loader requests from its files.
 
 use crate::dataset_model::{DatasetModel, PAGE_ENTRIES};
 use crate::device::Device;
@@ -6,16 +6,16 @@ use crate::lru::Lru;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-/// The slots of the cache of index pages.
+/// The number of slots of the cache of index pages.
 const CACHED_PAGES: u64 = 256;
-/// The bytes that are read first of a chunk whose blocks are read alone.
+/// The first read of a chunk whose blocks are read individually.
 const FIRST_READ_BYTES: u64 = 1024;
-/// A chunk is read whole if more than three quarters of it are wanted; a sample counts for at least
-/// so many bytes.
+/// A chunk is read whole if more than three quarters of it are requested. Each sample counts for at
+/// least this many bytes.
 const MIN_SAMPLE_BYTES: u64 = 1024;
 /// Stored chunks of fewer bytes have no blocks.
 const MIN_BLOCKED_BYTES: u64 = 8 << 10;
-/// A coalesced range has at most so many bytes, or gaps.
+/// The maximum size of a coalesced range: this many bytes, or this many gaps, whichever is larger.
 const MAX_COALESCED_BYTES: u64 = 256 << 10;
 const MAX_COALESCED_GAPS: u64 = 16;
 
@@ -26,8 +26,8 @@ pub struct Reading {
     pub gap: u64,
     /// `DatasetOptions::max_open_files`.
     pub open_files: usize,
-    /// The source reads small structures in aligned lines of so many bytes, which it keeps while
-    /// the file is open.
+    /// If set, the source reads small structures in aligned lines of this many bytes, which it
+    /// caches while the file is open.
     pub line: Option<u64>,
 }
 
@@ -39,7 +39,7 @@ pub struct RankReads<'d> {
     pub opened: u64,
 }
 
-/// What a reader keeps of an open file.
+/// The cached data of an open file.
 #[derive(Default)]
 struct OpenFile {
     pages: HashSet<u64>,
@@ -59,7 +59,7 @@ impl<'d> RankReads<'d> {
         self.dataset.opening().count() as u64
     }
 
-    /// Reads the samples of a batch. Returns the number of files that they are in.
+    /// Reads the samples of a batch. Returns the number of files that have them.
     pub fn batch(&mut self, samples: &mut [u64], device: &mut Device) -> u64 {
         samples.sort_unstable();
         let mut files = 0;
@@ -79,7 +79,7 @@ impl<'d> RankReads<'d> {
         files
     }
 
-    /// Announces the samples of a run to the operating system.
+    /// Prefetches the samples of a run.
     pub fn prefetch(&mut self, samples: Range<u64>, device: &mut Device) {
         let DatasetModel { file_samples, chunk_samples, .. } = *self.dataset;
         let max_bytes = max_coalesced_bytes(self.reading.gap);
@@ -129,10 +129,10 @@ impl FileReads<'_> {
         }
     }
 
-    /// Finds a chunk by the index.
+    /// Finds a chunk with the index.
     fn locate(&mut self, chunk: u64) {
         if self.open.block_indexes.contains(&chunk) {
-            return; // a front that is kept says where its chunk is
+            return; // a cached block index knows where its chunk is
         }
         let page = chunk / PAGE_ENTRIES;
         let slot = page % CACHED_PAGES;
@@ -144,7 +144,7 @@ impl FileReads<'_> {
         }
     }
 
-    /// Plans samples of one chunk, counted from the first of the file.
+    /// Plans the reads of samples of one chunk. Samples are counted in the file.
     fn chunk(&mut self, samples: &[u64], ranges: &mut Vec<Range<u64>>) {
         let dataset = self.dataset;
         let chunk = samples[0] / dataset.chunk_samples;
@@ -165,7 +165,7 @@ impl FileReads<'_> {
     }
 }
 
-/// Returns ascending ranges as they are read: with gaps that are cheaper to read than to skip.
+/// Coalesces ascending ranges across gaps that are cheaper to read than to skip.
 fn coalesced(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     let max_bytes = max_coalesced_bytes(gap);
     let mut out: Vec<Range<u64>> = Vec::new();
@@ -180,7 +180,7 @@ fn coalesced(ranges: &[Range<u64>], gap: u64) -> Vec<Range<u64>> {
     out
 }
 
-/// Returns the most bytes of a coalesced range.
+/// Returns the maximum size of a coalesced range.
 fn max_coalesced_bytes(gap: u64) -> u64 {
     MAX_COALESCED_BYTES.max(gap * MAX_COALESCED_GAPS)
 }

@@ -17,7 +17,7 @@ pub fn sizes(dataset: &DatasetModel) -> Table {
     row("stored samples of a file", dataset.file_chunks() * dataset.chunk_bytes);
     row("index of a file", dataset.file_index_pages() * PAGE_BYTES);
     row("manifest: file of the version, read to open", manifest.version_bytes);
-    row("manifest: a page, read when a sample of its 256 files is first wanted", manifest.page_bytes);
+    row("manifest: a page, read when a sample of its 256 files is first requested", manifest.page_bytes);
     row("manifest: all", manifest.bytes());
     row("memory: order of an epoch", size_of::<EpochOrder>() as u64);
     row("memory: state of a job", State::BYTES as u64);
@@ -25,13 +25,13 @@ pub fn sizes(dataset: &DatasetModel) -> Table {
     row("memory: manifest, all pages read", manifest.opened_memory + manifest.pages_memory);
     let (whole, blocks) = (file_memory(dataset, false), file_memory(dataset, true));
     row("memory: an open file, chunks read whole", whole);
-    row("memory: an open file, blocks read alone", blocks);
+    row("memory: an open file, blocks read individually", blocks);
     row("memory: the block indexes of its chunks, at most", block_index_memory(dataset));
-    row("memory: 256 open files, blocks read alone, without block indexes", 256 * blocks);
+    row("memory: 256 open files, blocks read individually, without block indexes", 256 * blocks);
     table
 }
 
-/// The steps that are simulated: of the last ones the reads are counted.
+/// The steps that are simulated. Reads are counted only in the last ones.
 #[derive(Clone, Copy, Debug)]
 pub struct SampledSteps {
     pub warm_up: u64,
@@ -90,10 +90,10 @@ pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result
     Ok(table)
 }
 
-/// The list of versions, and the file of the newest.
+/// One wait for the list of versions, and one for the file of the newest.
 const MANIFEST_WAITS: u64 = 2;
 
-/// Returns the pages of the manifest that the samples of the first batch are in.
+/// Returns the number of manifest pages that the first batch needs.
 fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Order) -> u64 {
     let order = EpochOrder::new(mode, dataset.samples(), 1, 0);
     let pages = (0..u64::from(job.batch)).filter_map(|position| order.sample_at(position));
@@ -103,9 +103,9 @@ fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Order) -> u64 {
     pages.len() as u64
 }
 
-/// Returns the table of the lengths of reads, and how many must be under way.
+/// Returns the table of read lengths, and how many reads must be in flight.
 pub fn lengths() -> Table {
-    let header = ["bytes of a read", "share of a stream's bandwidth", "reads under way for the node's", "on NVMe"];
+    let header = ["bytes of a read", "share of a stream's bandwidth", "reads in flight for the node's", "on NVMe"];
     let mut table = Table::new(&header);
     for kib in [4, 64, 256, 1024, 4096, 16 << 10] {
         let bytes = f64::from(kib) * 1024.0;

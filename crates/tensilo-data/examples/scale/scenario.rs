@@ -1,9 +1,9 @@
-//! The dataset and the jobs of the question.
+//! The dataset and the jobs of the model.
 
 use crate::dataset_model::{DatasetModel, HEADER_BYTES, OpeningRead};
 use crate::epoch::Job;
 
-/// Returns 10^12 samples of 512 BF16 values in 10^5 files, stored by the profile `fast` at the
+/// Returns 10^12 samples of 512 BF16 values in 10^5 files, stored with the profile `fast` at the
 /// ratio of embeddings in `benchmarks.md`, 1.478.
 pub fn dataset() -> DatasetModel {
     let (sample_bytes, chunk_samples) = (1024, 64);
@@ -22,7 +22,7 @@ pub fn dataset() -> DatasetModel {
     }
 }
 
-/// The reads that open a file of one column; a test compares them with those of a real file.
+/// The reads that open a file of one column. A test compares them with a real file.
 pub const OPENING: [OpeningRead; 6] = [
     OpeningRead { offset: 0, is_from_end: false, bytes: 64 },
     OpeningRead { offset: 64, is_from_end: false, bytes: 25 },
@@ -33,11 +33,11 @@ pub const OPENING: [OpeningRead; 6] = [
 ];
 /// The bytes of the header.
 pub const START_BYTES: u64 = 128;
-/// The bytes of a chunk that list its blocks.
+/// The bytes of the block index of a chunk.
 const BLOCK_INDEX_BYTES: u64 = 160;
 /// The bytes of footer and trailer.
 pub const END_BYTES: u64 = 320;
 
-/// A machine of eight ranks, and 64 of them.
+/// One machine with eight ranks, and 64 such machines.
 pub const ONE_NODE: Job = Job { batch: 256, world: 8, node_ranks: 8, step_seconds: 0.2 };
 pub const MANY_NODES: Job = Job { world: 512, ..ONE_NODE };

@@ -15,13 +15,13 @@ pub struct Storage {
     /// Requests per second of a node, and of all nodes together.
     pub requests: f64,
     pub shared_requests: f64,
-    /// The ranges of one call that are read at the same time.
+    /// The maximum number of ranges of one call that are read at the same time.
     pub concurrent_ranges: u64,
     /// `LoaderOptions::io_depth` of each rank.
     pub io_depth: u64,
     pub reading: Reading,
     pub cache: Option<CacheSize>,
-    /// Runs of a windowed order are read into the cache ahead of time.
+    /// Whether runs of a windowed order are prefetched into the cache.
     pub prefetches: bool,
 }
 
@@ -53,7 +53,7 @@ pub const OBJECTS_IN_LINES: Storage = Storage {
     ..OBJECTS
 };
 
-/// A source that also keeps what it has read, and reads announced runs ahead.
+/// A source that also caches the bytes it has read, and prefetches runs.
 pub const OBJECTS_CACHED: Storage = Storage {
     name: "objects, cache of 16 GiB",
     cache: Some(CacheSize { line: 64 * KIB, bytes: 16 * GIB }),
@@ -95,18 +95,18 @@ impl Storage {
         Device::new(self.cache, self.concurrent_ranges)
     }
 
-    /// Returns the seconds that one thread takes for reads.
+    /// Returns the seconds that one thread needs for reads.
     pub fn seconds(&self, waits: f64, bytes: f64) -> f64 {
         waits * self.latency + bytes / self.stream
     }
 
-    /// Returns the share of a stream's bandwidth that requests of so many bytes reach.
+    /// Returns the share of a stream's bandwidth that requests of this many bytes reach.
     pub fn share_of_stream(&self, bytes: f64) -> f64 {
         bytes / self.stream / (self.latency + bytes / self.stream)
     }
 
-    /// Returns the requests of so many bytes that must be under way to fill the bandwidth of a node
-    /// (Little 1961).
+    /// Returns the number of requests of this many bytes that must be in flight to fill the
+    /// bandwidth of a node (Little 1961).
     pub fn requests_to_fill(&self, bytes: f64) -> f64 {
         self.node / bytes * (self.latency + bytes / self.stream)
     }

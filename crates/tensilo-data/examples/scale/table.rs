@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A table whose first column is text; the others are numbers.
+/// A table whose first column is text. The other columns are numbers.
 pub struct Table {
     columns: usize,
     text: String,
@@ -33,7 +33,7 @@ impl fmt::Display for Table {
 
 const PREFIXES: [&str; 7] = ["", " k", " M", " G", " T", " P", " E"];
 
-/// Returns a number with three digits and a prefix of 1000, and its unit.
+/// Formats a number with three digits, a decimal prefix and its unit.
 pub fn si(number: f64, unit: &str) -> String {
     let power = (0..PREFIXES.len() as i32 - 1).take_while(|power| number >= 999.5 * 1000_f64.powi(*power)).count();
     let scaled = number / 1000_f64.powi(power as i32);
@@ -46,7 +46,7 @@ pub fn si(number: f64, unit: &str) -> String {
     }
 }
 
-/// Returns seconds in the unit that fits.
+/// Formats seconds in a suitable unit.
 pub fn seconds(seconds: f64) -> String {
     match seconds {
         days if days >= 2.0 * 86_400.0 => format!("{} days", three_digits(days / 86_400.0)),
@@ -56,7 +56,7 @@ pub fn seconds(seconds: f64) -> String {
     }
 }
 
-/// Returns how much larger a number is than the due one, in percent.
+/// Returns how much larger a number is than expected, in percent.
 pub fn difference(number: f64, expected: f64) -> String {
     match expected {
         0.0 if number == 0.0 => "0.0 %".to_owned(),

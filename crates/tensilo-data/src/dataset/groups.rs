@@ -1,10 +1,12 @@
-//! The groups of a version: finding the one that has a sample, and what it lists.
+//! The groups of a version: finds the one that has a sample, and what it lists.
 //!
-//! A version has most groups in pages, and knows the samples of each page. So a sample is found by
-//! two binary searches, and only the page between them is read: when one of its groups is first
-//! requested. Pages stay in memory, about 150 bytes for each file; one that a manifest lists
-//! several times is kept once. A process that was forked while a thread read a page does not wait
-//! for that thread: it reads the page itself.
+//! A version lists most groups in pages, and states how many samples each page has. So a sample is
+//! found by two binary searches, and only the page between them is read, when one of its groups is
+//! first requested. Opening a dataset of many files reads no page.
+//!
+//! Pages that were read stay cached, at about 150 bytes for each file. A page that a manifest lists
+//! several times is cached once. A process that was forked while a thread read a page does not wait
+//! for that thread, which it does not have: it reads the page itself.
 
 use super::versions::VersionContext;
 use crate::error::{DataError, Result};
@@ -16,7 +18,7 @@ use std::process;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use tensilo::facts::ContentId;
 
-/// A run of consecutive samples of a dataset, and the files that contain them.
+/// Consecutive samples of a dataset, and the files that contain them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SampleGroup {
@@ -37,20 +39,21 @@ pub struct GroupFile {
     pub bytes: u64,
     /// The content id of that commit.
     pub content_id: ContentId,
-    /// The columns that it has: the name in the file, and the number in the schema of the dataset.
+    /// The columns of the file: the name in the file, and the index in the schema of the dataset.
     pub columns: Vec<(String, usize)>,
 }
 
-/// A group, and its place in a dataset.
+/// A group, with its position in a dataset.
 #[derive(Clone, Debug)]
 pub(super) struct GroupRef {
     pub group: Arc<Group>,
     pub samples: Range<u64>,
-    /// The numbers of the page and of the group in it.
+    /// The index of the page, and of the group in the page.
     pub key: (usize, usize),
 }
 
-/// A file of a group: the numbers of the page, of the group in it, and of the file in that.
+/// A file of a group: the index of the page, of the group in the page, and of the file in the
+/// group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileKey {
     pub page: usize,
@@ -59,39 +62,41 @@ pub(super) struct FileKey {
 }
 
 impl GroupRef {
-    /// Returns the place of a file of the group.
+    /// Returns the key of a file of the group.
     pub(super) fn file_key(&self, file: usize) -> FileKey {
         let (page, group) = self.key;
         FileKey { page, group, file }
     }
 }
 
-/// The groups of a version. Those of a page are read when one of them is first asked for, and kept:
-/// about 150 bytes for each file.
+/// The groups of a version. The groups of a page are read when one of them is first requested, and
+/// stay cached.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// The first sample of each page, and after the last one the number of all samples.
+    /// The first sample of each page, followed by the number of all samples.
     starts: Vec<u64>,
-    /// The slot of each page, and after the last one that of the inline groups. A page that is
-    /// listed several times has one.
+    /// The slot of each page, followed by the slot of the inline groups. A page that is listed
+    /// several times has one slot.
     slot_of: Vec<usize>,
     slots: Vec<PageSlot>,
-    /// The process that may wait for a page that another thread reads.
+    /// The process that created this value. Only there can a thread wait for another one to read a
+    /// page.
     process: u32,
 }
 
-/// A page, once it was asked for.
+/// A page, cached after it is first requested.
 #[derive(Debug, Default)]
 struct PageSlot {
     page: OnceLock<Arc<Page>>,
-    /// The turn to read it, of one thread at a time.
+    /// Held while the page is read, so that one thread reads it.
     read_lock: Mutex<()>,
 }
 
 /// Consecutive groups.
 #[derive(Debug)]
 struct Page {
-    /// The first sample of each group, counted from that of the page, and the end of the last one.
+    /// The first sample of each group, counted from the first sample of the page, followed by the
+    /// end of the last group.
     starts: Vec<u64>,
     groups: Vec<Arc<Group>>,
 }
@@ -101,7 +106,7 @@ impl PageSlot {
         Self { page: OnceLock::from(page), read_lock: Mutex::new(()) }
     }
 
-    /// Reads the page, unless another thread does so meanwhile.
+    /// Reads the page, unless another thread has read it while this one waited.
     fn read(&self, read: impl FnOnce() -> Result<Vec<Group>>) -> Result<Arc<Page>> {
         let _guard = self.read_lock.lock().unwrap_or_else(PoisonError::into_inner);
         match self.page.get() {
@@ -120,7 +125,7 @@ impl Page {
         Arc::new(Self { starts, groups: groups.into_iter().map(Arc::new).collect() })
     }
 
-    /// Returns a group, given the number and the first sample of the page.
+    /// Returns a group, given the index and the first sample of the page.
     fn group(&self, page: usize, first: u64, index: usize) -> Option<GroupRef> {
         let group = self.groups.get(index)?.clone();
         let at = |index: usize| Some(self.starts.get(index)?.saturating_add(first));
@@ -128,7 +133,7 @@ impl Page {
     }
 }
 
-/// Returns the sums of the lengths before each, and that of all.
+/// Returns the sum of the lengths before each, followed by the sum of all.
 fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut sum = 0_u64;
     let mut starts = vec![0];
@@ -139,7 +144,7 @@ fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
     starts
 }
 
-/// Returns the part that contains `at`, which is below the last of `starts`.
+/// Returns the range that contains `at`, which is below the last of `starts`.
 fn range_index(starts: &[u64], at: u64) -> usize {
     starts.partition_point(|&start| start <= at).saturating_sub(1)
 }
@@ -162,8 +167,8 @@ impl Groups {
         Self { starts, slot_of, slots, process: process::id() }
     }
 
-    /// Returns the same groups, for a process that was forked: they share nothing that a thread
-    /// could have been changing at that moment.
+    /// Returns the same groups for a forked process. They share no lock that a thread could have
+    /// held during the fork.
     pub(super) fn reopened(&self) -> Self {
         let slot = |slot: &PageSlot| slot.page.get().cloned().map_or_else(PageSlot::default, PageSlot::of);
         Self {
@@ -174,8 +179,8 @@ impl Groups {
         }
     }
 
-    /// Returns the group that contains a sample. Cost: logarithmic in the number of groups, and the
-    /// reading of a page if none of its groups was asked for before.
+    /// Returns the group that contains a sample. Cost: logarithmic in the number of groups, plus
+    /// reading a page if none of its groups was requested before.
     pub(super) fn find(&self, context: &VersionContext<'_>, sample: u64) -> Result<GroupRef> {
         let samples = context.version.samples;
         if sample >= samples {
@@ -189,7 +194,7 @@ impl Groups {
         page.group(number, first, index).ok_or_else(|| no_group(sample))
     }
 
-    /// Returns the pages of some samples that were not read, in the order of the samples.
+    /// Returns the pages of some samples that are not cached, in the order of the samples.
     pub(super) fn unread_pages(&self, samples: impl Iterator<Item = u64>) -> Vec<usize> {
         let mut pages: Vec<usize> = Vec::new();
         for sample in samples {
@@ -202,8 +207,8 @@ impl Groups {
         pages
     }
 
-    /// Returns about how many bytes all files have, from those of the first page; 0 if that cannot
-    /// be read.
+    /// Estimates the total size of all files from the files of the first page. Returns 0 if that
+    /// page cannot be read.
     pub(super) fn stored_bytes(&self, context: &VersionContext<'_>) -> u64 {
         let (mut samples, mut bytes) = (0_u64, 0_u64);
         for group in self.page_groups(context, 0).into_iter().flatten() {
@@ -215,12 +220,12 @@ impl Groups {
         u64::try_from(all).unwrap_or(u64::MAX)
     }
 
-    /// Returns the number of pages, with that of the inline groups.
+    /// Returns the number of pages. The inline groups count as one page.
     pub(super) fn page_count(&self) -> usize {
         self.slot_of.len()
     }
 
-    /// Returns the groups of a page, or the error of reading it.
+    /// Returns the groups of a page, or the error from reading it.
     pub(super) fn page_groups(&self, context: &VersionContext<'_>, number: usize) -> Vec<Result<GroupRef>> {
         match self.page(context, number) {
             Ok((page, first)) => (0..page.groups.len()).filter_map(|i| page.group(number, first, i)).map(Ok).collect(),
@@ -232,11 +237,11 @@ impl Groups {
     fn page(&self, context: &VersionContext<'_>, number: usize) -> Result<(Arc<Page>, u64)> {
         let first = self.starts.get(number).copied().unwrap_or(0);
         let slot = self.slot_of.get(number).and_then(|&slot| self.slots.get(slot)).ok_or_else(|| no_group(first))?;
-        // only the last page has none, and is never read
+        // the inline groups have no entry, and are never read
         let entry = || context.version.pages.get(number).ok_or_else(|| no_group(first));
         let page = match slot.page.get() {
             Some(page) => page.clone(),
-            // forked while a thread was reading it, maybe
+            // a thread may have been reading it during the fork
             None if self.process != process::id() => Page::new(context.read_page(entry()?)?),
             None => slot.read(|| context.read_page(entry()?))?,
         };

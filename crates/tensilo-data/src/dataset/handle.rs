@@ -1,13 +1,12 @@
-//! An open dataset: the handle that callers keep.
+//! An open dataset, as callers hold it.
 //!
-//! A [`Dataset`] is a reference to what was opened: one version, which never changes, its groups
-//! ([`Groups`]) and the files that are open ([`OpenFiles`]). A sample is found in three steps: its
-//! group, the file of the group that has the column, and its number in that file. A loader does
-//! this for many samples of a group at the same time, and can begin to open files before it needs
-//! them.
+//! A [`Dataset`] refers to one version, which never changes, its groups ([`Groups`]) and its open
+//! files ([`OpenFiles`]). A sample is found in three steps: its group, the file of the group that
+//! has the column, and its index in that file. A loader does this for many samples of a group at
+//! once, and starts to open files before it needs them.
 //!
-//! Other handles to the same version, for a process that was forked or for another way of reading,
-//! share no open file and no lock with this one.
+//! Other handles to the same version, for a forked process or for another I/O method, share neither
+//! open files nor locks with this one.
 
 use super::groups::{GroupFile, GroupRef, Groups, SampleGroup};
 use super::listed_file::{self, Listing};
@@ -33,25 +32,26 @@ use tensilo::{Column, Reader, Schema};
 /// Files that are read as one sequence of samples: a version of a dataset with a manifest, or a
 /// list of files.
 ///
-/// A version never changes. [`Dataset::change`] begins the next one: [`Changes`] append samples,
+/// A version never changes. [`Dataset::change`] starts the next one: [`Changes`] append samples,
 /// add, rename and drop columns, and repack files. [`Garbage`] removes old versions.
 ///
 /// [`Changes`]: crate::Changes
 /// [`Garbage`]: crate::Garbage
 ///
-/// A clone costs one reference count. Any thread can keep one, and it works after `fork`. Files are
-/// opened when a sample of theirs is first asked for, and a bounded number is kept open.
+/// Cloning costs one reference count. Any thread can hold a clone, and it works after `fork`. A
+/// file is opened when one of its samples is first requested, and a bounded number of files stays
+/// open.
 #[derive(Clone, Debug)]
 pub struct Dataset(pub(super) Arc<DatasetInner>);
 
-/// The state of an open dataset, which all handles to it share.
+/// The state of an open dataset, shared by all handles to it.
 #[derive(Debug)]
 pub(super) struct DatasetInner {
     pub store: Arc<dyn Store>,
     pub location: Location,
-    /// The options that it was opened with.
+    /// The options that the dataset was opened with.
     pub options: ReadOptions,
-    /// Its inline groups are in `groups`.
+    /// The version, without its inline groups: they are in `groups`.
     pub version: Version,
     pub digest: Hex,
     pub schema: Schema,
@@ -59,12 +59,12 @@ pub(super) struct DatasetInner {
     pub files: OpenFiles,
 }
 
-/// The place of the files of a dataset.
+/// Where the files of a dataset are.
 #[derive(Clone, Debug)]
 pub(super) enum Location {
-    /// A folder, to which paths are relative.
+    /// In a folder, to which paths are relative.
     Folder(PathBuf),
-    /// Any: paths are those that the caller gave.
+    /// Anywhere: paths are as the caller gave them.
     Anywhere,
 }
 
@@ -95,20 +95,20 @@ impl Location {
     }
 }
 
-/// A sample of a column, found in a file.
+/// Where a sample of a column is: in which file, and at which index.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SampleLocation {
-    /// The column of the file; `None` if the group of the sample has no such file, so that all of
-    /// its samples are null.
+    /// The column of the file, or `None` if no file of the group has it: all samples of the group
+    /// are null then.
     pub column: Option<Column>,
-    /// The number of the sample in the file.
+    /// The index of the sample in the file.
     pub index: u64,
-    /// The samples of the dataset that are in the file, too.
+    /// The samples of the dataset that are in the same file.
     pub samples: Range<u64>,
 }
 
-/// A group of samples, whose files may not be open.
+/// A group of samples. Its files may not be open yet.
 pub(crate) struct GroupHandle(pub(super) GroupRef);
 
 impl GroupHandle {
@@ -123,14 +123,14 @@ pub(crate) struct GroupColumns {
     pub samples: Range<u64>,
     /// The files that have any of the columns.
     pub files: Vec<FileColumns>,
-    /// The columns that no file has, so that all samples are null: places in the request.
+    /// The columns that no file has, so that all samples are null, by their index in the request.
     pub absent: Vec<usize>,
 }
 
 /// Columns of one file.
 pub(crate) struct FileColumns {
     pub columns: Vec<Column>,
-    /// The place of each in the request.
+    /// The index of each column in the request.
     pub slots: Vec<usize>,
 }
 
@@ -155,13 +155,13 @@ impl Dataset {
         Self(Arc::new(DatasetInner { store, location, options, version, digest, schema, groups, files }))
     }
 
-    /// Opens the newest version of the dataset in a folder, see
+    /// Opens the newest version of the dataset in a folder; see
     /// [`DatasetOptions::open`](crate::DatasetOptions::open).
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         Self::open_version(folder.as_ref(), None, ReadOptions::default())
     }
 
-    /// Opens a version of the dataset in a folder, or the newest one, see
+    /// Opens a version of the dataset in a folder, or the newest one; see
     /// [`DatasetOptions::open`](crate::DatasetOptions::open).
     pub(super) fn open_version(folder: &Path, version: Option<u64>, options: ReadOptions) -> Result<Self> {
         let remote = remote(folder, &options.remote)?;
@@ -204,22 +204,22 @@ impl Dataset {
         }
     }
 
-    /// Opens files whose place is known.
+    /// Opens files with options that fit where they are.
     fn open_all(files: Vec<PathBuf>, options: ReadOptions) -> Result<Self> {
         let version = without_manifest::version(&files, &options.io_of_new_files())?;
         let store = Arc::new(Folder(PathBuf::new()));
         Ok(Self::new(store, Location::Anywhere, version, Hex::default(), options))
     }
 
-    /// Returns the files that are read as a dataset without a manifest: those of a folder, in the
-    /// order of their names, or else those that match a pattern, as
-    /// [`DatasetOptions::open_glob`](crate::DatasetOptions::open_glob) has it. Returns `None` for a
-    /// folder that has a manifest. Opens no file.
+    /// Returns the files of a dataset without a manifest: the files of a folder, in the order of
+    /// their names, or the files that match a pattern, as in
+    /// [`DatasetOptions::open_glob`](crate::DatasetOptions::open_glob). Returns `None` for a folder
+    /// that has a manifest. Opens no file.
     pub fn files_without_manifest(path: impl AsRef<Path>) -> Result<Option<Vec<PathBuf>>> {
         without_manifest::files(path.as_ref())
     }
 
-    /// Returns the id, which the dataset keeps for its life. A [`State`](crate::State) has it.
+    /// Returns the id, which a dataset keeps for its life. A [`State`](crate::State) has it.
     pub fn id(&self) -> [u8; 16] {
         self.0.version.dataset_id
     }
@@ -229,7 +229,7 @@ impl Dataset {
         self.0.version.number
     }
 
-    /// Returns what made the version, in words.
+    /// Returns the text that says what changed in this version.
     pub fn change_text(&self) -> &str {
         &self.0.version.change
     }
@@ -254,20 +254,20 @@ impl Dataset {
         &self.0.schema
     }
 
-    /// Returns the sizes of runs and windows that a training of this dataset uses unless told.
+    /// Returns the default sizes of runs and windows for training on this dataset.
     pub fn window_sizes(&self) -> WindowSizes {
         self.0.version.order
     }
 
-    /// Returns the groups of samples, in order. Reads the pages of the manifest that were not read
-    /// before, and opens no file.
+    /// Returns the groups of samples, in order. Reads the pages of the manifest that are not
+    /// cached, and opens no file.
     pub fn groups(&self) -> impl Iterator<Item = Result<SampleGroup>> + '_ {
         let inner = &*self.0;
         let groups = (0..inner.groups.page_count()).flat_map(|page| inner.groups.page_groups(&inner.context(), page));
         groups.map(|group| group.map(|group| inner.to_sample_group(&group)))
     }
 
-    /// Returns the versions that the folder has, in ascending order; none without a manifest.
+    /// Returns the versions in the folder, in ascending order. Without a manifest, returns none.
     pub fn versions(&self) -> Result<Vec<u64>> {
         match &self.0.location {
             Location::Folder(folder) => versions::list(&*self.0.store, folder),
@@ -276,7 +276,7 @@ impl Dataset {
     }
 
     /// Opens a file of a group, and checks that it is the one that the manifest lists. `file` is
-    /// counted from 0. The file is not one of those that are kept open.
+    /// counted from 0. The reader does not count as one of the dataset's open files.
     pub fn open_file(&self, group: &SampleGroup, file: usize) -> Result<Reader> {
         let files = &group.group_ref.group.files;
         let listed = files.get(file).ok_or_else(|| {
@@ -285,25 +285,25 @@ impl Dataset {
         self.0.open_listed(&group.group_ref, listed, None)
     }
 
-    /// Salvages a file of a group, see [`tensilo::salvage`]. `file` is counted from 0.
+    /// Salvages a file of a group; see [`tensilo::salvage`]. `file` is counted from 0.
     ///
-    /// Samples keep their numbers in the group. A file that is missing, or of which nothing is
-    /// left, has the columns that the manifest knows, and has lost all samples. So has a valid file
-    /// that is not the one in the manifest: its samples are of something else. A damaged file that
-    /// may be another one has [unconfirmed] samples: nothing confirms them but an index with the
-    /// content id in the manifest.
+    /// Samples keep their index in the group. If a file is missing, or nothing of it can be
+    /// salvaged, the result has the columns that the manifest states, and all samples are lost. The
+    /// same holds for a valid file that is not the one in the manifest: its samples are other data.
+    /// A damaged file that may be another file has [unconfirmed] samples: only an index with the
+    /// content id in the manifest confirms them.
     ///
     /// [unconfirmed]: tensilo::salvage::Salvaged::unconfirmed
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
         salvage::salvage_file((self.schema(), &self.0.options.remote), group, file, options)
     }
 
-    /// Checks where the dataset comes from, which opening it does not (M-3.5 of the specification):
-    /// the id is that of the version before, whose digest is the one that the manifest states. Of a
-    /// version that was made from no other, the id is that of its files. Without a manifest, or if
-    /// the version before was removed, there is nothing to check.
+    /// Checks the lineage of the dataset, which opening it does not (M-3.5 of the specification). A
+    /// version has the dataset id of its parent, and states the parent's digest. The id of a
+    /// version without a parent is derived from its files. Without a manifest, or if the parent was
+    /// removed, there is nothing to check.
     ///
-    /// Cost: reads the version before, or all pages of the manifest.
+    /// Cost: reads the parent, or all pages of the manifest.
     pub fn check_lineage(&self) -> Result<()> {
         let inner = &*self.0;
         if let Location::Folder(folder) = &inner.location {
@@ -313,10 +313,10 @@ impl Dataset {
         Ok(())
     }
 
-    /// Returns how the files are read. If the options do not say, this is [`Io::IoUring`] if the
+    /// Returns how the files are read. Unless the options choose, this is [`Io::IoUring`] if the
     /// system has io_uring and the file system is not in memory, and [`Io::Pread`] otherwise.
     ///
-    /// If the options do not say, a loader of shuffled samples uses [`Io::Direct`] for local files
+    /// Unless the options choose, a loader of shuffled samples uses [`Io::Direct`] for local files
     /// larger than half of the memory ([`Loader::io`](crate::Loader::io)).
     pub fn io(&self) -> Io {
         self.0.files.io().kind
@@ -327,8 +327,8 @@ impl Dataset {
         self.0.files.io().reason()
     }
 
-    /// Returns about how many bytes all files have, from those of the first page of the manifest;
-    /// 0 if that cannot be read.
+    /// Estimates the total size of all files from the first page of the manifest. Returns 0 if that
+    /// page cannot be read.
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.0.groups.stored_bytes(&self.0.context())
     }
@@ -338,15 +338,15 @@ impl Dataset {
         self.0.groups.find(&self.0.context(), sample).map(GroupHandle)
     }
 
-    /// Returns whether the files are objects, or on the file system of a network: each request
-    /// takes a round trip.
+    /// Returns whether the files are objects or on a network file system: each request takes a
+    /// round trip.
     pub(crate) fn is_remote(&self) -> bool {
         let DatasetInner { location, groups, .. } = &*self.0;
         self.io() == Io::Object || tensilo::source::is_on_network(&location.any_path(groups, &self.0.context()))
     }
 
-    /// Reads the pages of the manifest that finding some samples needs, several at the same time.
-    /// [`Dataset::find_group`] meets the errors.
+    /// Reads the pages of the manifest that some samples need, several at the same time.
+    /// [`Dataset::find_group`] reports errors.
     pub(crate) fn read_pages(&self, io: &IoPool, samples: impl Iterator<Item = u64>) {
         let pages = self.0.groups.unread_pages(samples);
         if pages.len() > 1 {
@@ -354,7 +354,7 @@ impl Dataset {
         }
     }
 
-    /// Begins to open the files of a group that have one of these columns, if opening takes a round
+    /// Starts to open the files of a group that have one of these columns, if opening takes a round
     /// trip. [`Dataset::open_group`] then waits for them.
     pub(crate) fn begin_group(&self, columns: &[usize], group: &GroupHandle) {
         self.0.begin_group(columns, &group.0);
@@ -367,20 +367,21 @@ impl Dataset {
         closed.filter(|(_, file)| !self.0.column_slots(columns, file).is_empty()).count()
     }
 
-    /// Opens the files of a group that have one of these columns, which are named by their numbers.
+    /// Opens the files of a group that have one of these columns, given by index.
     pub(crate) fn open_group(&self, columns: &[usize], group: &GroupHandle) -> Result<GroupColumns> {
         self.0.open_group(columns, &group.0)
     }
 
-    /// Finds a sample of the column with this number, counted from 0, and opens its file unless it
-    /// is open. All samples from `found.samples` are in the same file: keep what this returns.
+    /// Finds a sample of a column, given by its index in the schema, and opens its file if needed.
+    /// The samples in the returned [`SampleLocation::samples`] are in the same file, so the result
+    /// can be reused for them.
     ///
     /// Cost: logarithmic in the number of files, and linear in the number of columns.
     pub fn find(&self, column: usize, sample: u64) -> Result<SampleLocation> {
         self.0.find(column, sample)
     }
 
-    /// Returns the same dataset, read as suits samples in any order.
+    /// Returns the same dataset, read in a way that suits shuffled samples.
     pub(crate) fn for_shuffled(&self) -> Self {
         let DatasetInner { location, groups, files, .. } = &*self.0;
         let path = location.any_path(groups, &self.0.context());
@@ -390,13 +391,13 @@ impl Dataset {
         }
     }
 
-    /// Returns the same dataset, which shares no lock with this one: for a process that was forked,
-    /// in which a lock may be held by a thread that this process does not have.
+    /// Returns the same dataset for a forked process. It shares no lock with this one, because a
+    /// thread that the process does not have may hold it.
     pub(crate) fn reopened(&self) -> Self {
         self.with_files(self.0.files.reopened())
     }
 
-    /// Returns the same dataset, which opens files in another way and shares no lock with this one.
+    /// Returns the same dataset with other open files. It shares no lock with this one.
     fn with_files(&self, files: OpenFiles) -> Self {
         let DatasetInner { store, location, version, digest, schema, groups, .. } = &*self.0;
         Self(Arc::new(DatasetInner {
@@ -427,7 +428,7 @@ impl DatasetInner {
         self.location.path(file)
     }
 
-    /// Returns the groups of a page, or, after the last page, the inline ones.
+    /// Returns the groups of a page. After the last page, returns the inline groups.
     pub(super) fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
         let groups = self.groups.page_groups(&self.context(), page).into_iter();
         groups.map(|group| group.map(|group| (*group.group).clone())).collect()
@@ -444,7 +445,8 @@ impl DatasetInner {
         SampleGroup { samples: group.samples.clone(), files: files.collect(), group_ref: group.clone() }
     }
 
-    /// Returns the columns of a file that have not been dropped: names in the file and numbers.
+    /// Returns the columns of a file that have not been dropped, as name in the file and index in
+    /// the schema.
     fn columns_of(&self, file: &FileEntry) -> Vec<(String, usize)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let numbers: HashMap<u64, usize> = self.version.columns.iter().map(|column| column.id).zip(0..).collect();
@@ -480,7 +482,7 @@ impl DatasetInner {
         }
     }
 
-    /// Returns the columns that a file has: the place of each in `columns`, and its name there.
+    /// Returns which of `columns` a file has: the index in `columns`, and the name in the file.
     /// Cost: linear in the columns; there may be thousands.
     fn column_slots(&self, columns: &[usize], file: &FileEntry) -> Vec<(usize, &str)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
@@ -505,7 +507,7 @@ impl DatasetInner {
         Ok(GroupColumns { samples: group.samples.clone(), files, absent })
     }
 
-    /// Returns the reader of a file of a group. Opens it unless it is open.
+    /// Returns the reader of a file of a group. Opens the file if needed.
     fn reader(&self, group: &GroupRef, number: usize, file: &FileEntry) -> Result<Reader> {
         self.files.get(group.file_key(number), |pending| self.open_listed(group, file, pending))
     }
@@ -514,7 +516,7 @@ impl DatasetInner {
     fn open_listed(&self, group: &GroupRef, file: &FileEntry, pending: Option<PendingReader>) -> Result<Reader> {
         let path = self.path(file);
         let layout = self.version.layouts.get(file.layout).ok_or_else(|| {
-            // not so: the parser has checked it
+            // unreachable: the parser has checked it
             DataError::BadArgument(format!("there is no layout {}", file.layout))
         })?;
         let samples = group.samples.end.saturating_sub(group.samples.start);

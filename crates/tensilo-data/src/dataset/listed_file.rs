@@ -1,8 +1,9 @@
-//! A data file, and what a manifest lists of it.
+//! A data file and its entry in the manifest.
 //!
 //! A writer takes the facts of a new file ([`FileFacts`]). A reader opens a listed one, and checks
 //! that it is the same commit of the same file ([`open`]), with the columns of the dataset
-//! ([`check_column`]): a file that was replaced or changed is an error, and never other samples.
+//! ([`check_column`]). So a file that was replaced or changed gives an error, and never other
+//! samples.
 
 use crate::error::{DataError, Result};
 use crate::io::{Opener, PendingReader};
@@ -16,13 +17,13 @@ pub(super) struct FileFacts {
     pub samples: u64,
     pub raw_bytes: u64,
     pub schema: Schema,
-    /// Its layout is not known yet, and 0.
+    /// The entry for the manifest. Its layout is not known yet, and is 0.
     pub listed: FileEntry,
 }
 
 impl FileFacts {
-    /// Opens a file, whose path in the dataset is `name`. Fails if the file has no samples: a
-    /// manifest lists no such file.
+    /// Opens a file whose path in the dataset is `name`. Fails if the file has no samples: a
+    /// manifest cannot list it.
     pub(super) fn of_samples(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
         let (facts, _) = Self::with_id(opener, path, name, None)?;
         if facts.samples == 0 {
@@ -32,8 +33,8 @@ impl FileFacts {
         Ok(facts)
     }
 
-    /// Opens a file, whose path in the dataset is `name`, unless that was begun. Returns the id of
-    /// the file, too.
+    /// Opens a file whose path in the dataset is `name`, or waits for a pending open. Also returns
+    /// the id of the file.
     pub(super) fn with_id(
         opener: &Opener,
         path: &Path,
@@ -54,7 +55,7 @@ impl FileFacts {
     }
 }
 
-/// The facts that a manifest states of a file.
+/// What a manifest states about a file.
 pub(super) struct Listing<'a> {
     pub file: &'a FileEntry,
     pub samples: u64,
@@ -62,7 +63,7 @@ pub(super) struct Listing<'a> {
     pub columns: &'a [DatasetColumn],
 }
 
-/// Opens a file, unless that was begun, and checks M-4.3, M-5.2 and M-7.1.
+/// Opens a file, or waits for a pending open, and checks M-4.3, M-5.2 and M-7.1.
 pub(super) fn open(
     opener: &Opener,
     path: &Path,
@@ -80,40 +81,40 @@ fn check(reader: &Reader, listing: &Listing<'_>) -> std::result::Result<(), Rule
     let found = Hex(reader.content_id().0);
     ensure(found == file.content_id, "M-7.1", || {
         let expected = file.content_id;
-        format!("the file was replaced or changed: its content id is {found}, and the manifest has {expected}")
+        format!("the file was replaced or changed: its content id is {found}, expected {expected} as in the manifest")
     })?;
     ensure(reader.file_bytes() == file.bytes && reader.tail_bytes() == 0, "M-5.2", || {
         let bytes = reader.file_bytes().saturating_sub(reader.tail_bytes());
-        format!("the commit ends after {bytes} bytes, and the manifest says {}", file.bytes)
+        format!("the commit ends after {bytes} bytes, expected {} as in the manifest", file.bytes)
     })?;
     ensure(reader.footer_offset() == file.footer, "M-5.2", || {
-        format!("the footer is at offset {}, and the manifest says {}", reader.footer_offset(), file.footer)
+        format!("the footer is at offset {}, expected {} as in the manifest", reader.footer_offset(), file.footer)
     })?;
     ensure(reader.sample_count() == samples, "M-5.2", || {
-        format!("the file has {} samples, and the manifest says {samples}", reader.sample_count())
+        format!("the file has {} samples, expected {samples} as in the manifest", reader.sample_count())
     })?;
     for (name, id) in layout {
         let stored = reader.schema().columns.iter().find(|column| column.name == *name);
         let stored = stored.ok_or_else(|| RuleViolation::new("M-4.3", format!("the file has no column {name:?}")))?;
-        let expected = columns.iter().find(|column| column.id == *id); // else it was dropped
+        let expected = columns.iter().find(|column| column.id == *id); // none: it was dropped
         expected.map_or(Ok(()), |expected| check_column(stored, &expected.schema))?;
     }
     Ok(())
 }
 
-/// Checks that samples of `stored` are samples of `expected`.
+/// Checks that samples of the column `stored` are valid samples of `expected` (M-4.3).
 pub(super) fn check_column(stored: &ColumnSchema, expected: &ColumnSchema) -> std::result::Result<(), RuleViolation> {
     let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len(), column.cast);
     ensure(of(stored) == of(expected), "M-4.3", || {
         let (name, found, expected) = (&stored.name, type_of(stored), type_of(expected));
-        format!("column {name:?} is {found}, and the dataset has {expected}")
+        format!("column {name:?} is {found}, but the dataset has {expected}")
     })?;
     let nulls = |column: &ColumnSchema| {
         let levels: Vec<bool> = column.levels.iter().map(|level| level.nullable).collect();
         std::iter::once(column.nullable).chain(levels)
     };
     ensure(nulls(stored).zip(nulls(expected)).all(|(has, may)| !has || may), "M-4.3", || {
-        format!("column {:?} may have nulls, and that of the dataset may not", stored.name)
+        format!("column {:?} may have nulls, but the column of the dataset may not", stored.name)
     })
 }
 

@@ -1,18 +1,20 @@
 //! A dataset: files that are read as one sequence of samples.
 //!
-//! | module | what it does |
+//! A version of a dataset is immutable: it lists its files, and neither the list nor the listed
+//! bytes ever change. So readers need no lock and no server. They read files that exist, and
+//! writers add files next to them and publish a new version in one atomic step. A dataset can be a
+//! folder, a prefix of an object store, or just files.
+//!
+//! | module | purpose |
 //! |---|---|
 //! | `options` | what a caller chooses before anything is opened |
 //! | `handle` | an open dataset: finds samples, and opens the files that have them |
-//! | `groups`, `versions` | the manifest, as far as it is read: which files have which samples |
-//! | `without_manifest` | the same from files alone |
-//! | `listed_file`, `open_files` | a data file, checked against its entry; the open ones |
-//! | `store` | where all of this is kept: a folder or an object store |
+//! | `groups`, `versions` | the manifest, read on demand: which files have which samples |
+//! | `without_manifest` | the same, derived from the files |
+//! | `listed_file`, `open_files` | a data file, checked against its entry; the cache of open ones |
+//! | `store` | where the dataset is: a folder or an object store |
 //! | `changes` | new versions, and the removal of old ones |
 //! | `salvage`, `table` | damaged files; the dataset as the table of an export |
-//!
-//! A version never changes. So readers need no lock and no server: they read files that exist, and
-//! writers add files beside them.
 
 mod changes;
 mod groups;

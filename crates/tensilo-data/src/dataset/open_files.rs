@@ -1,9 +1,11 @@
-//! The open files of a dataset, of which there is a bounded number.
+//! The open files of a dataset: a bounded cache of readers.
 //!
 //! Opening an object takes a round trip. So if several threads request the same file, one opens it
-//! and the others wait, and an opening can begin before any thread waits for it. The file that was
-//! used least recently is closed first. In a process that was forked, files are opened each time: a
-//! lock may be held by a thread that this process does not have.
+//! and the others wait, and an open can start before any thread waits for it. If too many files are
+//! open, the least recently used one is closed.
+//!
+//! In a forked process, files are opened each time: a thread that this process does not have may
+//! hold a lock.
 
 use super::groups::FileKey;
 use crate::error::Result;
@@ -14,7 +16,7 @@ use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use tensilo::Reader;
 
-/// Readers, of which the least recently used is closed when there are too many.
+/// A cache of readers, from which the least recently used one is evicted.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     max_open: usize,
@@ -25,17 +27,17 @@ pub(super) struct OpenFiles {
 
 #[derive(Default)]
 struct ReaderCache {
-    /// Readers, and when each was last asked for.
+    /// Readers, and the time of their last use.
     by_key: HashMap<FileKey, (Reader, u64)>,
-    /// Files that are being opened; the lock is the turn to open one.
+    /// Files that are being opened. A thread holds the lock of an attempt while it opens the file.
     opening: HashMap<FileKey, Arc<Mutex<OpenAttempt>>>,
     clock: u64,
 }
 
-/// The turn to open a file.
+/// An attempt to open a file, shared by the threads that need it.
 #[derive(Default)]
 struct OpenAttempt {
-    /// The opening, if it was begun and no thread waits for it yet.
+    /// The open in flight, if no thread waits for it yet.
     pending: Option<PendingReader>,
     has_failed: bool,
 }
@@ -51,12 +53,12 @@ impl OpenFiles {
         Self { max_open: max_open.max(1), io, process: process::id(), cache: Mutex::default() }
     }
 
-    /// Returns the same without open files.
+    /// Returns an equal cache without open files.
     pub(super) fn reopened(&self) -> Self {
         self.with_io(self.io.clone())
     }
 
-    /// Returns the same without open files, which are opened in another way.
+    /// Returns an equal cache without open files, which opens them with another method.
     pub(super) fn with_io(&self, io: IoChoice) -> Self {
         Self::new(self.max_open, io)
     }
@@ -74,7 +76,7 @@ impl OpenFiles {
         self.process == process::id() && self.with_cache(|cache| cache.has(key))
     }
 
-    /// Begins to open a file, unless it is open or being opened. [`OpenFiles::get`] then waits for
+    /// Starts to open a file, unless it is open or being opened. [`OpenFiles::get`] then waits for
     /// it.
     pub(super) fn begin(&self, key: FileKey, begin: impl FnOnce() -> Option<PendingReader>) {
         if self.process != process::id() {
@@ -90,9 +92,9 @@ impl OpenFiles {
         });
     }
 
-    /// Returns the reader of a file. Of threads that ask for the same file, one opens it and the
-    /// others wait: opening an object takes a round trip. If it fails, all of them try at the same
-    /// time. `open` gets the opening, if that was begun.
+    /// Returns the reader of a file. If several threads request the same file, one opens it and the
+    /// others wait. If opening fails, all of them try at the same time. `open` gets the pending
+    /// open if there is one.
     pub(super) fn get(
         &self,
         key: FileKey,
@@ -125,7 +127,7 @@ impl OpenFiles {
     }
 
     fn with_cache<T>(&self, act: impl FnOnce(&mut ReaderCache) -> T) -> T {
-        // a thread that panicked has left whole entries
+        // a thread that panicked left only complete entries
         act(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -142,12 +144,12 @@ impl ReaderCache {
         self.by_key.contains_key(&key) || self.opening.contains_key(&key)
     }
 
-    /// Returns the turn to open a file.
+    /// Returns the shared attempt to open a file.
     fn attempt(&mut self, key: FileKey) -> Arc<Mutex<OpenAttempt>> {
         self.opening.entry(key).or_default().clone()
     }
 
-    /// Adds a reader, and closes others until there are at most `max_open`.
+    /// Adds a reader, and closes others, so that at most `max_open` are open.
     fn insert(&mut self, key: FileKey, reader: Reader, max_open: usize) {
         self.evict_below(max_open);
         self.clock = self.clock.saturating_add(1);

@@ -1,8 +1,8 @@
-//! The options for opening a dataset, and what begins with them.
+//! The options for opening a dataset, and everything that starts with them.
 //!
-//! They say which version is read, and how files are read ([`ReadOptions`]). Opening, creating,
-//! jobs and the removal of old versions all begin here; `Dataset::open` and its like are the same
-//! with the defaults. Memory maps are set in `sys`, because that is unsafe.
+//! They say which version is read, and how files are read ([`ReadOptions`]). Opening and creating
+//! datasets, write jobs and the removal of old versions start here. `Dataset::open` and its like
+//! are the same with the defaults. Memory maps are set in `sys`, because they are unsafe.
 
 use super::changes::{Changes, Garbage, WriteJob};
 use super::handle::Dataset;
@@ -15,25 +15,25 @@ use tensilo::{OpenOptions, Reader};
 
 /// The options for opening a dataset.
 ///
-/// How files are read has a method for each way, and not one with an argument, because
+/// Each I/O method has a setter of its own, instead of one setter with an argument, because
 /// [`mmap`](Self::mmap) and [`mmap_if_cached`](Self::mmap_if_cached) are unsafe.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct DatasetOptions {
-    /// `None`: the newest one.
+    /// `None` for the newest version.
     version: Option<u64>,
     read: ReadOptions,
 }
 
 impl DatasetOptions {
-    /// Returns the defaults: the newest version, read as suits its files
-    /// ([`Dataset::io`](crate::Dataset::io)), with at most
-    /// [`default_open_files`](tensilo::source::default_open_files) open.
+    /// Returns the defaults: the newest version, read with a method that suits its files
+    /// ([`Dataset::io`](crate::Dataset::io)), and at most
+    /// [`default_open_files`](tensilo::source::default_open_files) open files.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Opens this version. The default is the newest one.
+    /// Sets the version to open. The default is the newest one.
     pub fn version(mut self, version: u64) -> Self {
         self.version = Some(version);
         self
@@ -42,8 +42,8 @@ impl DatasetOptions {
     /// Sets the maximum number of files that the dataset keeps open, at least 1. Readers that the
     /// caller holds stay open in addition.
     ///
-    /// The default is half of the process's limit, but at most 256, and 4,096 for objects of a
-    /// store. Raise it for datasets of many files in a shuffled order: a file that was closed must
+    /// The default is half of the process's limit, but at most 256. For objects of a store it is
+    /// 4,096. Raise it for datasets of many files in a shuffled order: a file that was closed must
     /// be opened again, which takes a round trip on network storage.
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.read.max_open_files = Some(files);
@@ -78,9 +78,9 @@ impl DatasetOptions {
         self
     }
 
-    /// Sets the function that opens files, from their paths and the options that the manifest asks
-    /// for: with a [`Source`](tensilo::source::Source) of the caller, for example. Any thread calls
-    /// it.
+    /// Sets the function that opens files, for example with a [`Source`](tensilo::source::Source)
+    /// of the caller. It gets the path of a file and the options that the manifest requires. Any
+    /// thread may call it.
     pub fn open_with(
         self,
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
@@ -89,21 +89,21 @@ impl DatasetOptions {
     }
 
     /// Opens the dataset in a folder: the newest version of its manifest, or the one that the
-    /// options name. Without a manifest, its `*.tsl` files are the dataset, in the order of their
-    /// names. A file is a dataset, too.
+    /// options name. Without a manifest, the `*.tsl` files of the folder are the dataset, in the
+    /// order of their names. A single file is a dataset, too.
     ///
     /// With the feature `object`, the folder may be a prefix of an object store, and the file an
     /// object: `s3://bucket/train`.
     ///
-    /// Cost: with a manifest, the reading of one text, whatever the number of files. Without, the
-    /// opening of all files.
+    /// Cost: with a manifest, reads one text, whatever the number of files. Without one, opens all
+    /// files.
     pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
         Dataset::open_version(folder.as_ref(), self.version, self.read)
     }
 
     /// Opens files as a dataset, in this order. All have the columns of the first one.
     ///
-    /// Cost: the opening of all files.
+    /// Cost: opens all files.
     pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
         Dataset::open_files(files, self.read)
     }
@@ -111,11 +111,11 @@ impl DatasetOptions {
     /// Opens the files that match a pattern as a dataset, in the order of the bytes of their names.
     /// All have the columns of the first one.
     ///
-    /// In a pattern, `*` stands for any characters but `/`, `?` for one, `[ab]` and `[a-f]` for one
-    /// of several, and `**` for any number of folders. Hidden files match only a pattern that has
-    /// the dot. Folders are left out.
+    /// In a pattern, `*` matches any characters except `/`, `?` matches one character, `[ab]` and
+    /// `[a-f]` match one of several, and `**` matches any number of folders. Hidden files match
+    /// only a pattern that has the dot. Folders are left out.
     ///
-    /// Cost: the opening of all files.
+    /// Cost: opens all files.
     ///
     /// ```no_run
     /// let dataset = tensilo_data::DatasetOptions::new().open_glob("train/part-*.tsl")?;
@@ -126,22 +126,22 @@ impl DatasetOptions {
         self.open_files(matching(pattern.as_ref())?)
     }
 
-    /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
+    /// Starts a new dataset; see [`Dataset::create`]. It is read with these options.
     pub fn create(self, folder: impl AsRef<Path>) -> Result<Changes> {
         Changes::create(folder.as_ref(), self.read)
     }
 
-    /// Returns the job that makes `version` of a dataset, of those that are read with these
-    /// options. Processes that have the same `number` take part in the same job. The number is
-    /// above 2^32, so that it names no other writer.
+    /// Returns the job that writes `version` of a dataset that is read with these options.
+    /// Processes with the same `number` take part in the same job. The number is above 2^32, so
+    /// that no other writer uses it.
     ///
     /// Nothing is read or written.
     pub fn job(self, folder: impl AsRef<Path>, version: u64, number: u64) -> Result<WriteJob> {
         WriteJob::new(folder.as_ref(), version, number, self.read)
     }
 
-    /// Finds what can be removed from a dataset, see [`Garbage::find`]. Of the options, those of
-    /// its place count.
+    /// Finds what can be removed from a dataset; see [`Garbage::find`]. Only options for the
+    /// location of the dataset matter.
     pub fn garbage(self, folder: impl AsRef<Path>, keep: u64) -> Result<Garbage> {
         Garbage::find_in(folder.as_ref(), keep, self.read)
     }

@@ -1,8 +1,8 @@
-//! The remains of the files of a damaged dataset.
+//! Salvaging the files of a damaged dataset.
 //!
-//! A file is salvaged as the core does it, but the manifest says which commit, how many samples and
-//! which columns it should have. So samples keep their numbers, and a file that is missing or that
-//! was replaced has lost all of them.
+//! The core salvages each file, but here the manifest states the commit, the number of samples and
+//! the columns. So samples keep their index even if headers are lost, and a file that is missing or
+//! was replaced counts as all samples lost.
 
 use super::groups::{GroupFile, SampleGroup};
 use super::listed_file::check_column;
@@ -11,17 +11,17 @@ use crate::error::{DataError, Result};
 use tensilo::salvage::{SalvageOptions, Salvaged, all_lost, salvage};
 use tensilo::{ErrorKind, OpenOptions, Reader, Schema};
 
-/// A file of a dataset, as far as it is intact.
+/// The intact contents of a file of a dataset.
 #[non_exhaustive]
 pub struct SalvagedFile {
-    /// The samples of the file, which are all that the manifest says.
+    /// The samples of the file: as many as the manifest states.
     pub salvaged: Salvaged,
-    /// The reason why nothing of the file can be salvaged, so that all samples are lost: it is
-    /// missing, another file has its name, or neither its header nor a footer is intact.
+    /// The reason why all samples are lost: the file is missing, another file has its name, or
+    /// neither its header nor a footer is intact. `None` if something was salvaged.
     pub lost: Option<DataError>,
 }
 
-/// Salvages a file of a group of a dataset with this schema, see
+/// Salvages a file of a group of a dataset with this schema; see
 /// [`Dataset::salvage_file`](crate::Dataset::salvage_file).
 pub(super) fn salvage_file(
     (schema, remote): (&Schema, &RemoteOptions),
@@ -54,7 +54,7 @@ pub(super) fn salvage_file(
     }
 }
 
-/// Returns the columns of a file, as the manifest knows them.
+/// Returns the columns of a file as the manifest states them.
 fn schema_of(schema: &Schema, file: &GroupFile) -> Schema {
     let columns = file.columns.iter().filter_map(|(name, number)| {
         let mut column = schema.columns.get(*number)?.clone();
@@ -64,7 +64,7 @@ fn schema_of(schema: &Schema, file: &GroupFile) -> Schema {
     Schema::new(columns)
 }
 
-/// Fails if a file does not have the columns that the manifest says.
+/// Fails if a file does not have the columns that the manifest states.
 fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Result<Salvaged> {
     for (name, number) in &file.columns {
         let (_, found) = salvaged.reader.schema().find_column(name).map_err(|error| error.with_path(&file.path))?;
@@ -76,8 +76,8 @@ fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Resul
     Ok(salvaged)
 }
 
-/// Fails if a whole file is not the one that the manifest lists. Nothing confirms the samples of a
-/// damaged one that is another.
+/// Fails if a valid file is not the one that the manifest lists. A damaged file cannot be told
+/// apart; its samples are unconfirmed.
 fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
     let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path, remote)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
@@ -87,5 +87,7 @@ fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
         return Ok(());
     }
     let path = tensilo::error::display_path(&file.path);
-    Err(DataError::BadArgument(format!("{path}: another file is there: its content id is not that of the manifest")))
+    Err(DataError::BadArgument(format!(
+        "{path}: another file has this name: its content id is not the one in the manifest"
+    )))
 }

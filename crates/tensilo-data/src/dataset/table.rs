@@ -1,7 +1,7 @@
 //! A dataset as the table of an export.
 //!
-//! Each group is a part of the table, and its files are opened when an export gets there. Facts of
-//! the whole table, such as the errors of a cast, need all files.
+//! Each group is a part of the table, and its files are opened when the export reaches it. Facts
+//! about the whole table, such as the errors of a cast, need all files.
 
 use super::handle::{Dataset, Location};
 use super::store::location::address_of;
@@ -13,11 +13,11 @@ use tensilo::facts::CastFacts;
 use tensilo::source::FileIdentity;
 use tensilo::{Column, Schema};
 
-/// The key of the metadata that keep the Arrow schema of the source of a file.
+/// The metadata key for the Arrow schema of the source of a file.
 const SAVED_SCHEMA: &str = "ARROW:schema";
 
-/// The samples of all files, in order: what [`tensilo::export`] writes. Files are opened one after
-/// the other.
+/// The samples of all files, in order, for [`tensilo::export`]. Files are opened one after the
+/// other.
 impl Table for Dataset {
     type Error = DataError;
 
@@ -40,7 +40,7 @@ impl Table for Dataset {
         })
     }
 
-    /// Cost: none unless a column has a cast; otherwise the opening of all files.
+    /// Cost: none if no column has a cast; otherwise opens all files.
     fn cast_facts(&self, columns: &[usize]) -> Result<Vec<Option<CastFacts>>> {
         let has_cast = |number: &usize| self.schema().columns.get(*number).is_some_and(|column| column.cast.is_some());
         let mut facts: Vec<Option<CastFacts>> =
@@ -59,7 +59,7 @@ impl Table for Dataset {
         Ok(facts)
     }
 
-    /// Returns `false` if the version has a parent. Cost: the opening of all files.
+    /// Returns `false` if the version has a parent. Cost: opens all files.
     fn is_from_one_conversion(&self) -> Result<bool> {
         if self.parent().is_some() {
             return Ok(false);
@@ -76,12 +76,12 @@ impl Table for Dataset {
         Ok(true)
     }
 
-    /// Refuses the data files, and whatever is in the folder of the manifest. Cost: none for a file
-    /// that does not exist; otherwise a look at each file, or at the path of each object.
+    /// Refuses the data files, and any path in the folder of the manifest. Cost: none for a file
+    /// that does not exist; otherwise checks each file, or the path of each object.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
         if let Some(path) = path.filter(|path| has_in_manifest(self, path)) {
             let path = display_path(path);
-            let message = format!("{path}: this is in the manifest of the dataset; write to another file");
+            let message = format!("{path}: this is in the folder of the manifest; write to another file");
             return Err(DataError::BadArgument(message));
         }
         let address = path.and_then(address_of);
@@ -105,7 +105,7 @@ impl Table for Dataset {
     }
 }
 
-/// Returns whether a path, at which a file may be, is in the folder of the manifest.
+/// Returns whether a path, which need not exist, is in the folder of the manifest.
 fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
     let Location::Folder(folder) = &dataset.0.location else { return false };
     let manifest = folder.join("manifest");
@@ -118,7 +118,8 @@ fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
     found.is_ok_and(|found| found.starts_with(manifest))
 }
 
-/// Returns columns of the group that has a sample; `None` for those that no file of it has.
+/// Returns columns of the group that has a sample, with `None` for columns that no file of the
+/// group has.
 fn columns_of_group(dataset: &Dataset, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
     let mut all = vec![None; columns.len()];
     for file in dataset.open_group(columns, &dataset.find_group(sample)?)?.files {

@@ -1,8 +1,8 @@
 //! The versions of a dataset in its store: listed, read and checked.
 //!
-//! A version is one text, and the pages that it lists. Everything that is read here is checked
-//! against the digest of its name or of what lists it; only the lineage, which would need an older
-//! version or all pages, is checked on request.
+//! A version is one text, and the pages that it lists. Everything read here is checked against the
+//! digest in its name or in the text that lists it. Only the lineage is checked on request, because
+//! it needs the parent version or all pages.
 
 use super::store::Store;
 use crate::error::{DataError, Result};
@@ -13,8 +13,8 @@ use crate::manifest::{
 use std::io;
 use std::path::Path;
 
-/// Returns the numbers of the versions that have a file, in ascending order. A folder without a
-/// manifest has none.
+/// Returns the numbers of the versions in a folder, in ascending order. A folder without a manifest
+/// has none.
 pub(super) fn list(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
     let names = match store.names("manifest") {
         Ok(names) => names,
@@ -28,14 +28,14 @@ pub(super) fn list(store: &dyn Store, folder: &Path) -> Result<Vec<u64>> {
     Ok(versions)
 }
 
-/// Reads a version, and checks it.
+/// Reads and checks a version.
 pub(super) fn read(store: &dyn Store, folder: &Path, number: u64) -> Result<(Version, Hex)> {
     let path = path_of(number);
     let bytes = read_text(store, folder, &path, MAX_VERSION_BYTES, "reading the version")?;
     Version::parse(&bytes, number).map_err(|violation| violation.of(&join(folder, &path)))
 }
 
-/// Checks M-3.5 of a version, whose groups `pages` has.
+/// Checks M-3.5 for a version. `pages` are the groups of its pages.
 pub(super) fn check_lineage(
     store: &dyn Store,
     folder: &Path,
@@ -49,25 +49,25 @@ pub(super) fn check_lineage(
             ids.extend(content_ids(&groups?));
         }
         return ensure(version.dataset_id == dataset_id(ids.into_iter()), "M-3.5", || {
-            "the dataset id is not that of the files of this version, which has no parent".to_owned()
+            "the dataset id does not match the files of this version, which has no parent".to_owned()
         })
         .map_err(|violation| violation.of(&path));
     };
     let (before, found) = match read(store, folder, parent) {
-        // it was removed
+        // the parent was removed
         Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read?,
     };
-    ensure(found == digest, "M-3.5", || format!("version {parent} has another digest than the one that is stated here"))
+    ensure(found == digest, "M-3.5", || format!("version {parent} does not have the digest that is stated here"))
         .and_then(|()| {
             ensure(before.dataset_id == version.dataset_id, "M-3.5", || {
-                format!("the dataset id is not that of version {parent}, from which this one was made")
+                format!("the dataset id differs from the parent, version {parent}")
             })
         })
         .map_err(|violation| violation.of(&path))
 }
 
-/// A version, and the place where it is.
+/// A version, and where it is stored.
 pub(super) struct VersionContext<'a> {
     pub store: &'a dyn Store,
     pub folder: &'a Path,

@@ -1,8 +1,9 @@
-//! Chapter 10: files without a manifest.
+//! Files without a manifest (chapter 10 of `MANIFEST.md`).
 //!
 //! The files of a folder or a prefix, or those that match a pattern, are a dataset in the order of
-//! their names. Each is opened and becomes a group of a version that exists only in memory: from
-//! there on, nothing knows that there is no manifest. All files have the columns of the first one.
+//! their names. Each file is opened and becomes a group of a version that exists only in memory.
+//! From there on, no other module knows that there is no manifest. All files have the columns of
+//! the first one.
 
 use super::listed_file::{FileFacts, check_column};
 use super::store::Store;
@@ -17,11 +18,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use tensilo::error::display_path;
 
-/// Objects whose opening is begun at the same time, because each takes a round trip.
+/// The maximum number of objects that are opened at the same time: each takes a round trip.
 const MAX_PENDING_OPENS: usize = 64;
 
-/// Returns the files of a folder or a prefix, or those that match a pattern; `None` if there is a
-/// manifest.
+/// Returns the files of a folder or a prefix, or those that match a pattern. Returns `None` if
+/// there is a manifest.
 pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
     if let Some(remote) = remote(path, &RemoteOptions::default())? {
         let has_manifest = !versions::list(&*remote.store, path)?.is_empty();
@@ -34,8 +35,8 @@ pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
     if has_manifest { Ok(None) } else { files_in(path).map(Some) }
 }
 
-/// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Hidden ones
-/// are left out.
+/// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Leaves out
+/// hidden files.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_pattern = folder.to_string_lossy().contains(['*', '?', '[']);
     let operation = match is_pattern {
@@ -57,7 +58,7 @@ pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     sorted(folder, files)
 }
 
-/// Returns the `*.tsl` files directly below a prefix, as [`files_in`] does.
+/// Returns the `*.tsl` files directly below a prefix, like [`files_in`].
 pub(super) fn files_below(store: &dyn Store, prefix: &Path) -> Result<Vec<PathBuf>> {
     let names = store.names("").map_err(|error| DataError::Io {
         path: prefix.to_path_buf(),
@@ -68,7 +69,7 @@ pub(super) fn files_below(store: &dyn Store, prefix: &Path) -> Result<Vec<PathBu
     sorted(prefix, files.map(|name| prefix.join(name)).collect())
 }
 
-/// Sorts files by their names. There is at least one.
+/// Sorts files by their names. Fails if there are none.
 fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
     if files.is_empty() {
         let folder = display_path(folder);
@@ -91,7 +92,7 @@ pub(super) fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the version that these files are.
+/// Returns a version in memory that lists these files.
 pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
     let mut found: Option<(Version, u64)> = None;
     let facts = files.chunks(MAX_PENDING_OPENS).flat_map(|files| {
@@ -104,7 +105,7 @@ pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
         check_schema(path, &schema, version)?;
         *raw = raw.saturating_add(raw_bytes);
         if samples == 0 {
-            continue; // a group has samples
+            continue; // a group has at least one sample
         }
         version.samples = version.samples.saturating_add(samples);
         version.groups.push(Group { samples, files: vec![listed] });
@@ -116,7 +117,7 @@ pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
     Ok(version)
 }
 
-/// Returns the facts of a file, whose path is its name.
+/// Returns the facts of a file. The path is its name.
 fn facts(path: &Path, io: &IoChoice, pending: Option<PendingReader>) -> Result<FileFacts> {
     let name = path.to_str().ok_or_else(|| {
         let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
@@ -125,7 +126,7 @@ fn facts(path: &Path, io: &IoChoice, pending: Option<PendingReader>) -> Result<F
     FileFacts::with_id(&io.opener, path, name, pending).map(|(facts, _)| facts)
 }
 
-/// Returns a version without files that has the columns of this schema.
+/// Returns a version without files, with the columns of this schema.
 fn first(schema: &tensilo::Schema) -> Version {
     let columns = (0..).zip(&schema.columns).map(|(id, column)| DatasetColumn { id, schema: column.clone() });
     let columns: Vec<_> = columns.collect();
@@ -145,7 +146,7 @@ fn check_schema(path: &Path, schema: &tensilo::Schema, version: &Version) -> Res
         DataError::BadArgument(format!("{path}: {what}; all files of a dataset have the columns of its first one"))
     };
     if schema.columns.len() != version.columns.len() {
-        return Err(differs(format!("{} columns instead of {}", schema.columns.len(), version.columns.len())));
+        return Err(differs(format!("{} columns, expected {}", schema.columns.len(), version.columns.len())));
     }
     for expected in &version.columns {
         let name = &expected.schema.name;

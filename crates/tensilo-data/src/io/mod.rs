@@ -1,10 +1,13 @@
-//! How files are read: as the caller says, or as suits file system and size.
+//! How the files of a dataset are opened and read.
 //!
-//! An [`IoChoice`] is an I/O method ([`Io`]), the reason for it, and the function that opens files
-//! ([`Opener`]). Nothing above this module knows how bytes arrive: a reader of the core reads maps,
-//! `pread`, io_uring (`uring_file`) and objects alike. If the caller does not choose, `choose`
-//! looks at the file system and the kernel, and `for_shuffled` at the size of the files and at the
-//! memory of this machine.
+//! The best way to read depends on where files are and how large they are: io_uring hides the
+//! latency of disks, but gains nothing in memory; direct I/O keeps a dataset larger than memory
+//! from evicting itself; objects need concurrent requests. An [`IoChoice`] is one such method
+//! ([`Io`]), the function that opens files with it ([`Opener`]), and the reason for it. Modules
+//! above this one only see readers of the core, whichever way their bytes arrive.
+//!
+//! An explicit choice of the caller is final. Otherwise `choose` looks at the file system and the
+//! kernel, and `for_shuffled` at file sizes and the memory of this machine.
 //!
 //! An [`IoPool`] opens and reads several files at the same time.
 
@@ -33,7 +36,7 @@ use tensilo::{OpenOptions, Reader};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Io {
-    /// `pread`: one range after the other; ranges with small gaps are coalesced.
+    /// `pread`, one range after the other. Near ranges are coalesced.
     Pread,
     /// Memory maps.
     Mmap,
@@ -41,14 +44,14 @@ pub enum Io {
     IoUring,
     /// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache.
     Direct,
-    /// Requests to an object store, all ranges of a batch at the same time.
+    /// Requests to an object store: all ranges of a batch at the same time.
     Object,
     /// A function of the caller ([`DatasetOptions::open_with`](crate::DatasetOptions::open_with)).
     Custom,
 }
 
 impl Io {
-    /// Returns the name, as in the options of Python and the program, and in JSON documents.
+    /// Returns the name that Python, the command line and JSON documents use.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pread => "pread",
@@ -61,16 +64,16 @@ impl Io {
     }
 }
 
-/// How files are read, the reason for it, and the function that opens them.
+/// An I/O method, the reason for it, and the function that opens files.
 #[derive(Clone, Debug)]
 pub(crate) struct IoChoice {
     pub kind: Io,
     pub opener: Opener,
-    /// Why it was chosen; `None` if the caller chose it.
+    /// Why the library chose it, or `None` if the caller did.
     pub chosen: Option<&'static str>,
 }
 
-/// A function that opens a file, and where that takes a round trip one that begins it.
+/// A function that opens files. Where opening takes a round trip, also a function that starts it.
 #[derive(Clone)]
 pub(crate) struct Opener {
     open: Arc<OpenFile>,
@@ -79,11 +82,10 @@ pub(crate) struct Opener {
 
 type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
 
-/// Begins to open a file, given the range from its footer to its end, if that is known.
+/// Starts to open a file, given the range from its footer to its end if that is known.
 type BeginOpen = dyn Fn(&Path, Option<Range<u64>>) -> PendingReader + Send + Sync;
 
-/// The opening of a file that was begun: waits, and returns the reader. If it is dropped, nothing
-/// more is asked for.
+/// An open in flight: waits for it, and returns the reader. Dropping it cancels further requests.
 pub(crate) type PendingReader = Box<dyn FnOnce(OpenOptions) -> tensilo::Result<Reader> + Send>;
 
 impl fmt::Debug for Opener {
@@ -111,7 +113,7 @@ impl Opener {
         (self.open)(path, options)
     }
 
-    /// Opens a file, unless that was begun.
+    /// Opens a file, or waits for a pending open.
     pub(crate) fn open_pending(
         &self,
         path: &Path,
@@ -124,14 +126,14 @@ impl Opener {
         }
     }
 
-    /// Begins to open a file, and returns at once; `None` if opening takes no round trip.
+    /// Starts to open a file, and returns at once. Returns `None` if opening takes no round trip.
     pub(crate) fn begin(&self, path: &Path, end: Option<Range<u64>>) -> Option<PendingReader> {
         self.begin.as_ref().map(|begin| begin(path, end))
     }
 }
 
 impl IoChoice {
-    /// Returns the choice of the caller.
+    /// Returns a choice that the caller made.
     pub(crate) fn explicit(kind: Io, opener: Opener) -> Self {
         Self { kind, opener, chosen: None }
     }
@@ -146,11 +148,11 @@ impl IoChoice {
     }
 
     pub(crate) fn reason(&self) -> &'static str {
-        self.chosen.unwrap_or("asked for")
+        self.chosen.unwrap_or("chosen by the caller")
     }
 }
 
-/// The types of file systems in memory, as `statfs` tells them: tmpfs and ramfs.
+/// The `statfs` types of file systems in memory: tmpfs and ramfs.
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58F6];
 
@@ -177,14 +179,13 @@ impl IoChoice {
         Self::io_uring().with_reason("it reads all ranges of a batch at the same time")
     }
 
-    /// Returns whether files at a path that have so many bytes in all stay in the page cache.
+    /// Returns whether files at a path, with `file_bytes` in total, stay in the page cache.
     pub(crate) fn stays_cached(path: &Path, file_bytes: impl FnOnce() -> u64) -> bool {
         !is_on_network(path) && fits_in_cache(file_bytes(), memory_bytes())
     }
 
-    /// Returns another way that suits samples in any order better, of files at a path that have so
-    /// many bytes in all: direct I/O, if the page cache would keep little of them. Windows of runs
-    /// stay in it, and so need it.
+    /// Returns direct I/O if it suits shuffled samples better: the page cache would keep little of
+    /// files with `file_bytes` in total. Not for windowed orders, whose runs the page cache serves.
     pub(crate) fn for_shuffled(&self, path: &Path, file_bytes: impl FnOnce() -> u64) -> Option<Self> {
         let is_suitable = self.chosen.is_some() && self.kind == Io::IoUring && !is_on_network(path);
         if !is_suitable || !is_larger_than_memory(file_bytes()) {
@@ -207,40 +208,39 @@ impl IoChoice {
         Self::pread().with_reason("this build has no io_uring")
     }
 
-    /// Returns whether files at a path that have so many bytes in all stay in the page cache.
+    /// Returns whether files at a path, with `file_bytes` in total, stay in the page cache.
     pub(crate) fn stays_cached(_: &Path, _: impl FnOnce() -> u64) -> bool {
-        false // not known
+        false // unknown
     }
 
-    /// Returns another way that suits samples in any order better, of files at a path that have so
-    /// many bytes in all.
+    /// Returns a choice that suits shuffled samples better. This build has none.
     pub(crate) fn for_shuffled(&self, _: &Path, _: impl FnOnce() -> u64) -> Option<Self> {
         None
     }
 }
 
-/// Returns whether a file system is one of these.
+/// Returns whether a path is on one of these file systems.
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 fn is_of(file_systems: &[FsWord], path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| file_systems.contains(&found.f_type))
 }
 
-/// Returns the bytes of memory of the machine; `None` if it does not tell.
+/// Returns the memory of the machine in bytes, or `None` if it is unknown.
 fn memory_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Returns whether files stay in the page cache: they have at most half of the memory. If that is
-/// unknown, they may not.
+/// Returns whether files stay in the page cache: they have at most half of the memory. If the
+/// memory is unknown, returns `false`.
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 fn fits_in_cache(file_bytes: u64, memory_bytes: Option<u64>) -> bool {
     memory_bytes.is_some_and(|memory| file_bytes <= memory / 2)
 }
 
-/// Returns whether files of so many bytes do not stay in the page cache while a job reads them:
-/// they have more than half of the memory.
+/// Returns whether files of this size do not stay in the page cache while a job reads them: they
+/// have more than half of the memory.
 pub(crate) fn is_larger_than_memory(file_bytes: u64) -> bool {
     memory_bytes().is_some_and(|memory| file_bytes > memory / 2)
 }
@@ -264,7 +264,7 @@ mod tests {
         assert_eq!(shuffled(&chosen, 1), None);
         let expected = if is_on_network(here) { None } else { Some(Io::Direct) };
         assert_eq!(shuffled(&chosen, u64::MAX), expected);
-        assert_eq!(shuffled(&IoChoice::io_uring(), u64::MAX), None, "asked for");
+        assert_eq!(shuffled(&IoChoice::io_uring(), u64::MAX), None, "explicit");
     }
 
     #[test]

@@ -1,10 +1,12 @@
-//! Threads that wait for I/O: several files are opened and read at the same time.
+//! Threads that wait for I/O, so that several files are opened and read at the same time.
 //!
-//! Opening an object or reading from it takes a round trip, and so does a file on a network. A
-//! batch of samples from many files would wait for one after the other. So a loader owns one pool,
-//! whose threads start with the first batch that needs them and stay until the loader is dropped:
-//! no batch starts a thread. A pool is useless in a process that was forked, which does not have
-//! its threads: there, work runs on the calling thread, and the loader makes another pool.
+//! Opening or reading an object takes a round trip, and so does a file on a network. A batch whose
+//! samples are in many files would wait for one file after the other. So a loader owns one pool.
+//! Its threads start with the first batch that needs them and stay until the loader is dropped: no
+//! batch starts a thread.
+//!
+//! After `fork`, the child does not have the threads of the pool. There, work runs on the calling
+//! thread until the loader creates another pool.
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
 use rayon::{ThreadBuilder, ThreadPool, ThreadPoolBuilder};
@@ -18,29 +20,29 @@ pub(crate) struct IoPool {
     depth: usize,
     /// The process that made the pool.
     process: u32,
-    /// `None` if threads cannot be started.
+    /// `None` if threads could not be started.
     threads: OnceLock<Option<Threads>>,
 }
 
-/// The pool, and its threads, which end with it.
+/// A thread pool, and the handles of its threads, which are joined when it is dropped.
 struct Threads {
     pool: ManuallyDrop<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
 }
 
 impl IoPool {
-    /// Returns a pool for so many jobs at the same time. Starts no thread.
+    /// Returns a pool that runs up to `depth` jobs at the same time. Starts no thread.
     pub(crate) fn new(depth: usize) -> Self {
         Self { depth, process: process::id(), threads: OnceLock::new() }
     }
 
-    /// Returns the same for this process. Starts no thread.
+    /// Returns an equal pool for this process. Starts no thread.
     pub(crate) fn reopened(&self) -> Self {
         Self::new(self.depth)
     }
 
-    /// Runs `work` for each job, many at the same time, and returns the results in the order of the
-    /// jobs. The caller waits for all of them.
+    /// Runs `work` for each job, up to `depth` at the same time, and waits for all of them. Returns
+    /// the results in the order of the jobs.
     pub(crate) fn map<J: Send, R: Send>(
         &self,
         jobs: impl Iterator<Item = J>,
@@ -74,15 +76,15 @@ impl Threads {
 }
 
 impl Drop for IoPool {
-    /// Waits until the threads have ended. In a forked process it does nothing: locks of the pool
-    /// may be held by threads that are not here.
+    /// Waits until the threads have ended. In a forked process, does nothing: threads that do not
+    /// exist here may hold locks of the pool.
     fn drop(&mut self) {
         if let Some(Some(Threads { pool, handles })) = self.threads.take()
             && self.process == process::id()
         {
             drop(ManuallyDrop::into_inner(pool)); // tells them to end
             for handle in handles {
-                let _ = handle.join(); // a panic of a job was one of its caller
+                let _ = handle.join(); // a panic of a job has already reached its caller
             }
         }
     }
@@ -101,7 +103,7 @@ mod tests {
         let mut threads = Vec::new();
         for _ in 0..3 {
             threads.extend(pool.map(0..8, |job| {
-                all.wait(); // for ever, if they did not run at the same time
+                all.wait(); // forever, unless they run at the same time
                 (job, thread::current().id())
             }));
         }

@@ -1,9 +1,12 @@
-//! Files that are read by io_uring: all ranges of a batch at the same time.
+//! Files read with io_uring: all ranges of a batch are in flight at the same time.
 //!
-//! Each thread has a ring of its own, and reads in waves of bounded memory. The kernel writes to
-//! memory that the ring owns, and the bytes are copied from there: if the ring cannot wait for its
-//! reads, it leaks that memory and not the caller's. What io_uring does not read, or where there is
-//! none, is read by position.
+//! Each thread has its own ring, so reads take no lock, and reads in waves of bounded memory. The
+//! kernel writes to memory that the ring owns, and the bytes are copied to the caller from there.
+//! If the ring cannot wait for its reads, it leaks that memory: the kernel may still write to it,
+//! and the caller's memory stays safe.
+//!
+//! io_uring is never required. Where it is missing or forbidden, for ranges above 1 GiB, and for
+//! each read that fails or is short, bytes are read by position.
 
 use crate::sys::{AlignedMemory, ReadAt, Ring};
 use std::cell::RefCell;
@@ -16,22 +19,22 @@ use std::path::Path;
 use std::process;
 use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, ReadMemory, Source, range_length};
 
-/// The reads that a thread has in flight at most.
+/// The maximum number of reads in flight for each thread.
 const DEPTH: u32 = 64;
-/// Offsets and lengths of direct reads are multiples of this.
+/// Direct reads have offsets and lengths that are multiples of this.
 const SECTOR: u64 = 4096;
 /// The alignment of memory for direct reads.
 const ALIGNMENT: usize = 4096;
 /// Longer ranges are read by position.
 const MAX_RANGE_BYTES: u64 = 1 << 30;
-/// The bytes that are read at a time at most, unless one range is longer.
+/// The maximum number of bytes in a wave, except that a wave has at least one range.
 const WAVE_BYTES: usize = 8 << 20;
 
-/// A file whose ranges are read by io_uring: all of a batch at the same time, by one system call
-/// for many. Single reads are by position.
+/// A file whose ranges are read with io_uring: all ranges of a batch at the same time, with one
+/// system call for many. Single reads are by position.
 ///
-/// Each thread that reads has a ring of its own. Where the kernel has no io_uring, or forbids it,
-/// ranges are read by position, one after the other.
+/// Each thread that reads has its own ring. Where the kernel has no io_uring, or forbids it, ranges
+/// are read by position, one after the other.
 #[derive(Debug)]
 pub struct UringFile {
     positioned: PositionedFile,
@@ -40,8 +43,8 @@ pub struct UringFile {
 }
 
 impl UringFile {
-    /// Opens a file for buffered I/O: bytes that were read stay in the page cache. Suits datasets
-    /// that fit in memory.
+    /// Opens a file for buffered I/O: bytes stay in the page cache after they are read. Suits
+    /// datasets that fit in memory.
     pub fn open(path: impl AsRef<Path>) -> tensilo::Result<Self> {
         Ok(Self { positioned: PositionedFile::open(path)?, direct: None })
     }
@@ -53,7 +56,7 @@ impl UringFile {
     pub fn open_direct(path: impl AsRef<Path>) -> tensilo::Result<Self> {
         let path = path.as_ref();
         let positioned = PositionedFile::open(path)?;
-        // the same file, whatever has the path meanwhile
+        // opens the same file, even if the path now names another
         let same = format!("/proc/self/fd/{}", positioned.as_fd().as_raw_fd());
         let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(same);
@@ -62,12 +65,12 @@ impl UringFile {
         Ok(Self { positioned, direct: Some(direct) })
     }
 
-    /// Returns why this process cannot use io_uring; `None` if it can. Cost: makes a ring.
+    /// Returns why this process cannot use io_uring, or `None` if it can. Cost: creates a ring.
     pub fn unavailable() -> Option<io::Error> {
         Ring::new(1).err()
     }
 
-    /// Returns the bytes of the file that are read for a range.
+    /// Returns the range of the file that is read for a requested range.
     fn aligned_range(&self, range: &Range<u64>) -> Range<u64> {
         match self.direct {
             None => range.clone(),
@@ -78,7 +81,7 @@ impl UringFile {
         }
     }
 
-    /// Returns how many ranges are read together, at least one.
+    /// Returns how many ranges the next wave has, at least one.
     fn wave(&self, ranges: &[Range<u64>]) -> usize {
         let mut bytes = 0_usize;
         let fits = |range: &&Range<u64>| {
@@ -89,7 +92,7 @@ impl UringFile {
     }
 
     /// Reads ranges to memory of the thread, and copies them to `out`. The kernel must not write to
-    /// borrowed memory, since the ring leaks the memory if it cannot wait for its reads. Besides,
+    /// borrowed memory, because the ring leaks its memory if it cannot wait for its reads. Also,
     /// direct reads are longer than their ranges.
     fn read_wave(&self, thread: RingRef<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let RingRef { ring, memory } = thread;
@@ -98,7 +101,7 @@ impl UringFile {
         let mut destinations = Vec::with_capacity(ranges.len());
         for range in ranges {
             let aligned_range = self.aligned_range(range);
-            // memory is aligned, and direct reads are whole sectors
+            // keeps the alignment: direct reads are whole sectors
             let buffer_range = end..end.saturating_add(range_length(&aligned_range));
             end = buffer_range.end;
             reads.push(ReadAt { offset: aligned_range.start, buffer_range });
@@ -120,7 +123,7 @@ impl UringFile {
                     to.copy_from_slice(bytes); // equal lengths
                     Ok(())
                 }
-                // what the kernel did not read by io_uring is read by position
+                // the read failed or was short
                 None => self.positioned.read_exact_at(range.start, to),
             };
             if let Err(error) = copied
@@ -150,7 +153,7 @@ impl UringFile {
         for range in ranges {
             let buffer_range = end..end.saturating_add(range_length(range));
             end = buffer_range.end;
-            // a direct read of the last range extends beyond the end of the file
+            // a direct read of the last range may extend beyond the end of the file
             let read =
                 end..end.saturating_add(range_length(&self.aligned_range(range)).saturating_sub(buffer_range.len()));
             reads.push(ReadAt { offset: range.start, buffer_range: buffer_range.start..read.end });
@@ -168,7 +171,7 @@ impl UringFile {
             let error = result.err().unwrap_or_else(|| io::ErrorKind::Other.into());
             return (None, Err(RangeError { range: 0, error }));
         };
-        // what the kernel did not read by io_uring is read by position
+        // reads that failed or were short are repeated by position
         missing.sort_unstable();
         let all = if result.is_ok() { missing } else { (0..ranges.len()).collect() };
         for number in all {
@@ -213,7 +216,7 @@ impl Source for UringFile {
             }
             Ok(())
         });
-        // without io_uring
+        // there is no io_uring
         done.unwrap_or_else(|| self.positioned.read_ranges(ranges, out))
     }
 
@@ -237,7 +240,7 @@ impl Source for UringFile {
         match (done, memory) {
             (Some(done), _) => done,
             (None, Some(memory)) => self.positioned.read_to_memory(ranges, memory),
-            (None, None) => (None, Err(too_short(0))), // not so: only a ring takes the memory
+            (None, None) => (None, Err(too_short(0))), // unreachable: only a ring takes the memory
         }
     }
 
@@ -260,10 +263,10 @@ fn too_short(range: usize) -> RangeError {
 /// The ring of a thread.
 #[derive(Default)]
 struct ThreadRing {
-    /// The process that has made the ring.
+    /// The process that created the ring.
     process: u32,
     ring: Option<Box<Ring>>,
-    /// Memory for reads, for reuse.
+    /// Memory for reads, which is reused.
     memory: Option<Box<dyn ReadMemory>>,
     /// The kernel has no io_uring, or forbids it.
     is_unsupported: bool,
@@ -288,18 +291,18 @@ impl Drop for ThreadRing {
 }
 
 impl ThreadRing {
-    /// Forgets a ring of the process that this one was forked from: its memory is not here.
+    /// Forgets a ring of the parent process: its memory was not inherited.
     fn forget_parent_ring(&mut self) {
         if self.process != process::id() {
             std::mem::forget((self.ring.take(), self.memory.take()));
         }
     }
 
-    /// Returns the ring, made anew if there is none; `None` if there is no io_uring.
+    /// Returns the ring, and creates it if there is none. Returns `None` if there is no io_uring.
     fn get(&mut self) -> Option<RingRef<'_>> {
         self.forget_parent_ring();
         if self.ring.as_ref().is_some_and(|ring| ring.is_broken()) {
-            // the kernel may still write to what it has
+            // the kernel may still write to its memory
             std::mem::forget(self.ring.take());
             self.is_unsupported = true;
         }
@@ -313,7 +316,7 @@ impl ThreadRing {
     }
 }
 
-/// Does some work with the ring of this thread; `None` if there is no io_uring.
+/// Runs `work` with the ring of this thread. Returns `None` if there is no io_uring.
 fn with_ring<R>(work: impl FnOnce(RingRef<'_>) -> R) -> Option<R> {
     thread_local! {
         static RING: RefCell<ThreadRing> = RefCell::default();

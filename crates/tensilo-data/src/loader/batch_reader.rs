@@ -1,8 +1,14 @@
-//! The work of a thread: one batch after the other, from its step to its values.
+//! The work of one thread: a batch, from the number of its step to its values.
 //!
-//! A [`BatchReader`] takes a batch through the stages: plan, fetch, decode, transform. If a batch
-//! has damaged samples that may be substituted, it reads the samples one at a time to find them,
-//! and then the batch again with others in their positions.
+//! A [`BatchReader`] takes a batch through the stages: it prefetches the runs that later batches
+//! need, then plans, fetches, decodes and transforms. It owns the memory of these stages and reuses
+//! it for the next batch. Only decoding and the caller's function need a permit, so a thread that
+//! waits for storage does not keep others from decoding.
+//!
+//! A failure names the first damaged sample of a batch, not the others. So if damaged samples may
+//! be substituted, the reader tests the samples of a failed batch one at a time, replaces those
+//! that are damaged, and reads the batch again. Intact batches pay nothing for this. A substitute
+//! depends only on the sample, the seed and the epoch, so all ranks and all retries agree on it.
 
 use super::decode::{BatchDecoder, ReadFailure};
 use super::deliver::batch::{Batch, BatchColumn};
@@ -30,12 +36,12 @@ pub(super) struct BatchReader {
     prefetcher: Arc<RunPrefetcher>,
     segments: Segments,
     decoder: BatchDecoder,
-    /// What a GPU decodes of the samples that were read last.
+    /// The blocks for the GPU of the samples that were read last.
     #[cfg(feature = "cuda")]
     blocks: Option<BatchBlocks>,
 }
 
-/// The parts of a batch reader that its threads share.
+/// What all batch readers of an iterator share.
 pub(super) struct Shared {
     setup: Arc<Setup>,
     schedule: Schedule,
@@ -45,7 +51,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns the parts for the steps from `first` on.
+    /// Returns the shared state for the steps from `first` on.
     pub(super) fn new(setup: &Arc<Setup>, schedule: Schedule, first: u64, counters: &Arc<Counters>) -> Self {
         Self {
             setup: setup.clone(),
@@ -95,20 +101,20 @@ impl BatchReader {
         Ok(batch)
     }
 
-    /// Calls the caller's function with a batch, as one of the threads that decode.
+    /// Calls the caller's function with a batch, holding a permit to decode.
     pub(super) fn map(&self, batch: &mut Batch) -> Result<()> {
         let Some(function) = &self.setup.map else { return Ok(()) };
         self.permits.run(|| self.counters.time(Count::Decoding, || transform::run_map(function, batch)))
     }
 
-    /// Returns columns to fill, with memory that is used again.
+    /// Returns columns to fill, in reused memory if there is any.
     pub(super) fn columns(&self) -> Vec<BatchColumn> {
         let mut columns = self.setup.pool.take().unwrap_or_default();
         columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
         columns
     }
 
-    /// Returns a batch of columns that were filled with samples of an epoch.
+    /// Returns a batch of filled columns.
     pub(super) fn batch(&mut self, samples: Vec<u64>, columns: Vec<BatchColumn>, epoch: u64) -> Batch {
         let mut receipt = Receipt::default();
         samples.iter().for_each(|&sample| receipt.add(sample, epoch));
@@ -157,7 +163,7 @@ impl BatchReader {
         if let Some(device) = &setup.device {
             let collect = || collect(decoder, setup, device, segments, samples.len(), columns);
             let blocks = permits.run(|| counters.time(Count::Decoding, collect))?;
-            // a probe for damaged samples has filled the batch before
+            // a failed attempt or a test for damage has left blocks behind
             if let Some(BatchBlocks { list, device, .. }) = self.blocks.replace(blocks) {
                 device.put_list(list);
             }
@@ -166,8 +172,8 @@ impl BatchReader {
         permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, segments, samples.len(), columns)))
     }
 
-    /// Replaces the samples that are damaged, and returns their places in the batch. `scratch` is
-    /// used to read them, one at a time.
+    /// Replaces damaged samples, and returns their positions in the batch. Samples are tested one
+    /// at a time, in the memory of `scratch`.
     fn substitute(&mut self, samples: &mut [u64], epoch: u64, scratch: &mut [BatchColumn]) -> Result<Vec<usize>> {
         let mut substituted = Vec::new();
         for (position, sample) in samples.iter_mut().enumerate() {
@@ -189,10 +195,10 @@ impl BatchReader {
                 return Ok(candidate);
             }
         }
-        // the error of the sample itself says what is damaged
+        // the error of the sample itself names the damage
         let read = self.fill(&[sample], epoch, scratch).map_err(ReadFailure::into_error);
         Err(read.err().unwrap_or_else(|| {
-            DataError::Internal(format!("sample {sample} of the view was damaged, and now it is not"))
+            DataError::Internal(format!("sample {sample} of the view was damaged, but a second read succeeds"))
         }))
     }
 

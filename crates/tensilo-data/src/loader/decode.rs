@@ -1,11 +1,14 @@
 //! The third stage: from the bytes of a batch to its columns.
 //!
-//! A column of a fixed shape is decoded straight to its place in the batch, file by file: memory of
-//! the loader that is used again, or of the caller. The samples of a ragged column are decoded file
-//! by file and joined in the order of the batch. Casts and padding follow column by column, while
-//! the values are in a cache of the processor.
+//! A column of fixed shape is decoded directly to its position in the batch: each segment scatters
+//! its samples into one tensor, in memory of the loader or of the caller. The samples of a ragged
+//! column have unknown lengths, so each segment is decoded into a buffer of its own, and [`join`]
+//! concatenates the buffers in batch order. If one segment has the whole batch in order, its buffer
+//! is taken without a copy. Casts and padding follow column by column, while the values are still
+//! in the processor's cache.
 //!
-//! Samples that could not be decoded, or read before, are [`ReadFailure`], with the reason: only damage
+//! A [`ReadFailure`] separates errors that other samples would not avoid, such as a lack of memory
+//! or an interrupt, from failures of a file that was found and opened. Only damage of such a file
 //! can be substituted.
 
 use super::deliver::batch::{BatchColumn, Values};
@@ -19,9 +22,9 @@ use tensilo::{ColumnBuffer, ErrorKind};
 
 /// The reason why samples were not read.
 pub(super) enum ReadFailure {
-    /// The job cannot go on.
+    /// The batch cannot be read at all, whatever its samples.
     Fatal(DataError),
-    /// Reading a file failed that was found and opened.
+    /// Reading failed in a file that was found and opened.
     Failed(DataError),
 }
 
@@ -38,15 +41,15 @@ impl ReadFailure {
     }
 }
 
-/// Decodes batches, in memory that is reused.
+/// Decodes batches in reused memory.
 pub(super) struct BatchDecoder {
-    /// A decoder for each column, which keeps a chunk of it.
+    /// A decoder per column, which caches its last chunk.
     pub(super) decoders: Vec<Decoder>,
-    /// For each column, the positions of null samples.
+    /// The positions of null samples, per column.
     nulls: Vec<Vec<usize>>,
-    /// Elements that are yet to be converted or padded.
+    /// Decoded elements that are still to be converted or padded.
     staging: AlignedBuffer,
-    /// The length of the batch before, on a GPU.
+    /// The bytes of the previous batch on the GPU.
     #[cfg(feature = "cuda")]
     pub(super) device_bytes: usize,
 }
@@ -62,7 +65,7 @@ impl BatchDecoder {
         }
     }
 
-    /// Decodes the bytes of the parts of a batch, which has `count` samples.
+    /// Decodes the segments of a batch of `count` samples.
     pub(super) fn decode(
         &mut self,
         setup: &Setup,
@@ -77,7 +80,7 @@ impl BatchDecoder {
         Ok(())
     }
 
-    /// Decodes a column, which has begun.
+    /// Decodes a column after [`BatchColumn::begin`].
     pub(super) fn decode_column(
         &mut self,
         setup: &Setup,
@@ -91,7 +94,7 @@ impl BatchDecoder {
         }
     }
 
-    /// Decodes a column of a fixed shape.
+    /// Decodes a column of fixed shape.
     fn fixed(
         &mut self,
         setup: &Setup,
@@ -136,7 +139,7 @@ impl BatchDecoder {
         column.set_nulls(nulls);
         let extents = spec.stored.shape.extents().iter().map(|extent| match extent {
             tensilo::Extent::Fixed(extent) => u64::from(*extent),
-            _ => 0, // not so
+            _ => 0, // unreachable: the shape is fixed
         });
         let tensor = column.tensor.get_or_insert_default();
         tensor.clear();
@@ -169,7 +172,7 @@ impl BatchDecoder {
     }
 }
 
-/// Puts the samples of a ragged or nested column into one buffer, in the order of the batch.
+/// Concatenates the samples of a ragged or nested column in the order of the batch.
 pub(super) fn join(segments: &mut Segments, slot: usize, spec: &ColumnSpec, column: &mut BatchColumn) -> Result<()> {
     let count = column.sample_count;
     if let Some(buffer) = segments.all_mut().iter_mut().find_map(|segment| {
@@ -193,7 +196,7 @@ pub(super) fn join(segments: &mut Segments, slot: usize, spec: &ColumnSpec, colu
     Ok(column.buffer.join(&spec.stored, samples)?)
 }
 
-/// Converts, pads and copies the samples of a buffer, as far as that was asked for.
+/// Converts, pads and copies the samples of a ragged or nested column, as its options require.
 fn deliver(
     spec: &ColumnSpec,
     column: &mut BatchColumn,

@@ -1,13 +1,20 @@
-//! The second stage: the bytes of a batch, and of samples that follow.
+//! The second stage: the bytes of a batch, and read-ahead of the runs that follow.
 //!
-//! A plan names the bytes of a batch. Where each read takes a round trip, the ranges of all files
-//! are prefetched before the first is waited for.
+//! [`fetch`] reads the ranges that the plans name. Where each read takes a round trip, it
+//! prefetches the ranges of all files before it waits for the first, so that a batch waits once and
+//! not once per file.
 //!
-//! Samples that will be wanted later are announced ([`RunPrefetcher`]): they are planned in the same
-//! way and prefetched, and nothing waits for them. So the operating system reads the runs of
-//! windowed orders at the speed of sequential reading, and an object store many at the same time.
-//! Sequential orders have runs for object stores only, since a system sees by itself how they go
-//! on.
+//! A batch of a windowed order takes a few samples from each of many runs, in shuffled order. Read
+//! one by one, they would be small random reads, although all samples of a run are needed before
+//! its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the batches: all runs of
+//! the current window, and as much of the next window as is done of this one. Then the operating
+//! system reads local files at sequential speed, and an object store answers many large requests at
+//! the same time. Runs are planned like batches, but nothing waits for their bytes. Errors are
+//! ignored, because reading the samples meets them again.
+//!
+//! Sequential orders have runs only for object stores: an operating system detects sequential reads
+//! by itself. One thread at a time prefetches, just before its own batch, and a bounded number of
+//! runs per batch, so that no batch is held up for long.
 
 use super::plan::files::{self, ViewGroup, find_group};
 use super::plan::schedule::{Schedule, StepStart};
@@ -21,8 +28,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use tensilo::stages::ReadPlan;
 
-/// Reads the bytes of all parts of a batch, unless their files are in maps: here a batch waits for
-/// its values. It has waited for files, indexes and block indexes while it was planned.
+/// Reads the bytes of all segments of a batch, unless their files are mapped. Here a batch waits
+/// for values; files, indexes and block indexes were read when it was planned.
 pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     let opened_many = segments.opened_many();
     let segments = segments.all_mut();
@@ -39,29 +46,29 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     }
 }
 
-/// Ranks that one machine may have.
+/// The number of ranks that one machine may have.
 const RANKS_PER_MACHINE: u32 = 8;
-/// Runs that are announced for each batch at most, beyond those that it needs, so that no batch
-/// waits long.
+/// The maximum number of runs that are prefetched per batch beyond those that it needs, so that no
+/// batch waits long.
 const MAX_RUNS_PER_BATCH: u64 = 8;
-/// Groups of files that are opened at most to announce a run: opening files takes longer than
-/// reading small ones.
+/// The maximum number of file groups that are opened to prefetch a run: opening files takes longer
+/// than reading small ones.
 const MAX_FILES_PER_RUN: usize = 4;
-/// The same of objects: opening a small one reads all of it.
+/// The same limit for objects: opening a small object reads all of it.
 const MAX_OBJECTS_PER_RUN: usize = 64;
-/// Groups of objects that are opened to announce runs before a batch, at most, unless the batch has
-/// samples of more.
+/// The maximum number of object groups that are opened to prefetch runs before a batch, unless the
+/// batch itself needs more.
 const MAX_OBJECTS_PER_BATCH: usize = 128;
 
-/// The announcements of all threads of an iterator.
+/// The prefetched runs of an iterator, shared by its threads.
 pub(super) struct RunPrefetcher {
-    /// Runs since the begin of the iterator's first epoch that are announced.
+    /// The number of prefetched runs since the start of the iterator's first epoch.
     count: AtomicU64,
-    /// The epochs in which runs are announced.
+    /// The epochs in which runs are prefetched.
     epochs: Range<u64>,
-    /// The turn to announce, of one thread at a time, and the pieces of runs that were put off.
+    /// The ranges that were deferred. The lock also lets only one thread prefetch at a time.
     deferred: Mutex<Vec<GroupRange>>,
-    /// Whether pieces were put off.
+    /// Whether ranges were deferred, to know without the lock.
     has_deferred: AtomicBool,
 }
 
@@ -75,7 +82,7 @@ impl RunPrefetcher {
             ReadAhead::Auto if setup.reads_objects || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
-        // runs of windows that are done are not wanted
+        // runs of finished windows are not needed
         let begun = runs(setup, &schedule.order(first.epoch)).map_or(0, |runs| {
             let prefetch_count = runs.prefetch_count(first.position);
             prefetch_count.saturating_sub(runs.prefetch_count(0).saturating_mul(2))
@@ -85,11 +92,12 @@ impl RunPrefetcher {
         Self { count, epochs, deferred, has_deferred: AtomicBool::new(false) }
     }
 
-    /// Announces some runs, when a thread begins with the batch of a step, which has these samples.
-    /// Where reading costs round trips, all runs of the batch are announced when this returns:
-    /// small structures of a run that is on its way are not asked for alone. If that takes more
-    /// files than are opened at the same time, those without samples of the batch are put off.
-    /// Errors are met again when the samples are read.
+    /// Prefetches runs when a thread starts the batch of a step, which has these samples.
+    ///
+    /// For objects, all runs of the batch are requested when this returns, so planning the batch
+    /// sends no request of its own for headers in these runs. If the runs are in more groups than
+    /// may be opened at the same time, ranges without samples of the batch are deferred to later
+    /// calls.
     pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, start: StepStart, samples: &[u64]) {
         if !self.epochs.contains(&start.epoch) {
             return;
@@ -107,12 +115,12 @@ impl RunPrefetcher {
         }
         let mut deferred = match self.deferred.try_lock() {
             Ok(deferred) => deferred,
-            // another thread does it
+            // another thread is prefetching, and this batch does not depend on it
             Err(TryLockError::WouldBlock) if done() >= needed && !has_deferred() => return,
             Err(_) => {
                 let deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
                 if done() >= needed && deferred.is_empty() {
-                    return; // another thread has done it
+                    return; // another thread has prefetched them
                 }
                 deferred
             }
@@ -122,12 +130,13 @@ impl RunPrefetcher {
         let end = target.min(needed.max(begin.saturating_add(prefetch_count))).max(begin);
         deferred.extend(self.find(setup, schedule, begin..end, count));
         prefetch_first(setup, &mut deferred, || BatchSamples::new(setup, samples, start.epoch));
-        // now that it is done: others wait for it
+        // only now: threads that see the new count do not wait for this one
         self.has_deferred.store(!deferred.is_empty(), Ordering::Release);
         self.count.store(end, Ordering::Release);
     }
 
-    /// Finds the pieces of runs since the first epoch, of which each has `count`.
+    /// Finds the ranges of runs by their numbers since the first epoch. Each epoch has `count`
+    /// runs.
     fn find(&self, setup: &Setup, schedule: &Schedule, requested: Range<u64>, count: u64) -> Vec<GroupRange> {
         let requested = requested.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
         let requested = requested.filter(|(epoch, _)| self.epochs.contains(epoch));
@@ -144,7 +153,7 @@ impl RunPrefetcher {
     }
 }
 
-/// Announces the pieces that come first for a batch. The others stay.
+/// Prefetches the ranges that matter first for a batch, and leaves the others in `ranges`.
 fn prefetch_first(setup: &Setup, ranges: &mut Vec<GroupRange>, batch: impl FnOnce() -> BatchSamples) {
     let max_groups = if setup.reads_objects { MAX_OBJECTS_PER_BATCH } else { usize::MAX };
     let first = take_first(ranges, max_groups, batch);
@@ -164,15 +173,16 @@ fn prefetch_first(setup: &Setup, ranges: &mut Vec<GroupRange>, batch: impl FnOnc
     while !are_complete {
         are_complete = true;
         for plan in &mut plans {
-            // one that has failed takes no further step
+            // a plan that failed takes no further step
             are_complete &= plan.advance().unwrap_or(true);
         }
     }
     let _ = ReadPlan::prefetch_all(&plans); // reading the samples meets the same errors
 }
 
-/// Takes all pieces, if they are in at most `max_groups` groups of files. Otherwise takes the first ones,
-/// as many, or all that have samples of a batch.
+/// Takes all ranges if they are in at most `max_groups` groups of files. Otherwise takes the first
+/// `max_groups` ranges, or all that have samples of the batch if these are more, with the batch's
+/// ranges first.
 fn take_first(
     ranges: &mut Vec<GroupRange>,
     max_groups: usize,
@@ -192,7 +202,7 @@ fn take_first(
     std::mem::replace(ranges, rest)
 }
 
-/// The samples of a batch, by dataset.
+/// The samples of a batch, sorted by dataset and index.
 struct BatchSamples(Vec<(usize, u64)>);
 
 impl BatchSamples {
@@ -202,7 +212,7 @@ impl BatchSamples {
         Self(requested)
     }
 
-    /// Returns whether a piece has any of the samples.
+    /// Returns whether a range has any of the samples.
     fn is_in(&self, range: &GroupRange) -> bool {
         let dataset = range.group.dataset;
         let first = self.0.partition_point(|sample| *sample < (dataset, range.samples.start));
@@ -210,7 +220,7 @@ impl BatchSamples {
     }
 }
 
-/// Returns the runs that are announced.
+/// Returns the runs that are prefetched.
 fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
     match setup.view.datasets().first() {
         Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into()),
@@ -230,7 +240,7 @@ struct GroupRange {
     samples: Range<u64>,
 }
 
-/// Returns the samples of a run, if they are close together in one dataset.
+/// Returns the samples of a run if they are close together in one dataset.
 fn span_of(setup: &Setup, order: &EpochOrder, epoch: u64, run: u64) -> Option<Span> {
     let samples = runs(setup, order)?.at(run)?;
     let of = |v: u64| setup.view.sample(v, epoch);
@@ -240,7 +250,7 @@ fn span_of(setup: &Setup, order: &EpochOrder, epoch: u64, run: u64) -> Option<Sp
     (is_close && dataset == last_dataset).then(|| Span { dataset, samples: first..last.saturating_add(1) })
 }
 
-/// Returns the pieces of a run: the first ones, as many as may be opened.
+/// Returns the ranges of a run, one per group of files: the first ones, up to the limit on groups.
 fn ranges_of(setup: &Setup, span: &Span) -> Vec<GroupRange> {
     let max_groups = if setup.reads_objects { MAX_OBJECTS_PER_RUN } else { MAX_FILES_PER_RUN };
     let (mut start, end) = (span.samples.start, span.samples.end);
@@ -254,7 +264,7 @@ fn ranges_of(setup: &Setup, span: &Span) -> Vec<GroupRange> {
     ranges
 }
 
-/// Returns whether the files of all datasets do not stay in the page cache.
+/// Returns whether the files of all datasets are too large to stay in the page cache.
 fn is_larger_than_memory(setup: &Setup) -> bool {
     let stored = setup.view.datasets().iter().map(|dataset| dataset.stored_bytes());
     io::is_larger_than_memory(stored.fold(0, u64::saturating_add))

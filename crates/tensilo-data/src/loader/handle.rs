@@ -1,8 +1,8 @@
-//! The loader: from its choices to iterators and readers.
+//! The public handles of a loader: [`Loader`] and [`SampleReader`].
 //!
-//! A [`Loader`] starts nothing. Its iterators have threads, and deliver the batches of epochs in
-//! order; a [`SampleReader`] reads any samples with the calling thread. Both use the same
-//! [`BatchReader`].
+//! A [`Loader`] holds only a setup and starts nothing. Its iterators have threads and deliver the
+//! batches of epochs in order. A [`SampleReader`] reads arbitrary samples on the calling thread.
+//! Both run the same [`BatchReader`], so they deliver the same values.
 
 use super::batch_reader::{BatchReader, Shared};
 use super::decode::ReadFailure;
@@ -20,9 +20,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Delivers the batches of a rank, read ahead of time by threads.
+/// Delivers the batches of a rank, which threads read ahead of the consumer.
 ///
-/// A loader is cheap to clone and has no threads; its iterators do.
+/// A loader has no threads and is cheap to clone; its iterators have threads.
 #[derive(Clone)]
 pub struct Loader(Arc<Setup>);
 
@@ -45,42 +45,41 @@ impl Loader {
         self.epochs(epoch..epoch.saturating_add(1))
     }
 
-    /// Returns the batches of epochs, without a pause between one and the next.
+    /// Returns the batches of several epochs, without a pause between them.
     pub fn epochs(&self, epochs: Range<u64>) -> BatchIterator {
         let setup = self.0.for_this_process();
         let schedule = Schedule::for_epochs(&setup, epochs);
         BatchIterator::new(setup, schedule)
     }
 
-    /// Returns the batches from a state on, to the end of its epoch. The batch size and the number
-    /// of ranks may differ from those before. The order is that of the state.
+    /// Returns the batches from a state to the end of its epoch, in the order of the state. The
+    /// batch size and the number of ranks may differ from the job that saved it.
     ///
-    /// Fails if the state is of another dataset, view or number of samples, or if the loader was
-    /// given another order, seed or last_batch. Cost: that of starting threads, wherever the state is.
+    /// Fails if the state belongs to another dataset, view or number of samples, or if the loader
+    /// was given another order, seed or last batch. Cost: starts threads, whatever the position.
     pub fn resume(&self, state: &State) -> Result<BatchIterator> {
         self.resume_until(state, state.epoch.saturating_add(1))
     }
 
-    /// As [`Loader::resume`], until an epoch, which it does not have.
+    /// As [`Loader::resume`], up to the start of epoch `end`.
     pub fn resume_until(&self, state: &State, end: u64) -> Result<BatchIterator> {
         let setup = self.0.for_this_process();
         let schedule = Schedule::resume(&setup, state, end)?;
         Ok(BatchIterator::new(setup, schedule))
     }
 
-    /// Returns the state at the begin of an epoch, from which [`Loader::resume`] delivers all of
-    /// it.
+    /// Returns the state at the start of an epoch: [`Loader::resume`] delivers all of it.
     pub fn state(&self, epoch: u64) -> State {
         Schedule::for_epochs(&self.0, epoch..epoch.saturating_add(1)).state(&self.0, 0, Receipt::default())
     }
 
-    /// Fails if [`Loader::resume`] fails with this state. Starts no thread.
+    /// Fails if [`Loader::resume`] would fail with this state. Starts no thread.
     pub fn check(&self, state: &State) -> Result<()> {
         Schedule::resume(&self.0, state, state.epoch.saturating_add(1)).map(|_| ())
     }
 
-    /// Returns the samples of the view that this rank takes in the step of an epoch that begins at
-    /// a position. Damaged ones are among them. Fails if they do not fit in memory. Cost: that of
+    /// Returns the samples of the view that this rank takes in the step that starts at a position
+    /// of an epoch, including damaged ones. Fails if they do not fit in memory. Cost: computes
     /// their order.
     pub fn samples(&self, epoch: u64, position: u64) -> Result<Vec<u64>> {
         let mut samples = Vec::new();
@@ -89,7 +88,7 @@ impl Loader {
         Ok(samples)
     }
 
-    /// Returns a reader of any samples of the view, for the calling thread.
+    /// Returns a reader of arbitrary samples of the view for the calling thread.
     pub fn reader(&self) -> SampleReader {
         let setup = self.0.for_this_process();
         let schedule = Schedule::for_epochs(&setup, 0..1);
@@ -97,7 +96,7 @@ impl Loader {
         SampleReader::new(BatchReader::new(&Shared::new(&setup, schedule, 0, &counters)))
     }
 
-    /// Returns how the files of the first dataset are read, and the reason, in words.
+    /// Returns how the files of the first dataset are read, and the reason in words.
     pub fn io(&self) -> (Io, &'static str) {
         let first = self.0.view.datasets().first();
         first.map_or((Io::Custom, ""), |first| (first.io(), first.io_reason()))
@@ -114,7 +113,7 @@ impl Loader {
     }
 }
 
-/// Lets batches of a GPU read samples without it.
+/// Gives the device a way to read samples without the GPU, to explain what the GPU refused.
 #[cfg(feature = "cuda")]
 fn with_host(mut setup: Setup) -> Setup {
     let on_host = Loader(Arc::new(setup.on_host()));
@@ -125,8 +124,8 @@ fn with_host(mut setup: Setup) -> Setup {
     setup
 }
 
-/// Reads batches of any samples, with the columns, casts and paddings of a
-/// [`Loader`]. It has no thread; each thread that reads has a reader of its own.
+/// Reads arbitrary samples as batches, with the columns, casts and paddings of a [`Loader`]. It has
+/// no thread: each thread that reads needs its own reader.
 pub struct SampleReader(BatchReader);
 
 impl fmt::Debug for SampleReader {
@@ -140,23 +139,23 @@ impl SampleReader {
         Self(reader)
     }
 
-    /// Reads samples of the view, in this order and repeated ones each time. Those of a mixture are
-    /// of epoch 0.
+    /// Reads samples of the view in the given order; repeated samples are delivered each time.
+    /// Samples of a mixture are those it has in epoch 0.
     ///
-    /// Fails if a sample is not in the view, or is damaged: nothing is substituted. Cost: that of a
-    /// gather, and memory of the loader that is used again when the batch is dropped.
+    /// Fails if a sample is not in the view or is damaged: nothing is substituted. Cost: a gather.
+    /// The loader reuses the memory when the batch is dropped.
     pub fn take(&mut self, samples: &[u64]) -> Result<Batch> {
         let n = self.0.schedule.n();
         if let Some(sample) = samples.iter().find(|sample| **sample >= n) {
-            let message = format!("sample {sample} of a view with {n} samples, counted from 0");
+            let message = format!("sample {sample} does not exist: the view has {n} samples, counted from 0");
             return Err(DataError::BadArgument(message));
         }
         self.take_of(samples, 0)
     }
 
-    /// As [`SampleReader::take`], and decodes the samples on the GPU of
+    /// As [`SampleReader::take`], but decodes the samples on the GPU of
     /// [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on), to memory of an allocator.
-    /// Returns when they are decoded.
+    /// Returns once they are decoded.
     #[cfg(feature = "cuda")]
     pub fn take_on_device<A: DeviceAllocator>(
         &mut self,

@@ -1,67 +1,68 @@
-//! The work of a loader, and where its time goes.
+//! What a loader has done, and where its time went.
 //!
-//! Threads add to atomic counters, one for each number and each stage. The metrics are a copy of
-//! these, and the verdict says in one sentence what to do if the consumer waits.
+//! Threads add to relaxed atomic counters, one per number and stage, so that counting takes no
+//! lock. [`LoaderMetrics`] is a copy of the counters at one moment. Its verdict compares the time
+//! that the consumer waited with the time that each stage took, and says in one sentence what to
+//! change.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The work of an iterator of batches until now, and where its time went.
+/// What an iterator of batches has done so far, and where its time went.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LoaderMetrics {
-    /// The batches that the consumer has taken.
+    /// The number of batches that the consumer has taken.
     pub batches: u64,
-    /// Their samples.
+    /// The number of samples in these batches.
     pub samples: u64,
-    /// The bytes of their values.
+    /// The bytes of values in these batches.
     pub value_bytes: u64,
-    /// The bytes that were read from files; 0 if they are mapped.
+    /// The bytes read from files; 0 if the files are mapped.
     pub read_bytes: u64,
-    /// The samples that were damaged, and others delivered instead.
+    /// The number of damaged samples for which others were delivered.
     pub substitutes: u64,
     /// The time since the iterator was made.
     pub elapsed: Duration,
-    /// The time that the consumer waited for batches, without the first one.
+    /// The time that the consumer waited for batches other than the first.
     pub waited: Duration,
     /// The time from the first request of the consumer to the first batch.
     pub first_batch: Duration,
-    /// The time that all threads together have planned, fetched and decoded.
+    /// The time spent planning, summed over all threads.
     pub planning: Duration,
-    /// See `planning`.
+    /// The time spent fetching, summed over all threads.
     pub fetching: Duration,
-    /// See `planning`.
+    /// The time spent decoding, summed over all threads.
     pub decoding: Duration,
-    /// The bytes that were copied to a GPU.
+    /// The bytes copied to a GPU.
     pub copied_bytes: u64,
-    /// The time that the GPU has copied them.
+    /// The time that the GPU spent copying.
     pub copying: Duration,
-    /// The time that the GPU has decoded.
+    /// The time that the GPU spent decoding.
     pub device_decoding: Duration,
-    /// The time that the consumer waited for the GPU, with the first batch.
+    /// The time that the consumer waited for the GPU, including the first batch.
     pub device_waited: Duration,
-    /// The batches that were ready when the consumer asked for one, summed up.
+    /// The number of batches that were ready each time the consumer took one, summed up.
     pub ready: u64,
-    /// The maximum number of threads that decode at a time
+    /// The maximum number of threads that decode concurrently
     /// ([`LoaderOptions::decode_threads`](crate::LoaderOptions::decode_threads)).
     pub decode_threads: u64,
-    /// The maximum number of batches that are read at a time
+    /// The maximum number of batches that are read concurrently
     /// ([`LoaderOptions::io_depth`](crate::LoaderOptions::io_depth)).
     pub io_depth: u64,
 }
 
 impl LoaderMetrics {
-    /// Returns the share of time that the consumer waited, 0 to 1: for batches, and for the GPU.
+    /// Returns the share of time that the consumer waited for batches and for the GPU, 0 to 1.
     pub fn waiting_share(&self) -> f64 {
         let elapsed = self.elapsed.saturating_sub(self.first_batch).as_secs_f64();
         let waited = self.waited.saturating_add(self.device_waited).as_secs_f64();
         if elapsed > 0.0 { (waited / elapsed).min(1.0) } else { 0.0 }
     }
 
-    /// Returns what to do, in one sentence. A loop that does nothing but take batches always waits
-    /// for them.
+    /// Returns advice in one sentence. A loop that only takes batches always waits for them.
     pub fn verdict(&self) -> String {
         let share = self.waiting_share() * 100.0;
         if share < 5.0 {
@@ -70,14 +71,14 @@ impl LoaderMetrics {
         let (fetching, decoding) = (self.fetching.as_secs_f64(), self.decoding.as_secs_f64());
         let advice = match fetching > decoding {
             _ if self.device_waited > self.waited => match self.copying > self.device_decoding {
-                true => "most of it for copies to the GPU: use fewer columns, or keep them on the GPU",
-                false => "most of it for the GPU to decode: use a faster profile, or fewer columns",
+                true => "mostly for copies to the GPU: use fewer columns, or keep them on the GPU",
+                false => "mostly for the GPU to decode: use a faster profile, or fewer columns",
             },
-            true => "more of the work is fetching than decoding: use a higher I/O depth, or faster storage",
+            true => "fetching takes longer than decoding: use a higher I/O depth, or faster storage",
             false if self.decode_threads >= processors() => {
-                "more of the work is decoding than fetching, by all processors: use a faster profile, or fewer columns"
+                "decoding takes longer than fetching, on all processors: use a faster profile, or fewer columns"
             }
-            false => "more of the work is decoding than fetching: use more decode threads, or a faster profile",
+            false => "decoding takes longer than fetching: use more decode threads, or a faster profile",
         };
         format!("the consumer waited {share:.0} % of the time, and {advice}")
     }
@@ -95,7 +96,7 @@ impl fmt::Display for LoaderMetrics {
     }
 }
 
-/// The counters behind the metrics, to which threads add.
+/// The counters behind the metrics.
 #[derive(Debug)]
 pub(crate) struct Counters {
     begun: Instant,
@@ -135,7 +136,7 @@ impl Counters {
         }
     }
 
-    /// Does some work, and adds the time that it takes.
+    /// Runs `work`, and adds the time that it takes.
     pub(super) fn time<R>(&self, count: Count, work: impl FnOnce() -> R) -> R {
         let begun = Instant::now();
         let result = work();

@@ -1,21 +1,27 @@
 //! The loader: batches that are ready before the consumer asks for them.
 //!
-//! A thread takes a batch through five stages, and several threads have a batch each, so that some
-//! wait for storage while others decode:
+//! A training step must wait neither for storage nor for decoding. So a loader prepares several
+//! batches at the same time, and one thread takes each batch through all of five stages:
 //!
 //! | stage | what it does |
 //! |---|---|
-//! | `plan` | from the number of a step to its samples, and to the files that have them |
-//! | `fetch` | the bytes: opens the files, finds the chunks, reads; announces what follows |
-//! | `decode` | from the bytes to the memory of the batch |
-//! | `transform` | casts, padding, and the function of the caller |
-//! | `deliver` | batches in order, and their memory, which is used again |
+//! | `plan` | finds the samples of a step, the files that have them, and the chunks to read |
+//! | `fetch` | reads their bytes, and prefetches the runs that later batches need |
+//! | `decode` | decodes the bytes into the memory of the batch |
+//! | `transform` | casts and pads values, and calls the caller's function |
+//! | `deliver` | hands batches to the consumer in order, and reuses their memory |
 //!
-//! With a GPU, `device` collects blocks in place of decoding them, and launches batches.
+//! With a GPU, `device` collects stored blocks instead of decoding them, and launches batches.
 //!
-//! [`batch_reader`] is the sequence of these stages; it is a thread's own. What the threads share
-//! never changes ([`setup`]) but for the queue of batches, permits to decode and what was
-//! announced.
+//! A batch is the unit of work: nothing is handed from thread to thread between stages. There are
+//! `io_depth` threads, and permits let at most `decode_threads` of them decode. A high I/O depth
+//! thus hides the latency of storage without more threads decoding than there are processors.
+//!
+//! The samples of a step follow from its number by arithmetic. So the threads need no coordination
+//! beyond a counter of steps, and a batch is the same whatever the number of threads.
+//! [`batch_reader`] is what one thread does. Threads share the [`setup`], which never changes, and
+//! otherwise only the queue of batches, the permits, the memory pool, the counters and the state of
+//! prefetching.
 
 mod batch_reader;
 mod decode;

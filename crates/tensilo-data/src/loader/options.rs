@@ -1,7 +1,7 @@
 //! The options of a loader: what to deliver, in which order, and how.
 //!
-//! They are checked when a loader or a reader is made from them, against the view. Then they are
-//! resolved to a setup, which never changes.
+//! Setters only store values. [`LoaderOptions::loader`] checks them against the view and resolves
+//! them to a setup that never changes, so that a wrong option is an error before a thread starts.
 
 use super::deliver::batch::Batch;
 use super::deliver::memory::BatchAllocator;
@@ -76,7 +76,7 @@ impl fmt::Debug for LoaderOptions {
 }
 
 impl LoaderOptions {
-    /// Returns the defaults for batches of so many samples: all columns, one rank, seed 0,
+    /// Returns the defaults for batches of `batch` samples: all columns, one rank, seed 0,
     /// [`LastBatch::Drop`], and the order that [`LoaderOptions::order`] describes.
     pub fn new(batch: u32) -> Self {
         Self {
@@ -109,14 +109,14 @@ impl LoaderOptions {
         self
     }
 
-    /// Sets how the last step of an epoch ends.
+    /// Sets what happens to samples at the end of an epoch that do not fill a step.
     pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
         self.last_batch = Some(last_batch);
         self
     }
 
     /// Sets how samples are shuffled. The default is [`Order::Windowed`] with the sizes that the
-    /// manifest of the dataset records, and for a mixture, which is shuffled by itself,
+    /// dataset's manifest records. A mixture shuffles its samples itself, so its default is
     /// [`Order::Sequential`].
     pub fn order(mut self, order: Order) -> Self {
         self.order = Some(order);
@@ -129,27 +129,27 @@ impl LoaderOptions {
         self
     }
 
-    /// Chooses columns, in this order.
+    /// Selects columns, in this order. The default is all columns.
     pub fn columns<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.columns = Some(names.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Delivers a column as another type: floats as any float, rounded to nearest even if it is
-    /// narrower; integers of at most 2 bytes and bools as `f32`; integers and bools as wider
-    /// integers that have all their values.
+    /// Delivers a column as another type. Floats become any float, rounded to nearest even if it is
+    /// narrower. Integers of at most 2 bytes and bools become `f32`, integers of 4 bytes `f64`.
+    /// Integers and bools become wider integers that have all their values.
     pub fn cast(mut self, column: impl Into<String>, to: DType) -> Self {
         self.casts.push((column.into(), to));
         self
     }
 
-    /// Sets whether columns whose stored elements are not their values are delivered as they are
-    /// stored: the unscaled integers of decimals, or their bytes, and the parts of intervals
-    /// (default: no, such a column is an error). [`LogicalType::of`] tells what they stand for.
-    /// [`LoaderOptions::cast`] to another type stays an error for such a column.
+    /// Sets whether columns whose stored elements are not their values are delivered in stored
+    /// form: decimals as unscaled integers or their bytes, intervals as their components. By
+    /// default such a column is an error. [`LogicalType::of`] tells what the elements stand for.
+    /// [`LoaderOptions::cast`] of such a column to another type stays an error.
     ///
-    /// Dates, times, timestamps and durations are delivered either way, as counts of the unit that
-    /// [`LogicalType::of`] tells.
+    /// Dates, times, timestamps and durations are delivered with either setting, as counts of the
+    /// unit that [`LogicalType::of`] tells.
     ///
     /// [`LogicalType::of`]: tensilo::LogicalType::of
     pub fn stored_elements(mut self, stored_elements: bool) -> Self {
@@ -157,23 +157,24 @@ impl LoaderOptions {
         self
     }
 
-    /// Decodes on a GPU: batches have blocks as they are stored, and
+    /// Decodes on a GPU. Batches contain stored blocks, and
     /// [`BatchIterator::on_device`](super::BatchIterator::on_device) decodes them to memory of the
-    /// GPU. Texts and lists stay in the memory of the host, unless they are padded; columns that a
-    /// GPU cannot decode are decoded here, and sent with the others.
+    /// GPU. Text and lists stay in host memory unless they are padded. Other columns that the GPU
+    /// cannot decode are decoded on the host and sent with the rest.
     ///
-    /// Such a loader has no [`LoaderOptions::map`] and no [`LoaderOptions::allocator`]. With
-    /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted; one whose
-    /// checksum is right, and which breaks a rule of its encoding, is an error of its batch.
+    /// Such a loader supports neither [`LoaderOptions::map`] nor [`LoaderOptions::allocator`]. With
+    /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted. A sample
+    /// whose checksum matches but whose encoding breaks a rule is an error of its batch.
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());
         self
     }
 
-    /// Sets the minimum size of a batch that the GPU decodes, in delivered bytes. Smaller batches
-    /// are decoded by the processor, which is as fast with them, and sent decoded. The default is
-    /// 1 MiB; with 0, the GPU decodes all. A batch is expected to be as long as the one before.
+    /// Sets the minimum size of a batch that the GPU decodes, in delivered bytes. The processor
+    /// decodes smaller batches, which it does as fast, and sends them decoded. The default is 1
+    /// MiB; with 0, the GPU decodes every batch. The size of a batch is estimated from the one
+    /// before.
     #[cfg(feature = "cuda")]
     pub fn min_device_bytes(mut self, bytes: usize) -> Self {
         self.min_device_bytes = bytes;
@@ -186,72 +187,75 @@ impl LoaderOptions {
         self
     }
 
-    /// Sets the maximum number of threads that decode at the same time.
+    /// Sets the maximum number of threads that decode concurrently.
     ///
-    /// The default, 0, is one less than the processors of the machine, and at least 1: it leaves
-    /// one to the consumer. Raise it if [`LoaderMetrics`](super::LoaderMetrics) show more decoding
-    /// than fetching, and the consumer waits.
+    /// The default, 0, is one less than the number of processors, and at least 1, which leaves one
+    /// to the consumer. If the consumer waits and [`LoaderMetrics`](super::LoaderMetrics) show more
+    /// decoding than fetching, raise it.
     pub fn decode_threads(mut self, threads: usize) -> Self {
         self.threads.decode_threads = threads;
         self
     }
 
-    /// Sets the number of batches that are read at the same time, each by a thread of its own.
-    /// While some of these threads wait for storage, others decode. A value below
+    /// Sets the number of batches that are read concurrently, each by its own thread. While some of
+    /// these threads wait for storage, others decode. A value below
     /// [`decode_threads`](Self::decode_threads) is raised to it.
     ///
-    /// The default, 0, is the number of decode threads, and at least 4 for objects of a store.
-    /// Raise it for storage with a high latency, if [`LoaderMetrics`](super::LoaderMetrics) show
-    /// more fetching than decoding.
+    /// The default, 0, is the number of decode threads, and at least 4 for objects of a store. If
+    /// storage has a high latency and [`LoaderMetrics`](super::LoaderMetrics) show more fetching
+    /// than decoding, raise it.
     ///
-    /// A batch of samples from several files that are not open opens and reads up to 16 of them at
-    /// the same time. If this is set to 1, it opens and reads one after the other.
+    /// If the samples of a batch are in several files that are not open, up to 16 of these files
+    /// are opened and read concurrently. With an I/O depth of 1, they are opened and read one after
+    /// the other.
     pub fn io_depth(mut self, batches: usize) -> Self {
         self.threads.io_depth = batches;
         self
     }
 
-    /// Sets the prefetch depth: the maximum number of batches that are ready or in work before the
-    /// consumer asks for them. A value below [`io_depth`](Self::io_depth) is raised to it.
+    /// Sets the prefetch depth: the maximum number of batches that are ready or in progress before
+    /// the consumer asks for them. A value below [`io_depth`](Self::io_depth) is raised to it.
     ///
-    /// The default, 0, is twice the I/O depth. Raise it if the steps of the consumer, or the
-    /// answers of the storage, take times that vary much. Each batch takes memory.
+    /// The default, 0, is twice the I/O depth. If the duration of the consumer's steps or of reads
+    /// varies a lot, raise it. Each batch takes memory.
     pub fn prefetch(mut self, batches: usize) -> Self {
         self.threads.prefetch = batches;
         self
     }
 
-    /// Sets what happens to samples that are damaged.
+    /// Sets what happens to damaged samples. The default is [`OnDamage::Fail`].
     pub fn on_damage(mut self, on_damage: OnDamage) -> Self {
         self.on_damage = on_damage;
         self
     }
 
-    /// Sets whether whole runs of a windowed order are announced to the operating system.
+    /// Sets whether whole runs of a windowed order are prefetched. The default is
+    /// [`ReadAhead::Auto`].
     pub fn read_ahead(mut self, read_ahead: ReadAhead) -> Self {
         self.read_ahead = read_ahead;
         self
     }
 
-    /// Sets where values are decoded to, instead of memory of the loader that is reused. Values of
-    /// ragged and nested columns are copied there once.
+    /// Sets an allocator for the values of batches, instead of memory that the loader owns and
+    /// reuses. Values of ragged and nested columns are copied there once.
     pub fn allocator(mut self, allocator: Arc<dyn BatchAllocator>) -> Self {
         self.allocator = Some(allocator);
         self
     }
 
-    /// Sets what is asked before each piece of 16,384 samples of a batch whether to go on: if it
-    /// breaks, the batch is an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    /// Sets a function that is called before each segment of at most 16,384 samples is read or
+    /// decoded. If it breaks, the batch is an error of kind
+    /// [`Cancelled`](tensilo::ErrorKind::Cancelled).
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = Some(interrupt);
         self
     }
 
     /// Sets a function that changes each batch, such as a normalization or an augmentation. It runs
-    /// after casts and paddings, on the thread that decoded the batch, so that no more than
-    /// [`decode_threads`](Self::decode_threads) run at the same time. Order, states and receipts
-    /// stay the same: a function that depends on nothing but the batch gives the same values after
-    /// a resume. A [`SampleReader`] runs it, too.
+    /// after casts and padding, on the thread that decoded the batch, so at most
+    /// [`decode_threads`](Self::decode_threads) calls run concurrently. Order, states and receipts
+    /// are unaffected. A function that depends only on the batch gives the same values after a
+    /// resume. A [`SampleReader`] calls it, too.
     ///
     /// If it fails or panics, the batch is an error.
     ///
@@ -286,34 +290,34 @@ impl LoaderOptions {
 
     /// Returns the loader of a view. Starts no thread and opens no file.
     ///
-    /// Fails if an argument does not fit: a column that does not exist or differs among datasets, a
-    /// cast or a padding that is not possible, a rank outside of the world, an epoch without a
-    /// step; a column of decimals or intervals, unless [`LoaderOptions::stored_elements`] is set
-    /// and the column is not cast.
+    /// Fails if an option is not valid for the view: a column does not exist or differs among
+    /// datasets, a cast or a padding is not possible, the rank is not below the number of ranks, or
+    /// an epoch has no step. Also fails for a column of decimals or intervals, unless
+    /// [`LoaderOptions::stored_elements`] is set and the column is not cast.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
         check_steps(setup.division, view.n())?;
         Ok(Loader::new(setup))
     }
 
-    /// Returns a reader of any samples of a view, for the calling thread: that of
-    /// [`Loader::reader`](super::Loader::reader), also where an epoch has no step. Fails as
-    /// [`LoaderOptions::loader`] does.
+    /// Returns a reader of arbitrary samples of a view for the calling thread, like
+    /// [`Loader::reader`](super::Loader::reader), but also if an epoch has no step. Otherwise fails
+    /// as [`LoaderOptions::loader`] does.
     pub fn reader(self, view: &View) -> Result<SampleReader> {
         Ok(Loader::new(self.setup(view)?).reader())
     }
 
-    /// Reads a range of the samples of a view, checks them, and sends them as they are stored to
-    /// the GPU of [`LoaderOptions::decode_on`], where they stay: as many from the first on as
-    /// `max_bytes` have room for, in whole pieces of about 64 MiB. Columns are numbers of a fixed
-    /// shape, or padded ones whose first extent varies. The GPU casts `bf16` and `f16` to `f32`,
-    /// and nothing else.
+    /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU of
+    /// [`LoaderOptions::decode_on`], where they stay. Sends as many samples, from the first, as fit
+    /// in `max_bytes`, in whole uploads of about 64 MiB. Columns must be numbers of a fixed shape,
+    /// or padded with only the first extent varying. The GPU casts `bf16` and `f16` to `f32`, and
+    /// nothing else.
     ///
-    /// `progress` is told how many samples are sent, and of how many; if it breaks, the error is of
-    /// kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    /// Calls `progress` with the number of samples that are sent and the total. If it breaks, the
+    /// error is of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
     ///
-    /// Fails as [`LoaderOptions::loader`] does, or if the range is not in the view, if a sample is
-    /// damaged, or if files do not have a column. Cost: reading the columns once.
+    /// Fails as [`LoaderOptions::loader`] does, or if the range is not in the view, a sample is
+    /// damaged, or a file does not have a column. Cost: reads the columns once.
     #[cfg(feature = "cuda")]
     pub fn resident(
         self,
@@ -340,7 +344,8 @@ impl LoaderOptions {
         #[cfg(feature = "cuda")]
         if let Some(gpu) = self.gpu {
             if setup.map.is_some() || setup.allocator.is_some() {
-                let message = "a loader that decodes on a GPU has no function of batches and no allocator";
+                let message =
+                    "a loader that decodes on a GPU supports neither LoaderOptions::map nor LoaderOptions::allocator";
                 return Err(DataError::BadArgument(message.to_owned()));
             }
             setup.device = Some(Device::new(gpu, self.min_device_bytes, setup.threads.prefetch.saturating_add(2)));

@@ -1,8 +1,8 @@
-//! The choices of a loader, which all of its threads share, and which never change.
+//! The resolved options of a loader, which all of its threads share and which never change.
 //!
-//! Defaults are resolved here: numbers of threads from the processors and from where files are, the
-//! order from the dataset. A process that was forked gets a setup of its own, with other handles and
-//! threads.
+//! Defaults are resolved here: thread counts from the number of processors and from where the files
+//! are, the order from the dataset. A forked process gets a setup of its own, with file handles and
+//! an I/O pool that share no lock with threads of the parent.
 
 use super::deliver::batch::BatchColumn;
 use super::deliver::memory::{BatchAllocator, Pool};
@@ -18,78 +18,77 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::{process, thread};
 
-/// A function that a reader asks whether to go on.
+/// A function that a reader calls to learn whether to continue.
 pub type Interrupt = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
-/// The way in which a loader treats samples that are damaged.
+/// How a loader treats damaged samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnDamage {
-    /// The batch is an error, which names the sample.
+    /// The batch is an error that names the sample.
     #[default]
     Fail,
-    /// Other samples take their places: the same ones on every rank ([`substitute`]). Files that
-    /// cannot be opened or read, or were replaced, are errors all the same.
+    /// Damaged samples are replaced by others, the same ones on every rank ([`substitute`]). Files
+    /// that were replaced, or that cannot be opened or read, are still errors.
     ///
     /// [`substitute`]: crate::substitute()
     Substitute,
 }
 
-/// Whether a loader announces the runs of [`Order::Windowed`] ahead of time.
+/// Whether a loader prefetches the runs of [`Order::Windowed`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadAhead {
-    /// In the first epoch of an iterator; in later ones if the files are larger than half of the
-    /// memory of the machine, or in an object store. With more than 8 ranks never: each would read
-    /// all of the data.
+    /// In the first epoch of an iterator. In later epochs if the files are larger than half of the
+    /// machine's memory, or in an object store. Never with more than 8 ranks: each would read all
+    /// of the data.
     #[default]
     Auto,
-    /// Always. If ranks are on different machines, each of these reads all of the data.
+    /// Always. If ranks are on different machines, each machine reads all of the data.
     Always,
-    /// Never: only the samples that are wanted are read.
+    /// Never: only requested samples are read.
     Never,
 }
 
-/// The choices of a loader.
+/// The resolved options of a loader.
 #[derive(Clone)]
 pub(super) struct Setup {
     /// The process that opened the datasets of the view.
     process: u32,
     pub view: View,
-    /// Whether files are objects of a store, which keeps nothing in the memory of this machine.
+    /// Whether files are objects of a store, which the page cache does not hold.
     pub reads_objects: bool,
-    /// Whether files are objects or on a network: each request takes a round trip.
+    /// Whether files are objects or on a network, so that each request takes a round trip.
     pub is_remote: bool,
     pub division: Division,
     pub rank: u32,
     pub columns: ColumnSpecs,
     pub order: Order,
     pub seed: u64,
-    /// The parts of the order that the caller has chosen, which a state must agree with.
+    /// Order, seed and last batch as far as the caller set them: a resumed state must agree.
     pub explicit: (Option<Order>, Option<u64>, Option<LastBatch>),
     pub threads: Threads,
-    /// Opens and reads several files at the same time.
+    /// Opens and reads several files concurrently.
     pub io: Arc<IoPool>,
     pub on_damage: OnDamage,
     pub read_ahead: ReadAhead,
     pub allocator: Option<Arc<dyn BatchAllocator>>,
     pub interrupt: Option<Interrupt>,
     pub map: Option<BatchMap>,
-    /// The GPU that decodes.
+    /// The GPU that decodes, if any.
     #[cfg(feature = "cuda")]
     pub device: Option<super::device::blocks::Device>,
-    /// The memory of batches, which one epoch leaves to the next.
+    /// The memory of batches, which later epochs reuse.
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
 
-/// The threads that open and read several files of a batch at the same time: enough that a server
-/// of a network answers many requests at the same time. Objects are begun together, whatever the
-/// number of threads.
+/// The threads that open and read files of a batch concurrently: enough for a network server to
+/// have many requests to answer. Opening many objects is started together, whatever this number.
 const IO_THREADS: usize = 16;
-/// The default I/O depth for objects of a store, unless there are more decode threads.
+/// The minimum default I/O depth for objects of a store.
 const OBJECT_IO_DEPTH: usize = 4;
 
-/// Numbers of threads and batches; 0 is a default.
+/// Numbers of threads and batches; 0 means the default.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Threads {
     pub decode_threads: usize,
@@ -98,7 +97,7 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Replaces defaults by numbers, for files that are objects of a store, or not.
+    /// Resolves the defaults, which depend on whether files are objects of a store.
     fn resolved(self, are_objects: bool) -> Self {
         let processors = || thread::available_parallelism().map_or(1, NonZero::get);
         let or = |number: usize, default: usize| if number == 0 { default } else { number };
@@ -109,13 +108,14 @@ impl Threads {
         Self { decode_threads, io_depth, prefetch }
     }
 
-    /// Returns a pool that opens and reads several files at the same time, unless the caller has
-    /// set an I/O depth of 1.
+    /// Returns a pool that opens and reads files concurrently, unless the caller set an I/O depth
+    /// of 1.
     fn io_pool(self) -> Arc<IoPool> {
         Arc::new(IoPool::new(if self.io_depth == 1 { 1 } else { IO_THREADS }))
     }
 
-    /// Returns a pool for the batches in work and ready, and some that the consumer has.
+    /// Returns a pool with room for the batches that are ready or in progress, and for two that the
+    /// consumer holds.
     fn pool(self) -> Arc<Pool<Vec<BatchColumn>>> {
         Pool::new(self.prefetch.saturating_add(2))
     }
@@ -124,7 +124,7 @@ impl Threads {
 impl Setup {
     pub(super) fn new(view: View, division: Division, rank: u32, columns: ColumnSpecs) -> Result<Self> {
         if rank >= division.world() {
-            let message = format!("rank {rank} of {} ranks, counted from 0", division.world());
+            let message = format!("rank {rank} of {} does not exist: ranks are counted from 0", division.world());
             return Err(DataError::BadArgument(message));
         }
         let reads_objects = view.datasets().iter().any(|dataset| dataset.io() == Io::Object);
@@ -168,13 +168,13 @@ impl Setup {
         self
     }
 
-    /// Returns the same without a GPU.
+    /// Returns a copy that does not use a GPU.
     #[cfg(feature = "cuda")]
     pub(super) fn on_host(&self) -> Self {
         Self { device: None, ..self.clone() }
     }
 
-    /// Fails if the caller does not want to go on.
+    /// Fails if the caller wants to stop.
     pub(super) fn check_interrupt(&self) -> Result<()> {
         match self.interrupt.as_ref().map(|interrupt| interrupt()) {
             Some(ControlFlow::Break(())) => Err(tensilo::Error::cancelled().into()),
@@ -182,8 +182,8 @@ impl Setup {
         }
     }
 
-    /// Returns the setup for this process: the same, or, in one that was forked, one that shares no
-    /// lock with threads that this process does not have.
+    /// Returns the setup for this process. If it was forked since the datasets were opened, the
+    /// result shares no lock with threads of the parent.
     pub(super) fn for_this_process(self: &Arc<Self>) -> Arc<Self> {
         if self.process == process::id() {
             return self.clone();
@@ -195,7 +195,7 @@ impl Setup {
     }
 }
 
-/// Refuses an epoch without a step (O-4.5).
+/// Fails if an epoch has no step (O-4.5).
 pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
     if division.steps(n, 0) > 0 {
         return Ok(());
@@ -212,6 +212,6 @@ pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
 fn default_order(view: &View) -> Order {
     match view.datasets() {
         [dataset] => Order::Windowed(dataset.window_sizes()),
-        _ => Order::Sequential, // a mixture
+        _ => Order::Sequential, // a mixture is already shuffled
     }
 }

@@ -1,4 +1,8 @@
-//! Chapter 4: columns and layouts.
+//! Columns and layouts (chapter 4 of `MANIFEST.md`).
+//!
+//! A column has an id, which it keeps when it is renamed and which is never reused. A layout maps
+//! the column names of a file to these ids. So renaming or dropping a column changes no file, and
+//! files with the same columns share a layout.
 
 use super::json::{Number, present, unique};
 use super::{RuleViolation, ensure};
@@ -24,7 +28,7 @@ pub(super) struct ColumnJson {
     metadata: Metadata,
 }
 
-/// A column of a dataset: its id, which it keeps when it is renamed, and its schema.
+/// A column of a dataset: an id that survives renaming, and a schema.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DatasetColumn {
     pub id: u64,
@@ -62,10 +66,10 @@ impl ColumnJson {
                 .ok()
                 .filter(|&extent| extent < u32::MAX)
                 .map(Extent::Fixed)
-                .ok_or_else(|| violation(format!("an extent of {extent}"))),
+                .ok_or_else(|| violation(format!("extent {extent} is too large"))),
         };
         if self.nullable_levels.as_ref().is_some_and(Vec::is_empty) {
-            return Err(violation("no levels of lists".to_owned()));
+            return Err(violation("nullable_levels is empty".to_owned()));
         }
         let levels = self.nullable_levels.iter().flatten().map(|&nullable| ListLevel { nullable });
         let schema = ColumnSchema {
@@ -81,7 +85,7 @@ impl ColumnJson {
     }
 }
 
-/// Parses all columns, and checks M-4.1 and, for the metadata of the dataset, M-3.4.
+/// Parses all columns, and checks M-4.1 for them and M-3.4 for the metadata of the dataset.
 pub(super) fn parse(
     columns: Vec<ColumnJson>,
     column_ids: u64,
@@ -92,9 +96,11 @@ pub(super) fn parse(
     for column in &columns {
         let name = &column.schema.name;
         ensure(column.id < column_ids, "M-4.1", || {
-            format!("column {name:?} has the id {}, and {column_ids} have been given", column.id)
+            format!("column {name:?} has id {}, expected one below {column_ids}", column.id)
         })?;
-        ensure(ids.insert(column.id), "M-4.1", || format!("column {name:?} has the id {} of another", column.id))?;
+        ensure(ids.insert(column.id), "M-4.1", || {
+            format!("column {name:?} has id {}, as another column does", column.id)
+        })?;
     }
     Schema { columns: Vec::new(), metadata: metadata.clone() }
         .check()
@@ -105,7 +111,7 @@ pub(super) fn parse(
     Ok(columns)
 }
 
-/// The columns of a file: for each name in the file, the id in the dataset.
+/// The columns of a file: maps each name in the file to the id in the dataset.
 pub(crate) type Layout = BTreeMap<String, u64>;
 
 /// The JSON of a layout.
@@ -123,9 +129,9 @@ impl LayoutJson {
         let mut ids = BTreeSet::new();
         for (name, &Number(id)) in &self.0 {
             ensure(id < column_ids, "M-4.2", || {
-                format!("a layout has the id {id} for {name:?}, and {column_ids} have been given")
+                format!("a layout gives {name:?} the id {id}, expected one below {column_ids}")
             })?;
-            ensure(ids.insert(id), "M-4.2", || format!("a layout has the column {id} twice"))?;
+            ensure(ids.insert(id), "M-4.2", || format!("a layout has column id {id} twice"))?;
         }
         Ok(self.0.into_iter().map(|(name, id)| (name, id.0)).collect())
     }

@@ -1,8 +1,9 @@
-//! Chapter 5: groups of samples, and their files.
+//! Groups of samples and their files (chapter 5 of `MANIFEST.md`).
 //!
-//! A group is a run of consecutive samples, and one or more files that have them, each with other
-//! columns. A file has a path relative to the folder of the dataset (M-1.3), and the length, footer
-//! and content id of the commit that is read.
+//! A group is consecutive samples, and one or more files that store them. Each file of a group has
+//! different columns: adding a column adds a file to each group, and rewrites nothing. A file is
+//! listed by its path in the folder of the dataset (M-1.3), and by length, footer and content id of
+//! the commit to read, so later commits of the file are not seen.
 
 use super::column::{DatasetColumn, Layout};
 use super::json::{Hex, MAX_NUMBER, Number};
@@ -30,7 +31,7 @@ struct FileJson {
     content_id: Hex,
 }
 
-/// A run of consecutive samples, and the files that contain them.
+/// Consecutive samples, and the files that contain them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Group {
     pub samples: u64,
@@ -40,9 +41,9 @@ pub(crate) struct Group {
 /// A file, as a manifest lists it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileEntry {
-    /// The index of its layout.
+    /// The index of the layout.
     pub layout: usize,
-    /// The path in the dataset, with `/`.
+    /// The path in the dataset, separated by `/`.
     pub path: Box<str>,
     /// The length at its commit.
     pub bytes: u64,
@@ -81,11 +82,11 @@ impl GroupJson {
             let index = usize::try_from(file.layout.0).unwrap_or(usize::MAX);
             let layout = columns.layouts.get(index).ok_or_else(|| {
                 let count = columns.layouts.len();
-                RuleViolation::new("M-4.2", format!("{}: the layout {index} of {count}, counted from 0", file.path))
+                RuleViolation::new("M-4.2", format!("{}: there is no layout {index}, only {count} layouts", file.path))
             })?;
             for (name, id) in layout {
                 ensure(found.insert(id), "M-5.1", || {
-                    format!("{}: its column {name:?} is in another file of the group, too", file.path)
+                    format!("{}: column {name:?} is also in another file of the group", file.path)
                 })?;
             }
             files.push(FileEntry {
@@ -99,20 +100,20 @@ impl GroupJson {
         let missing = columns.columns.iter().find(|column| !column.schema.nullable && !found.contains(&column.id));
         ensure(missing.is_none(), "M-5.1", || {
             let name = missing.map(|column| column.schema.name.as_str()).unwrap_or_default();
-            format!("{}: no file of the group has the column {name:?}, which is not nullable", first_path(&files))
+            format!("{}: no file of the group has column {name:?}, which is not nullable", first_path(&files))
         })?;
         Ok(Group { samples: self.samples.0, files })
     }
 }
 
-/// Parses groups, and returns the sum of their samples.
+/// Parses groups. Returns them, and the sum of their samples.
 pub(super) fn parse(groups: Vec<GroupJson>, columns: Columns<'_>) -> Result<(Vec<Group>, u64), RuleViolation> {
     let groups: Vec<_> = groups.into_iter().map(|group| group.parse(columns)).collect::<Result<_, _>>()?;
     let samples = sum(groups.iter().map(|group| group.samples))?;
     Ok((groups, samples))
 }
 
-/// Adds numbers (M-2.3).
+/// Returns the sum of numbers, which must be in range (M-2.3).
 pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, RuleViolation> {
     let sum =
         numbers.into_iter().try_fold(0_u64, |sum, number| sum.checked_add(number).filter(|&sum| sum <= MAX_NUMBER));
@@ -126,7 +127,7 @@ fn first_path(files: &[FileEntry]) -> &str {
 /// The maximum length of a path (M-1.3).
 const MAX_PATH_BYTES: usize = 1024;
 
-/// Checks a path of a manifest (M-1.3).
+/// Checks a path (M-1.3).
 pub(crate) fn check_path(path: &str) -> Result<(), RuleViolation> {
     let is_refused = |c: char| c == '\\' || c == ':' || c.is_ascii_control();
     let is_good = path.len() <= MAX_PATH_BYTES
@@ -135,12 +136,12 @@ pub(crate) fn check_path(path: &str) -> Result<(), RuleViolation> {
         && path.split('/').next().is_some_and(|first| !first.eq_ignore_ascii_case("manifest"));
     ensure(is_good, "M-1.3", || {
         format!(
-            "the path {path:?} of a file is not relative, is in manifest/, or has components or characters that are not allowed"
+            "the path {path:?} of a file is not relative, is in manifest/, or has forbidden components or characters"
         )
     })
 }
 
-/// Returns the path of a file in `folder`, given the path of a manifest.
+/// Returns the path of a file in `folder`, given its path in the manifest.
 pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
     path.split('/').fold(folder.to_path_buf(), |folder, component| folder.join(component))
 }

@@ -1,6 +1,9 @@
-//! The values of a sealed text, as strictly as chapter 2 has them: `serde_json` alone would take
-//! the last of two equal members. They are written so that people can read and compare them: a line
-//! for each member of a list.
+//! The JSON values of a sealed text, as strict as chapter 2 of `MANIFEST.md`.
+//!
+//! By default, `serde_json` accepts a map with a repeated key, numbers above 2^53, and `null` for
+//! an optional member. [`unique`], [`Number`] and [`present`] refuse them, so that every parser
+//! reads the same values. Lists are written with one member per line, so that people can read them
+//! and `diff` can compare them.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,10 +11,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The largest number (M-2.3): all JSON parsers read it exactly.
+/// The maximum number (M-2.3): every JSON parser reads it exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
-/// The beginning of the message of a number that breaks M-2.3.
+/// The start of the message for a number that breaks M-2.3.
 pub(super) const NOT_A_NUMBER: &str = "not a number of this format";
 
 /// A number, at most [`MAX_NUMBER`].
@@ -45,7 +48,7 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 fn refused<E: Error>(number: impl fmt::Display) -> E {
-    E::custom(format!("{NOT_A_NUMBER}, which are whole and from 0 to {MAX_NUMBER}: {number}"))
+    E::custom(format!("{NOT_A_NUMBER}, which has integers from 0 to {MAX_NUMBER}: {number}"))
 }
 
 impl Serialize for Number {
@@ -97,7 +100,7 @@ impl Serialize for Hex {
     }
 }
 
-/// Reads an object of any members; refuses a name that occurs twice.
+/// Reads an object with any members. Refuses a name that occurs twice.
 pub(super) fn unique<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -125,18 +128,18 @@ where
     deserializer.deserialize_map(Members(PhantomData))
 }
 
-/// Reads an optional member, which is not `null` where it is.
+/// Reads an optional member, which must not be `null` if it is present.
 pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
-/// Returns a value as JSON in one line.
+/// Returns a value as one line of JSON.
 pub(super) fn line(value: &impl Serialize) -> String {
     // only maps whose keys are not texts fail
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// Returns a list as JSON with a line for each member.
+/// Returns a list as JSON, with one line for each member.
 pub(super) fn lines<T: Serialize>(members: impl IntoIterator<Item = T>) -> String {
     let lines: Vec<String> = members.into_iter().map(|member| line(&member)).collect();
     if lines.is_empty() { "[]".to_owned() } else { format!("[\n{}\n]", lines.join(",\n")) }

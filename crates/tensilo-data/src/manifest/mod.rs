@@ -1,10 +1,13 @@
-//! `MANIFEST.md`: the texts that list the files of a dataset.
+//! The manifest: texts that list the files of a dataset, and their rules (`MANIFEST.md`).
 //!
-//! A [`version`] lists columns, layouts and files. Most files are in a [`page`], which several
-//! versions share; both have files in a [`group`]. Each text is JSON that ends with its own digest
-//! ([`sealed`]). Here bytes become structures and back; `dataset` reads and writes the files.
+//! A [`version`] is complete in itself: it lists columns, layouts and all files. Most files are
+//! listed in [`page`]s, which are named by their digest and shared between versions, so a new
+//! version writes only what changed. In both, files are listed by [`group`]: one for each run of
+//! consecutive samples. Each text is JSON, readable without this crate, and ends with its own
+//! digest ([`sealed`]), so a cut or damaged text is never mistaken for a valid one.
 //!
-//! A text that breaks a rule is [`RuleViolation`]: the error names the rule.
+//! This module is pure: it turns bytes into structures and back. `dataset` reads and writes the
+//! files. A text that breaks a rule is a [`RuleViolation`], which names the rule.
 
 mod column;
 mod group;
@@ -22,7 +25,7 @@ pub(crate) use version::{MAX_BYTES as MAX_VERSION_BYTES, Version, content_ids, d
 use crate::error::DataError;
 use std::path::Path;
 
-/// A rule that is broken, and how.
+/// A broken rule, and what breaks it.
 #[derive(Debug)]
 pub(crate) struct RuleViolation {
     pub rule: &'static str,
@@ -34,13 +37,13 @@ impl RuleViolation {
         Self { rule, message: message.into() }
     }
 
-    /// Returns the error of the file that breaks the rule.
+    /// Returns the violation as an error of the file that breaks the rule.
     pub(crate) fn of(self, path: &Path) -> DataError {
         DataError::Corrupt { path: path.to_path_buf(), rule: self.rule, message: self.message }
     }
 }
 
-/// Requires a condition of a rule.
+/// Fails with the rule and message unless the condition holds.
 pub(crate) fn ensure(
     condition: bool,
     rule: &'static str,

@@ -1,4 +1,8 @@
-//! Chapter 6: pages of groups.
+//! Pages of groups (chapter 6 of `MANIFEST.md`).
+//!
+//! A page is a sealed text of groups, and its name is its digest. So it never changes, several
+//! versions can list it, and a reader can tell whether it got the right one. Opening a version
+//! reads no page.
 
 use super::group::{self, Columns, Group, GroupJson};
 use super::json::{Hex, Number, lines};
@@ -6,7 +10,7 @@ use super::{RuleViolation, ensure, sealed};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "tensilo dataset page 1";
-/// The most bytes of a page (M-2.4).
+/// The maximum length of a page (M-2.4).
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Deserialize)]
@@ -19,7 +23,7 @@ struct PageJson {
     _digest: Hex,
 }
 
-/// The entry of a page in a version.
+/// A page, as a version lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PageEntry {
     pub digest: Hex,
@@ -61,25 +65,23 @@ impl PageEntry {
     /// Parses a page, and checks M-6.1 and M-6.2.
     pub(crate) fn parse(&self, bytes: &[u8], columns: Columns<'_>) -> Result<Vec<Group>, RuleViolation> {
         ensure(u64::try_from(bytes.len()) == Ok(self.bytes), "M-6.1", || {
-            format!("the page has {} bytes, and the version says {}", bytes.len(), self.bytes)
+            format!("the page has {} bytes, expected {} as the version says", bytes.len(), self.bytes)
         })?;
         let (page, digest): (PageJson, Hex) = sealed::open(bytes, FORMAT)?;
-        ensure(digest == self.digest, "M-6.1", || {
-            format!("the page has the digest {digest} and not that of its name")
-        })?;
+        ensure(digest == self.digest, "M-6.1", || format!("the page has the digest {digest}, which is not its name"))?;
         let (groups, samples) = group::parse(page.groups, columns)?;
         let found = u64::try_from(groups.len()).map(|count| (count, samples));
         ensure(found == Ok((self.groups, self.samples)), "M-6.1", || {
             let (count, expected, expected_samples) = (groups.len(), self.groups, self.samples);
             format!(
-                "the page has {count} groups with {samples} samples, and the version says {expected} with {expected_samples}"
+                "the page has {count} groups with {samples} samples, expected {expected} with {expected_samples} as the version says"
             )
         })?;
         Ok(groups)
     }
 }
 
-/// Returns the bytes of a page, and its entry.
+/// Encodes groups as a page. Returns its bytes and its entry.
 pub(crate) fn to_bytes(groups: &[Group]) -> (Vec<u8>, PageEntry) {
     let texts = lines(groups.iter().map(GroupJson::of));
     let (bytes, digest) = sealed::seal(format!("{{\n\"format\": \"{FORMAT}\",\n\"groups\": {texts},\n"));

@@ -1,4 +1,8 @@
-//! Chapter 2: sealed texts.
+//! Sealed texts: JSON that ends with its own digest (chapter 2 of `MANIFEST.md`).
+//!
+//! The digest covers all bytes before it, so it is checked before anything is parsed. Then come the
+//! format and the required features: a newer format may have changed every other member. The digest
+//! finds damage; it is not a signature.
 
 use super::json::{Hex, NOT_A_NUMBER};
 use super::{RuleViolation, ensure};
@@ -15,11 +19,11 @@ const SEAL_BYTES: usize = 46;
 pub(crate) fn digest(bytes: &[u8]) -> Hex {
     let mut first = Hex::default();
     let whole: [u8; 32] = Sha256::digest(bytes).into();
-    first.0.copy_from_slice(&whole[..16]); // in bounds, and as long
+    first.0.copy_from_slice(&whole[..16]); // in bounds, and equal lengths
     first
 }
 
-/// Seals a text: an object without its end, with a comma after its last member.
+/// Seals a text: a JSON object without its closing brace, with a comma after its last member.
 pub(super) fn seal(text: String) -> (Vec<u8>, Hex) {
     let digest = digest(text.as_bytes());
     let mut bytes = text.into_bytes();
@@ -29,8 +33,8 @@ pub(super) fn seal(text: String) -> (Vec<u8>, Hex) {
     (bytes, digest)
 }
 
-/// The members that are looked at before all others, which a newer format or a feature may have
-/// changed.
+/// The members that are checked before all others, whose meaning a newer format or a feature may
+/// have changed.
 #[derive(Deserialize)]
 struct Format {
     #[serde(default)]
@@ -39,24 +43,22 @@ struct Format {
     requires: Option<serde_json::Value>,
 }
 
-/// The features of versions that this program knows (M-3.6): none has been assigned.
+/// The features that this program knows (M-3.6). None has been assigned.
 const FEATURES: [&str; 0] = [];
 
-/// Checks a sealed text of this format, and parses it.
+/// Checks the seal and format of a text, and parses it.
 pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T, Hex), RuleViolation> {
     let digest = check(bytes)?;
     let found: Format = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
     ensure(found.format.as_ref().and_then(|found| found.as_str()) == Some(format), "M-3.1", || {
         let found = found.format.unwrap_or_default();
-        format!("the format is {found}, and this program reads {format:?}: a newer version of it may read this")
+        format!("the format is {found}, but this program reads {format:?}; update the program")
     })?;
     let required = found.requires.as_ref().and_then(serde_json::Value::as_array).into_iter().flatten();
     let unknown = required.filter_map(serde_json::Value::as_str).find(|feature| !FEATURES.contains(feature));
     ensure(unknown.is_none(), "M-3.6", || {
         let feature = unknown.unwrap_or_default();
-        format!(
-            "it requires the feature {feature:?}, which this program does not know: a newer version of it may read this"
-        )
+        format!("it requires the feature {feature:?}, which this program does not know; update the program")
     })?;
     let value = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
     Ok((value, digest))
@@ -69,10 +71,11 @@ fn check(bytes: &[u8]) -> Result<Hex, RuleViolation> {
         let digits = seal.strip_prefix(MEMBER)?.strip_suffix(END)?;
         Some((text, Hex::parse(digits)?))
     });
-    let (text, stated) = parts
-        .ok_or_else(|| RuleViolation::new("M-2.1", "it does not end with a digest: it is cut off, or no manifest"))?;
+    let (text, stated) = parts.ok_or_else(|| {
+        RuleViolation::new("M-2.1", "it does not end with a digest: it is cut off, or not a manifest")
+    })?;
     let found = digest(text);
-    ensure(found == stated, "M-2.1", || format!("it is damaged: its digest is {found}, and it ends with {stated}"))?;
+    ensure(found == stated, "M-2.1", || format!("it is damaged: its digest is {found}, but it ends with {stated}"))?;
     Ok(stated)
 }
 

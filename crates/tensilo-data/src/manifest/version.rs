@@ -1,4 +1,8 @@
-//! Chapter 3: versions.
+//! Versions (chapter 3 of `MANIFEST.md`).
+//!
+//! A version is one text that lists all samples and columns of a dataset at one time. It refers to
+//! the version it was made from by number and digest, so a chain of versions can be checked, but no
+//! reader needs the older ones.
 
 use super::column::{self, ColumnJson, DatasetColumn, Layout, LayoutJson};
 use super::group::{self, Columns, Group, GroupJson};
@@ -11,7 +15,7 @@ use std::fmt::Write;
 use tensilo::Metadata;
 
 const FORMAT: &str = "tensilo dataset 1";
-/// The most bytes of the file of a version (M-2.4).
+/// The maximum length of the file of a version (M-2.4).
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 #[derive(Deserialize)]
@@ -23,7 +27,7 @@ struct VersionJson {
     _requires: Option<Vec<String>>,
     dataset_id: Hex,
     version: Number,
-    #[serde(deserialize_with = "Option::deserialize")] // not missing
+    #[serde(deserialize_with = "Option::deserialize")] // may be null, but not missing
     parent: Option<ParentJson>,
     #[serde(default, deserialize_with = "present")]
     time: Option<Number>,
@@ -76,16 +80,17 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Parses the file of version `number`, and checks chapters 2 to 5. Returns the digest, too.
+    /// Parses the file of version `number`, and checks chapters 2 to 5. Returns the version and its
+    /// digest.
     pub(crate) fn parse(bytes: &[u8], number: u64) -> Result<(Self, Hex), RuleViolation> {
         let (text, digest): (VersionJson, Hex) = sealed::open(bytes, FORMAT)?;
         ensure(text.version.0 == number, "M-3.2", || {
-            format!("it has version {}, and the name of version {number}", text.version.0)
+            format!("it has version {}, but the name of version {number}", text.version.0)
         })?;
         let parent = text.parent.map(|parent| (parent.version.0, parent.digest));
         let before = number.checked_sub(1).filter(|before| *before > 0);
         ensure(parent.is_none_or(|(parent, _)| Some(parent) == before), "M-3.2", || {
-            format!("version {number} has another parent than the version before it")
+            format!("version {number} has a parent that is not the version before it")
         })?;
         let columns = column::parse(text.columns, text.column_ids.0, &text.metadata)?;
         let layouts = text.layouts.into_iter().map(|layout| layout.parse(text.column_ids.0));
@@ -94,7 +99,7 @@ impl Version {
         let (groups, last) = group::parse(text.groups, Columns { columns: &columns, layouts: &layouts })?;
         let samples = group::sum(pages.iter().map(|page| page.samples).chain([last]))?;
         ensure(samples == text.samples.0, "M-3.3", || {
-            format!("it says {} samples, and its groups have {samples}", text.samples.0)
+            format!("it says {} samples, but its groups have {samples}", text.samples.0)
         })?;
         let version = Self {
             dataset_id: text.dataset_id.0,
@@ -114,13 +119,13 @@ impl Version {
         Ok((version, digest))
     }
 
-    /// Returns the bytes of the file of the version, and their digest.
+    /// Encodes the file of the version. Returns its bytes and its digest.
     pub(crate) fn to_bytes(&self) -> (Vec<u8>, Hex) {
         let parent = self.parent.map(|(version, digest)| ParentJson { version: Number(version), digest });
         let order = OrderJson { run: Number(self.order.run().into()), window: Number(self.order.window().into()) };
         let mut text = String::from("{\n");
         let mut put = |name: &str, value: String| {
-            let _ = writeln!(text, "\"{name}\": {value},"); // a string takes everything
+            let _ = writeln!(text, "\"{name}\": {value},"); // a write to a string cannot fail
         };
         put("format", line(&FORMAT));
         put("dataset_id", line(&Hex(self.dataset_id)));
@@ -141,7 +146,7 @@ impl Version {
         sealed::seal(text)
     }
 
-    /// Returns a version of no dataset, without samples and columns.
+    /// Returns version 0 of a new dataset, without samples and columns.
     pub(crate) fn empty() -> Self {
         Self {
             dataset_id: [0; 16],
@@ -171,7 +176,12 @@ impl OrderJson {
         let (Number(run), Number(window)) = (self.run, self.window);
         let sizes = u32::try_from(run).ok().zip(u32::try_from(window).ok());
         let sizes = sizes.and_then(|(run, window)| WindowSizes::new(run, window).ok());
-        sizes.ok_or_else(|| RuleViolation::new("M-2.3", format!("runs of {run} samples, and windows of {window} runs")))
+        sizes.ok_or_else(|| {
+            RuleViolation::new(
+                "M-2.3",
+                format!("runs of {run} samples in windows of {window} runs: expected 1 to 2^32 - 1"),
+            )
+        })
     }
 }
 
@@ -180,14 +190,15 @@ pub(crate) fn path_of(version: u64) -> String {
     format!("manifest/{version:010}.json")
 }
 
-/// Returns the version whose file has this name in the folder of the manifest.
+/// Returns the version whose file has this name in the folder of the manifest. Returns `None` for
+/// any other name.
 pub(crate) fn number_of(name: &str) -> Option<u64> {
     let digits = name.strip_suffix(".json").filter(|digits| digits.len() == 10)?;
     let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
     digits.parse().ok().filter(|&version| is_number && version > 0)
 }
 
-/// Returns the content ids of the files of groups, in order.
+/// Returns the bytes of the content ids of the files of groups, in order.
 pub(crate) fn content_ids(groups: &[Group]) -> impl Iterator<Item = u8> {
     groups.iter().flat_map(|group| &group.files).flat_map(|file| file.content_id.0)
 }

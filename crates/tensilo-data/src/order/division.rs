@@ -1,7 +1,13 @@
-//! Chapter 4 of `ORDER.md`: steps, and how ranks divide them.
+//! Steps and ranks: which positions of an epoch each rank takes (chapter 4 of `ORDER.md`).
 //!
-//! A step takes the next positions of an epoch, and each rank a batch of them. Only the last step
-//! can be shorter: [`LastBatch`] says how it ends.
+//! A step that starts at position `p` takes `G = batch * world` positions, and rank `r` takes `p +
+//! r * batch .. p + (r + 1) * batch`. The next step starts at `p + G`. All ranks thus have the same
+//! number of steps, and a rank computes its positions without asking the others.
+//!
+//! Only the last step of an epoch can lack positions, and [`LastBatch`] says how it ends: leave it
+//! out, fill it from the start of the epoch, or divide the rest evenly. Steps may start at any
+//! position, because a job that resumes with another `batch` or `world` continues where the old one
+//! stopped.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -11,12 +17,12 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LastBatch {
-    /// Samples that do not fill a step are left out.
+    /// Leaves out the samples that do not fill a step.
     #[default]
     Drop,
-    /// The step is filled with samples from the epoch's begin.
+    /// Fills the step with samples from the start of the epoch.
     Pad,
-    /// The samples that are left are divided evenly among the ranks, some of which may get none.
+    /// Divides the remaining samples evenly among the ranks. Some ranks may get none.
     Exact,
 }
 
@@ -38,22 +44,22 @@ pub struct Division {
     last_batch: LastBatch,
 }
 
-/// The most samples of a step.
+/// The maximum number of samples of a step.
 const MAX_STEP_SAMPLES: u64 = 1 << 32;
 
 impl Division {
-    /// Divides steps among `world` ranks, each of which takes `batch` samples. Fails if one of
-    /// them is 0, or their product above 2^32.
+    /// Divides steps among `world` ranks, with `batch` samples for each. Fails if one of them is 0,
+    /// or if their product exceeds 2^32.
     pub fn new(batch: u32, world: u32, last_batch: LastBatch) -> Result<Self> {
         let step = u64::from(batch) * u64::from(world); // below 2^64
         if (1..=MAX_STEP_SAMPLES).contains(&step) {
             return Ok(Self { batch, world, last_batch });
         }
-        let message = format!("a step of {batch} samples for each of {world} ranks: expected 1 to 2^32 samples in all");
+        let message = format!("{world} ranks with batches of {batch} samples: expected 1 to 2^32 samples in a step");
         Err(DataError::BadArgument(message))
     }
 
-    /// Returns the samples of each rank in a step.
+    /// Returns the number of samples that each rank takes in a step.
     pub fn batch(&self) -> u32 {
         self.batch
     }
@@ -68,12 +74,12 @@ impl Division {
         self.last_batch
     }
 
-    /// Returns the samples of all ranks in a step.
+    /// Returns the number of samples that all ranks take in a step.
     pub fn step_samples(&self) -> u64 {
         u64::from(self.batch) * u64::from(self.world) // below 2^64
     }
 
-    /// Returns the steps from position `start` to the end of an epoch of `n` samples.
+    /// Returns the number of steps from position `start` to the end of an epoch of `n` samples.
     pub fn steps(&self, n: u64, start: u64) -> u64 {
         let left = n.saturating_sub(start);
         match self.last_batch {
@@ -82,22 +88,23 @@ impl Division {
         }
     }
 
-    /// Returns the position at which the step after the one at `start` begins, in an epoch of `n`
-    /// samples. `None`: it begins at position 0 of the next epoch.
+    /// Returns the position at which the step after the one at `start` starts, in an epoch of `n`
+    /// samples. If that is position 0 of the next epoch, returns `None`.
     pub fn next(&self, n: u64, start: u64) -> Option<u64> {
         let next = start.saturating_add(self.step_samples());
         (self.steps(n, next) > 0).then_some(next)
     }
 
-    /// Returns the positions of a rank in the step that begins at position `start`, of `n` samples.
-    /// There are none if no step begins there, or if there is no such rank.
+    /// Returns the positions of a rank in the step that starts at position `start`, in an epoch of
+    /// `n` samples. Returns no positions if no step starts there, or if there is no such rank.
     pub fn positions(&self, n: u64, start: u64, rank: u32) -> Positions {
         if rank >= self.world || self.steps(n, start) == 0 {
             return Positions { range: 0..0, n };
         }
         let (rank, left) = (u64::from(rank), n.saturating_sub(start));
         if self.last_batch == LastBatch::Exact && left < self.step_samples() {
-            // both factors have at most 32 bits: fewer samples are left than a step has
+            // no overflow: fewer samples remain than a step has, so both factors have at most 32
+            // bits
             let cut = |rank: u64| start + rank * left / u64::from(self.world);
             return Positions { range: cut(rank)..cut(rank + 1), n };
         }
@@ -109,7 +116,7 @@ impl Division {
 /// The positions that a rank takes in a step, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Positions {
-    /// From `n` on, positions are those from the epoch's begin on.
+    /// A value of `n` or more wraps around to the start of the epoch.
     range: Range<u64>,
     n: u64,
 }

@@ -1,4 +1,8 @@
-//! How samples are shuffled.
+//! The kinds of order, and the sizes of runs and windows.
+//!
+//! A sequential order reads fastest and shuffles nothing. A full shuffle reads each sample on its
+//! own. A windowed order is the compromise: it reads runs of about 1 MiB, and mixes the samples of
+//! up to 512 runs.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -8,11 +12,11 @@ use std::num::NonZeroU32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Order {
-    /// Not at all.
+    /// No shuffle: position `p` has sample `p`.
     Sequential,
-    /// All at once: any sample may follow any other.
+    /// Shuffles all samples at once: any sample may follow any other.
     Shuffled,
-    /// Runs of consecutive samples are, and then the samples inside of windows of runs. Files are
+    /// Shuffles runs of consecutive samples, and then the samples within windows of runs. Files are
     /// read in runs.
     Windowed(WindowSizes),
 }
@@ -32,31 +36,31 @@ impl fmt::Display for Order {
 /// The sizes of [`Order::Windowed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowSizes {
-    /// Consecutive samples of a run.
+    /// The number of consecutive samples of a run.
     pub(crate) run: NonZeroU32,
-    /// Runs of a window.
+    /// The number of runs of a window.
     pub(crate) window: NonZeroU32,
 }
 
-/// Bytes of a run, and of a window.
+/// The default size of a run, and the maximum default size of a window.
 const RUN_BYTES: u64 = 1 << 20;
 const WINDOW_BYTES: u64 = 256 << 20;
-/// The most runs of a window.
+/// The maximum number of runs of a default window.
 const MAX_WINDOW_RUNS: u64 = 512;
 
 impl WindowSizes {
-    /// Returns windows of `window` runs, of `run` samples each. Fails if one of them is 0.
+    /// Returns windows of `window` runs with `run` samples each. Fails if one of them is 0.
     pub fn new(run: u32, window: u32) -> Result<Self> {
         match (NonZeroU32::new(run), NonZeroU32::new(window)) {
             (Some(run), Some(window)) => Ok(Self { run, window }),
             _ => Err(DataError::BadArgument(format!(
-                "a run of {run} samples in windows of {window} runs: both are at least 1"
+                "runs of {run} samples in windows of {window} runs: expected at least 1 of each"
             ))),
         }
     }
 
-    /// Returns sizes for samples of this many raw bytes on average: runs of about 1 MiB, and
-    /// windows of at most 512 runs and 256 MiB.
+    /// Returns the default sizes for samples of this many raw bytes on average: runs of about 1
+    /// MiB, and windows of at most 512 runs and 256 MiB.
     pub fn for_sample_bytes(bytes: u64) -> Self {
         let of = |count: u64| u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
         let bytes = bytes.max(1);
@@ -65,12 +69,12 @@ impl WindowSizes {
         Self { run: of(run), window: of(window) }
     }
 
-    /// Returns the samples of a run, `K`.
+    /// Returns the number of samples of a run, `K`.
     pub fn run(self) -> u32 {
         self.run.get()
     }
 
-    /// Returns the runs of a window, `W`.
+    /// Returns the number of runs of a window, `W`.
     pub fn window(self) -> u32 {
         self.window.get()
     }

@@ -1,23 +1,55 @@
-//! Chapters 1 and 2 of `ORDER.md`: keys, and the permutations that they choose.
+//! Keys and permutations: randomness that is computed, not stored (chapters 1 and 2 of `ORDER.md`).
 //!
-//! Nothing of an order is stored. Each number that looks random is a key: a hash of its purpose and
-//! of words such as seed and epoch. A permutation of any length is a network of a few rounds that
-//! mix an index with a key, so that one lookup takes nanoseconds and no memory.
+//! A key is a hash of a purpose and of words such as seed and epoch. Words are absorbed one after
+//! the other and never added first, so that seed 1 in epoch 2 and seed 2 in epoch 1 have unrelated
+//! keys.
+//!
+//! A [`Permutation`] of `0..n` must answer for a single index, in both directions, without a list
+//! of `n` entries. For a power of two, `2^b`, a Feistel network does this. It cuts an index of `b`
+//! bits into `high` and `low`, of `b / 2` bits and the rest. Each round has a key of its own and
+//! changes one half by a hash of the other:
+//!
+//! ```text
+//! k[i] = absorb(key, i)                         rounds are counted from 0
+//! even i:  high ^= mix(k[i] ^ low)              cut to the bits of high
+//! odd i:   low  ^= mix(k[i] ^ high)             cut to the bits of low
+//! ```
+//!
+//! A round is its own inverse, because the half that it hashes does not change. So the same rounds
+//! in reverse order invert the network, whatever the hash is.
+//!
+//! For other `n`, the network works on the least `2^b >= n`, and is applied again while the result
+//! is not below `n` (cycle walking, Black and Rogaway 2002). Since the network is a permutation of
+//! `0..2^b`, the cycle of an index below `n` always comes back below `n`. As `2^b < 2n`, this takes
+//! fewer than two applications on average.
+//!
+//! Eight rounds shuffle well if halves have enough bits. With few bits a half has too few
+//! functions: for small `n`, statistics can tell eight rounds from a true shuffle. Therefore up to
+//! 4,096 samples take 24 rounds (`RATIONALE.md` has the measurement).
 
-/// The first word of a key.
+/// The first word of a key, so that keys for different purposes are unrelated. The other words
+/// follow in this order.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
+    /// The permutation of a shuffled order: seed, epoch.
     Shuffled = 1,
+    /// The permutation of the runs of a windowed order: seed, epoch.
     Runs = 2,
+    /// The permutation of the samples of a window: seed, epoch, window.
     Window = 3,
+    /// The hash of a sample in a split: seed, sample.
     Split = 4,
+    /// The seed of a component of a mixture: seed, component.
     Component = 5,
+    /// A term of a receipt: sample, epoch.
     Receipt = 6,
+    /// A substitute for a damaged sample: seed, epoch, sample, attempt.
     Substitute = 7,
+    /// The identity of a view: its kind, and the words that define it.
     View = 8,
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a permutation of all words.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), a bijection of 64-bit words.
 #[inline]
 pub(crate) fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -33,37 +65,37 @@ pub(crate) fn absorb(h: u64, word: u64) -> u64 {
 /// Returns the key of a purpose and some words.
 #[inline]
 pub(crate) fn key(purpose: Purpose, words: impl IntoIterator<Item = u64>) -> u64 {
-    // a number below 16
+    // its discriminant is below 16
     words.into_iter().fold(absorb(0, purpose as u64), absorb)
 }
 
-/// Rounds of a network, and of one with few bits, whose halves have too few functions for eight:
-/// RATIONALE.md has the measurement.
+/// The number of rounds, and the number for networks of at most [`MAX_SMALL_BITS`] bits.
 const ROUNDS: usize = 8;
 const SMALL_ROUNDS: usize = 24;
 const MAX_SMALL_BITS: u32 = 12;
 
-/// Numbers that are permuted together: a processor begins several multiplications in the time that
-/// one takes, and each round waits for the one before. The registers of x86-64 hold no more.
+/// The number of indices that are permuted together. Each round waits for the one before, and a
+/// processor starts several multiplications in the time that one takes. The registers of x86-64
+/// hold no more.
 const LANES: usize = 6;
 
-/// A permutation of `0..n` that is chosen by a key: a Feistel network of eight rounds, or 24 if
+/// A permutation of `0..n` that is selected by a key: a Feistel network of eight rounds, or 24 if
 /// `n` is at most 4,096, on the least power of two that is at least `n`. Its halves may have
-/// different lengths. Results outside of `0..n` are permuted again (Black and Rogaway 2002).
+/// different lengths. Results outside `0..n` are permuted again (Black and Rogaway 2002).
 ///
-/// Cost: some 20 ns a lookup, 80 ns if `n` is at most 4,096. No memory on the heap.
+/// Cost: about 20 ns for a lookup, 80 ns if `n` is at most 4,096. No heap memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     n: u64,
     keys: [u64; SMALL_ROUNDS],
     rounds: usize,
-    /// The bits of both halves.
+    /// The number of bits of each half.
     high: u32,
     low: u32,
 }
 
 impl Permutation {
-    /// Returns the permutation of `0..n` for a key.
+    /// Returns the permutation of `0..n` that a key selects.
     pub fn new(key: u64, n: u64) -> Self {
         let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
         let mut keys = [0; SMALL_ROUNDS];
@@ -77,7 +109,7 @@ impl Permutation {
         self.n
     }
 
-    /// Returns the member at position `p`; `None` from `n` on.
+    /// Returns the member at position `p`, or `None` if `p` is not below `n`.
     #[inline]
     pub fn at(&self, p: u64) -> Option<u64> {
         self.walk(p, |halves| {
@@ -87,7 +119,8 @@ impl Permutation {
         })
     }
 
-    /// Returns the position of a member: the inverse of [`Permutation::at`]. `None` from `n` on.
+    /// Returns the position of a member, or `None` if it is not below `n`. The inverse of
+    /// [`Permutation::at`].
     #[inline]
     pub fn position_of(&self, member: u64) -> Option<u64> {
         self.walk(member, |halves| {
@@ -97,8 +130,8 @@ impl Permutation {
         })
     }
 
-    /// Replaces positions, all of which are below `n`, by the members there. Cost: 0.4 to 0.6 of
-    /// that of [`Permutation::at`] for each.
+    /// Replaces positions by their members. All positions are below `n`. Cost: 0.4 to 0.6 times
+    /// [`Permutation::at`] for each.
     pub(super) fn replace(&self, positions: &mut [u64]) {
         if self.n <= 1 {
             return;
@@ -120,13 +153,13 @@ impl Permutation {
             for (index, lane) in indexes.iter_mut().zip(&mut lanes).filter(|(_, lane)| **lane < self.n) {
                 let Some(position) = positions.get_mut(*index) else { continue };
                 *position = *lane;
-                left -= 1; // once for each place
+                left -= 1; // once for each position
                 (*index, *lane) = load(positions);
             }
         }
     }
 
-    /// The network for several numbers.
+    /// Applies the network to several indices.
     #[inline]
     fn network(&self, numbers: &mut [u64; LANES]) {
         let mut high = numbers.map(|number| number >> self.low);
@@ -143,8 +176,7 @@ impl Permutation {
         }
     }
 
-    /// Permutes until the result is below `n`. It ends: the network is a permutation, so that the
-    /// cycle of a number below `n` has one.
+    /// Applies the network until the result is below `n`.
     #[inline]
     fn walk(&self, mut number: u64, network: impl Fn(&mut [u64; 2])) -> Option<u64> {
         if number >= self.n {
@@ -154,7 +186,7 @@ impl Permutation {
             return Some(number);
         }
         loop {
-            // the upper half has at most 32 bits, and so has the lower one
+            // each half has at most 32 bits
             let mut halves = [number >> self.low, number & mask(self.low)];
             network(&mut halves);
             number = halves[0] << self.low | halves[1];
@@ -164,7 +196,7 @@ impl Permutation {
         }
     }
 
-    /// A round is its own inverse: it changes one half by a function of the other.
+    /// Applies a round, which is its own inverse: it changes one half by a function of the other.
     #[inline]
     fn round(&self, i: usize, key: u64, [high, low]: &mut [u64; 2]) {
         match i % 2 {
@@ -174,7 +206,7 @@ impl Permutation {
     }
 }
 
-/// Returns the number with the lowest `bits` set, at most 32.
+/// Returns a mask of the lowest `bits` bits, at most 32.
 #[inline]
 fn mask(bits: u32) -> u64 {
     (1 << bits) - 1

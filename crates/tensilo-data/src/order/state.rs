@@ -1,23 +1,29 @@
-//! Chapters 6 and 7 of `ORDER.md`: what a job needs to go on, and proof of which samples it took.
+//! The state that continues a job, and the receipt that proves what it took (chapters 6 and 7 of
+//! `ORDER.md`).
 //!
-//! A [`State`] is 96 bytes: the order, and a position in it. It has neither batch size nor number
-//! of ranks, so a job can go on with others. A [`Receipt`] is a sum over the samples that were
-//! delivered, which does not depend on how they were divided: two jobs compare it.
+//! The samples that a job has taken are a prefix of its order, however ranks divided them. So a
+//! [`State`] is 96 bytes with the order and one position: no batch size, no number of ranks, no
+//! list. Any number of ranks continues at this position, and takes no sample of the prefix again in
+//! this epoch.
+//!
+//! A [`Receipt`] is the sum of a hash of each delivered sample and its epoch. A sum does not depend
+//! on the order or on the division among ranks, so two jobs that took the same samples have equal
+//! receipts.
 
 use super::division::LastBatch;
 use super::permutation::{Purpose, key};
 use super::{MAX_SAMPLES, Order, WindowSizes};
 use crate::error::{DataError, Result};
 
-/// The state of a job: the position at which the next step begins. Ranks that have taken equally
-/// many batches have equal states, except for [`State::receipt`], which proves what was taken and
-/// does not affect how a job goes on.
+/// The state of a job: the position at which the next step starts. Ranks that have taken the same
+/// number of batches have equal states, except for [`State::receipt`], which proves what was taken
+/// and does not affect how a job continues.
 ///
-/// Neither batch size nor number of ranks are in it. A job with others goes on at this position.
-/// With [`LastBatch::Exact`], the epoch then has each sample exactly once.
+/// A state has neither a batch size nor a number of ranks. A job with others continues at this
+/// position. With [`LastBatch::Exact`], the epoch then has each sample exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
-    /// The id of the dataset; zero of a mixture.
+    /// The id of the dataset; zero for a mixture.
     pub dataset_id: [u8; 16],
     /// The version of the dataset that was read; 0 if it has none.
     pub dataset_version: u64,
@@ -35,8 +41,8 @@ pub struct State {
     pub epoch: u64,
     /// A position in the epoch, below `n`.
     pub position: u64,
-    /// The receipt of the samples until then: of one rank, unless the program has added those of
-    /// the others.
+    /// The receipt of the samples before the position: for one rank only, unless the program has
+    /// added the receipts of the others.
     pub receipt: Receipt,
 }
 
@@ -49,7 +55,7 @@ impl State {
     /// The length of a state.
     pub const BYTES: usize = 96;
 
-    /// Returns the bytes of the state.
+    /// Encodes the state.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
         let (order, run, window) = match self.order {
             Order::Sequential => (0, 0, 0),
@@ -78,14 +84,14 @@ impl State {
         bytes
     }
 
-    /// Reads a state. Fails if its bytes break rule O-6.1.
+    /// Decodes a state. Fails if its bytes break rule O-6.1.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let bytes: &[u8; Self::BYTES] = bytes
             .try_into()
-            .map_err(|_| bad(format!("a state has {} bytes, and these are {}", Self::BYTES, bytes.len())))?;
+            .map_err(|_| bad(format!("expected a state of {} bytes, found {}", Self::BYTES, bytes.len())))?;
         let mut rest = bytes.as_slice();
         if take(&mut rest) != MAGIC {
-            return Err(bad("these bytes are no state: they do not begin with TSLO".to_owned()));
+            return Err(bad("not a state: it does not start with TSLO".to_owned()));
         }
         let (stated, found) = (bytes.last_chunk(), crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])));
         if stated != Some(&found.to_le_bytes()) {
@@ -93,7 +99,7 @@ impl State {
         }
         let version = u16::from_le_bytes(take(&mut rest));
         if version != VERSION {
-            return Err(bad(format!("the state has version {version}, and this release knows version {VERSION}")));
+            return Err(bad(format!("the state has version {version}, but this release reads version {VERSION}")));
         }
         let [order, last_batch] = take(&mut rest);
         let dataset_id = take(&mut rest);
@@ -107,16 +113,22 @@ impl State {
             (0, 0, 0) => Order::Sequential,
             (1, 0, 0) => Order::Shuffled,
             (2, run, window) => Order::Windowed(WindowSizes::new(run, window).map_err(|error| bad(error.to_string()))?),
-            _ => return Err(bad(format!("the state has order {order} with runs of {run} and windows of {window}"))),
+            _ => {
+                return Err(bad(format!(
+                    "the state has the invalid order {order} with runs of {run} and windows of {window}"
+                )));
+            }
         };
         let last_batch = match last_batch {
             0 => LastBatch::Drop,
             1 => LastBatch::Pad,
             2 => LastBatch::Exact,
-            _ => return Err(bad(format!("the state has last_batch {last_batch}, and this release knows 0 to 2"))),
+            _ => return Err(bad(format!("the state has last_batch {last_batch}, expected 0 to 2"))),
         };
         if zero != [0; 4] || position >= n || n > MAX_SAMPLES {
-            return Err(bad(format!("the state is malformed: position {position} of {n}")));
+            return Err(bad(format!(
+                "the state is malformed: position {position} of {n} samples, or non-zero reserved bytes"
+            )));
         }
         Ok(Self { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt })
     }
@@ -127,33 +139,33 @@ fn bad(message: String) -> DataError {
     DataError::BadState(message)
 }
 
-/// Writes the next bytes. (There are as many as the fields of a state have.)
+/// Writes the next bytes. `rest` is long enough for all fields of a state.
 fn put<const N: usize>(rest: &mut &mut [u8], bytes: [u8; N]) {
     if let Some(to) = rest.split_off_mut(..N) {
         to.copy_from_slice(&bytes); // equal lengths
     }
 }
 
-/// Returns the next bytes. (There are as many as the fields of a state have.)
+/// Returns the next bytes. `rest` is long enough for all fields of a state.
 fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     rest.split_off(..N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
 }
 
-/// A sum over all samples that were delivered. It does not depend on their order, nor on how they
-/// were divided. If the receipts of all ranks have the same sum in two jobs of a view, these have
-/// taken the same samples in the same epochs, but for a chance of one in 2^64. It is no protection
-/// against somebody who searches for such sums.
+/// A sum of hashes over all samples that were delivered. It does not depend on their order, nor on
+/// how ranks divided them. If the receipts of all ranks have the same sum in two jobs of a view,
+/// the jobs have taken the same samples in the same epochs, except with a probability of 2^-64. A
+/// receipt does not protect against someone who searches for equal sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Receipt(pub u64);
 
 impl Receipt {
-    /// Adds a sample of the view, which was delivered in an epoch. Cost: 10 ns.
+    /// Adds a sample of the view that was delivered in an epoch. Cost: 10 ns.
     #[inline]
     pub fn add(&mut self, sample: u64, epoch: u64) {
         self.0 = self.0.wrapping_add(key(Purpose::Receipt, [sample, epoch]));
     }
 
-    /// Returns the receipt of two ranks, or of a job before and after it went on.
+    /// Returns the sum of the receipts of two ranks, or of a job before and after it was resumed.
     pub fn plus(self, other: Self) -> Self {
         Self(self.0.wrapping_add(other.0))
     }

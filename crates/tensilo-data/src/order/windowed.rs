@@ -1,11 +1,33 @@
-//! Chapter 3 of `ORDER.md`: runs of consecutive samples are permuted, then the samples inside of
-//! windows of runs.
+//! The windowed order: runs are permuted, then the samples of each window (chapter 3 of
+//! `ORDER.md`).
+//!
+//! A full shuffle reads each sample on its own. Here the samples are cut into runs of `K`
+//! neighbours, and the runs are permuted. Every `W` of them form a window, whose samples are
+//! permuted among themselves. Storage then sees reads of whole runs.
+//!
+//! If `K` divided `n`, all windows but the last would have `K * W` samples, and a lookup would be a
+//! few divisions:
+//!
+//! ```text
+//! sample_at(p):
+//!     w = p / (K * W)                                  the window
+//!     j = permutation of window w, at p % (K * W)      a number in the list of its samples
+//!     q = w * W + j / K                                the run, by its rank in the order
+//!     return (permutation of runs, at q) * K + j % K
+//! ```
+//!
+//! In general the last run of the samples lacks `shortfall` samples, and it can be anywhere in the
+//! order, at rank `short_run`. Everything after it starts `shortfall` positions earlier. That is
+//! the only irregularity, and a few comparisons handle it: [`Windowed::begin`] moves the windows
+//! after it, [`Windowed::window_of`] undoes this for a position, and in the window of the short
+//! run, [`Windowed::run_of`] skips the samples that it lacks. So there is no list of runs or
+//! windows, and the inverse works the same way.
 
 use super::kind::WindowSizes;
 use super::permutation::{Permutation, Purpose, key};
 use std::ops::Range;
 
-/// Samples that are found together, with memory on the stack.
+/// The maximum number of samples that are looked up together, in memory on the stack.
 const LOOKUP_BATCH: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,12 +35,13 @@ pub(super) struct Windowed {
     n: u64,
     seed: u64,
     epoch: u64,
-    /// Samples of a run, and runs of a window; at most those that there are.
+    /// The number of samples of a run, and of runs of a window, clamped to what exists; see
+    /// [`Windowed::new`].
     run: u64,
     window: u64,
     runs: Permutation,
-    /// The place of the short run in the order, the number of its window, and the samples that it
-    /// lacks. All that lies after it is moved by these.
+    /// The rank of the short run in the order, its window, and the number of samples that it lacks.
+    /// All positions after it are lower by `shortfall`.
     short_run: u64,
     short_window: u64,
     shortfall: u64,
@@ -26,13 +49,13 @@ pub(super) struct Windowed {
 
 impl Windowed {
     pub(super) fn new(sizes: WindowSizes, n: u64, seed: u64, epoch: u64) -> Self {
-        // with larger ones the order would be the same
+        // larger sizes give the same order
         let run = u64::from(sizes.run.get()).min(n.max(1));
         let count = n.div_ceil(run);
         let window = u64::from(sizes.window.get()).min(count.max(1));
         let runs = Permutation::new(key(Purpose::Runs, [seed, epoch]), count);
         let short_run = count.checked_sub(1).and_then(|last| runs.position_of(last)).unwrap_or(0);
-        let shortfall = (run - n % run) % run; // at least 1 minus less than that
+        let shortfall = (run - n % run) % run; // no underflow: run > n % run
         Self { n, seed, epoch, run, window, runs, short_run, short_window: short_run / window, shortfall }
     }
 
@@ -43,19 +66,19 @@ impl Windowed {
         Some(self.runs.at(run)? * self.run + in_run) // below n
     }
 
-    /// Replaces positions, all of which are below `n`, by the samples there.
+    /// Replaces positions by their samples. All positions are below `n`.
     pub(super) fn replace(&self, mut positions: &mut [u64]) {
         while let Some(window) = positions.first().and_then(|&p| self.window_of(p)) {
             let in_window = self.begin(window)..self.begin(window.saturating_add(1));
             let count = positions.iter().take_while(|position| in_window.contains(position)).count();
             let (some, rest) = positions.split_at_mut(count.clamp(1, LOOKUP_BATCH));
-            some.iter_mut().for_each(|position| *position -= in_window.start); // inside of it
+            some.iter_mut().for_each(|position| *position -= in_window.start); // no underflow: it is in the window
             self.replace_in(window, some);
             positions = rest;
         }
     }
 
-    /// Replaces positions in a window, at most [`LOOKUP_BATCH`], by samples.
+    /// Replaces positions within a window, at most [`LOOKUP_BATCH`], by samples.
     fn replace_in(&self, window: u64, positions: &mut [u64]) {
         self.permutation_of(window).replace(positions);
         let mut runs = [0; LOOKUP_BATCH];
@@ -68,15 +91,15 @@ impl Windowed {
         positions.iter_mut().zip(starts).for_each(|(number, start)| *number += start);
     }
 
-    /// Returns the window of a position; `None` without samples.
+    /// Returns the window of a position, or `None` if there are no samples.
     fn window_of(&self, p: u64) -> Option<u64> {
         let full = self.run * self.window; // at most twice n: see `new`
         let short_end = self.begin(self.short_window.saturating_add(1));
         if p < short_end { p.checked_div(full) } else { p.saturating_add(self.shortfall).checked_div(full) }
     }
 
-    /// Returns the run in the order that number `j` of a window's samples is in, and its place in
-    /// that.
+    /// Returns the rank of the run that has sample `j` of a window, and the index of the sample in
+    /// the run.
     fn run_of(&self, window: u64, mut j: u64) -> (u64, u64) {
         let first = window * self.window; // at most the number of runs
         let short_end = self.short_run.saturating_sub(first) * self.run + self.run - self.shortfall;
@@ -92,7 +115,7 @@ impl Windowed {
         }
         let run = self.runs.position_of(sample / self.run)?;
         let window = run / self.window;
-        // below the samples of a window
+        // below the number of samples of the window
         let mut j = run % self.window * self.run + sample % self.run;
         if window == self.short_window && run > self.short_run {
             j = j.checked_sub(self.shortfall)?;
@@ -109,27 +132,27 @@ impl Windowed {
         self.runs.n()
     }
 
-    /// Returns the samples of run `q` of the order.
+    /// Returns the samples of the run with rank `q` in the order.
     pub(super) fn run_at(&self, q: u64) -> Option<Range<u64>> {
         let start = self.runs.at(q)?.saturating_mul(self.run); // below n
         Some(start..start.saturating_add(self.run).min(self.n))
     }
 
-    /// Returns how many runs are in the window of a position and in those before.
+    /// Returns how many runs are in the window of a position and in the windows before it.
     pub(super) fn runs_begun(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
-        // exact enough: the short run is one of many
+        // ignores the shortfall: the short run is one of many
         (p / full).saturating_add(1).saturating_mul(self.window)
     }
 
-    /// Returns how many runs, from the first on, an epoch should have announced when it is at a
-    /// position: all of its window, and as much of the next one as is done of this one.
+    /// Returns how many runs, counted from the first, should have been prefetched at a position:
+    /// all of its window, and the same share of the next window as has been read of this one.
     pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
         self.runs_begun(p).saturating_add(p % full / self.run.max(1))
     }
 
-    /// Returns the position at which a window begins; `n` of those after the last.
+    /// Returns the position at which a window starts, or `n` for windows after the last.
     fn begin(&self, window: u64) -> u64 {
         let shortfall = if window > self.short_window { self.shortfall } else { 0 };
         let full = self.run * self.window; // at most twice n: see `new`

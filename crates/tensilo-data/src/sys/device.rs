@@ -1,4 +1,8 @@
 //! Batches that a GPU decodes to memory of the caller.
+//!
+//! The GPU writes to this memory after a launch returns, so it must outlive the launch.
+//! [`LaunchInMemory`] holds both and drops the launch first, which waits for the GPU. If the driver
+//! fails, waiting proves nothing, and the memory is leaked.
 
 use crate::error::{DataError, Result};
 use crate::loader::{Batch, Counters, DeviceBatch};
@@ -11,10 +15,10 @@ use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 /// # Safety
 ///
 /// [`DeviceAllocator::location`] describes memory on the GPU of the loader, at least as long as
-/// requested, and a stream that exists. The memory stays allocated until it is
-/// dropped, and until it is delivered, nothing uses it on another stream.
+/// requested, and a valid stream. The memory stays allocated until it is dropped. Until it is
+/// delivered, it is not used on any other stream.
 pub unsafe trait DeviceAllocator {
-    /// Memory of a batch. Dropping it frees the memory or makes it reusable.
+    /// The memory of a batch. Dropping it frees the memory or makes it reusable.
     type Memory;
 
     /// Allocates memory for a batch.
@@ -24,7 +28,7 @@ pub unsafe trait DeviceAllocator {
     fn location(memory: &Self::Memory) -> BatchMemory;
 }
 
-// SAFETY: the memory is freed when it is dropped, and nothing else uses it.
+// SAFETY: the memory is freed only when it is dropped, and has no other user.
 unsafe impl DeviceAllocator for Gpu {
     type Memory = DeviceBuffer;
 
@@ -38,7 +42,7 @@ unsafe impl DeviceAllocator for Gpu {
 }
 
 /// A launch and the memory that it writes to. Drop order matters: dropping the launch waits for the
-/// GPU, and then the memory is freed.
+/// GPU, and only then is the memory freed.
 pub(crate) struct LaunchInMemory<M> {
     launched: DeviceBatch,
     memory: M,
@@ -47,7 +51,7 @@ pub(crate) struct LaunchInMemory<M> {
 impl<M> LaunchInMemory<M> {
     /// Launches a batch. The memory is at least as long as the batch.
     pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, memory: M) -> Result<Self> {
-        // SAFETY: the promise of the allocator. The memory is dropped after the launch was finished
+        // SAFETY: the allocator promises this. The memory is dropped after the launch is finished
         // or dropped.
         match unsafe { batch.launch(A::location(&memory)) } {
             Ok(launched) => Ok(Self { launched, memory }),
@@ -65,7 +69,7 @@ impl<M> LaunchInMemory<M> {
     }
 }
 
-/// Leaks memory if the driver has failed: the GPU may still write to it.
+/// Leaks memory if the driver failed: the GPU may still write to it.
 fn leaked<M>(error: DataError, memory: M) -> DataError {
     match error {
         DataError::Gpu(_) => mem::forget(memory),
@@ -76,8 +80,8 @@ fn leaked<M>(error: DataError, memory: M) -> DataError {
 
 impl Batch {
     /// Decodes the batch to memory of the caller, on the GPU of
-    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when that is
-    /// enqueued: operations that are put on the stream of the memory later see the values.
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when the work is
+    /// enqueued: later operations on the stream of the memory see the values.
     /// [`BatchIterator::on_device`](crate::BatchIterator::on_device) does this ahead of time.
     ///
     /// Fails if the batch has no blocks, if the memory is shorter than [`Batch::device_bytes`], or
@@ -85,11 +89,11 @@ impl Batch {
     ///
     /// # Safety
     ///
-    /// As [`Gpu::launch`](tensilo_cuda::Gpu::launch): the memory is on this GPU, and stays
-    /// allocated until the batch was finished or dropped, or later operations of its stream have
-    /// run. Nobody uses it on other streams meanwhile.
+    /// Same as [`Gpu::launch`](tensilo_cuda::Gpu::launch): the memory is on this GPU. It stays
+    /// allocated until the batch is finished or dropped, or until later operations of its stream
+    /// have run. Until then, it is not used on other streams.
     pub unsafe fn launch(self, memory: BatchMemory) -> Result<DeviceBatch> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises this.
         DeviceBatch::launch_with(self, |gpu, list| unsafe { gpu.launch(list, memory) })
     }
 }

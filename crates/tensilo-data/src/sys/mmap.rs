@@ -1,37 +1,40 @@
 //! Memory maps of files.
+//!
+//! A map is unsafe because another process may change or truncate the file under it. The functions
+//! here are unsafe, so the caller of [`DatasetOptions`] promises that this does not happen.
 
 use crate::dataset::DatasetOptions;
 use crate::io::{Io, IoChoice, Opener};
 
 /// Returns the choice of memory maps. Only functions whose callers make the promise of
-/// [`DatasetOptions::mmap`] may use it.
+/// [`DatasetOptions::mmap`] may call it.
 fn map() -> IoChoice {
-    // SAFETY: the callers' promise is the one that is asked for.
+    // SAFETY: callers of this function promise what `map_file` requires.
     let opener = Opener::new(|path, options| unsafe { options.map_file(path) });
     IoChoice::explicit(Io::Mmap, opener)
 }
 
 impl DatasetOptions {
-    /// Maps files into memory: no copies of stored bytes, and no system calls. Suits local files
-    /// that fit in memory.
+    /// Maps files into memory: no copy of stored bytes, and no system calls. Suits local files that
+    /// fit in memory.
     ///
     /// # Safety
     ///
-    /// No process may change or truncate a file of the dataset as long as the dataset, or a reader,
-    /// a loader or a batch iterator of it lives, see
+    /// No process may change or truncate a file of the dataset while the dataset lives, or a
+    /// reader, a loader or a batch iterator of it; see
     /// [`MappedFile::open`](tensilo::source::MappedFile::open). Files that appear and vanish as a
-    /// whole, as in a dataset with a manifest, are safe, unless they are on a network file system.
+    /// whole, as in a dataset with a manifest, are safe unless they are on a network file system.
     pub unsafe fn mmap(self) -> Self {
         self.io(map())
     }
 
     /// Maps files into memory if they stay in the page cache: they are on a local file system, and
     /// have at most half of the machine's memory. Otherwise, or if the system or the build cannot
-    /// tell, files are read as suits them.
+    /// tell, uses the default method for the files.
     ///
     /// # Safety
     ///
-    /// As [`DatasetOptions::mmap`].
+    /// Same as [`DatasetOptions::mmap`].
     pub unsafe fn mmap_if_cached(self) -> Self {
         self.if_cached(map().with_reason("files of this size stay in the page cache"))
     }

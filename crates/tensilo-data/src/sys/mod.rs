@@ -1,4 +1,4 @@
-//! The only unsafe code of the crate: files in maps, reads that io_uring does, memory of GPUs.
+//! The only unsafe code of the crate: memory maps, io_uring, and batches in GPU memory.
 
 #[cfg(feature = "cuda")]
 pub(crate) mod device;

@@ -1,4 +1,11 @@
-//! Many reads of a file at the same time, by io_uring.
+//! Reads that the kernel does for a ring of io_uring.
+//!
+//! The danger of io_uring is memory: the kernel writes to it at any time until a read completes,
+//! whatever the program does meanwhile. So a call to [`Ring::read`] owns its memory
+//! ([`InFlightReads`]), and gives it back only after all reads have completed, also if a callback
+//! panics. If it cannot wait for them, it leaks the memory and marks the ring as broken.
+//!
+//! Invariant: the kernel never writes to memory that is borrowed, freed or reused.
 
 use io_uring::{IoUring, opcode, types};
 use std::io;
@@ -6,7 +13,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use tensilo::source::ReadMemory;
 
-/// The alignment of memory and offsets that files opened with O_DIRECT ask for at most.
+/// The alignment of memory and offsets that suits every file opened with `O_DIRECT`.
 const ALIGNMENT: usize = 4096;
 
 /// A read of consecutive bytes.
@@ -14,22 +21,21 @@ const ALIGNMENT: usize = 4096;
 pub(crate) struct ReadAt {
     /// The offset in the file.
     pub offset: u64,
-    /// The place in the memory.
+    /// The destination in the memory.
     pub buffer_range: Range<usize>,
 }
 
-/// A function that takes the number of a read, and what was read.
+/// A callback that gets the number of a read, and the bytes read.
 type OnComplete<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 
-/// Reads in flight.
+/// A ring of io_uring.
 ///
-/// A read owns the memory that the kernel writes to, and returns it when all reads are done. If the
-/// ring cannot wait for its reads, it leaks the memory, so that the kernel never writes to memory
-/// that is reused.
+/// [`Ring::read`] owns the memory that the kernel writes to, and returns it when all reads are
+/// complete. If it cannot wait for them, it leaks the memory.
 pub(crate) struct Ring {
     ring: IoUring,
     depth: usize,
-    /// Reads may be in flight that nobody waits for.
+    /// The ring could not wait for its reads, which may still be in flight.
     is_broken: bool,
 }
 
@@ -37,7 +43,7 @@ pub(crate) struct Ring {
 #[derive(Default)]
 pub(crate) struct AlignedMemory {
     memory: Vec<u8>,
-    /// The first byte that is aligned.
+    /// The offset of the first aligned byte.
     start: usize,
 }
 
@@ -69,19 +75,19 @@ impl ReadMemory for AlignedMemory {
 }
 
 impl Ring {
-    /// Makes a ring for `depth` reads at the same time. Fails if the kernel does not have io_uring,
-    /// or forbids it.
+    /// Creates a ring for `depth` reads at the same time. Fails if the kernel does not have
+    /// io_uring, or forbids it.
     pub(crate) fn new(depth: u32) -> io::Result<Self> {
         let ring = IoUring::builder().dontfork().build(depth)?;
         Ok(Self { ring, depth: usize::try_from(depth).unwrap_or(1), is_broken: false })
     }
 
-    /// Reads from a file, and calls `on_complete` with the number of each read when it is done, and
-    /// with what was read: fewer bytes at the end of the file. Returns the memory, unless it is
+    /// Reads from a file. Calls `on_complete` with the number and bytes of each read as it
+    /// completes; at the end of the file, a read has fewer bytes. Returns the memory unless it was
     /// leaked.
     ///
-    /// The places of reads ascend and do not overlap. Fails if they do not, if the memory is too
-    /// short, or if the kernel takes no more reads.
+    /// The destinations of reads ascend and do not overlap. Fails if they do not, if the memory is
+    /// too short, or if the kernel accepts no more reads.
     pub(crate) fn read(
         &mut self,
         file: BorrowedFd<'_>,
@@ -102,13 +108,13 @@ impl Ring {
         (flight.memory.take(), read)
     }
 
-    /// Returns whether the ring could not wait for its reads: it is of no use any more.
+    /// Returns whether the ring could not wait for its reads, and cannot be used any more.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
 }
 
-/// Checks that the places of reads ascend and are inside of memory of `bytes` bytes.
+/// Checks that the destinations of reads ascend and lie within memory of `bytes` bytes.
 fn check(reads: &[ReadAt], bytes: usize) -> io::Result<()> {
     let mut end = 0;
     for ReadAt { buffer_range, .. } in reads {
@@ -121,7 +127,7 @@ fn check(reads: &[ReadAt], bytes: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads that the kernel may be doing, and the memory that it writes to.
+/// Reads that may be in flight, and the memory that the kernel writes to.
 struct InFlightReads<'r> {
     ring: &'r mut Ring,
     in_flight: usize,
@@ -131,16 +137,16 @@ struct InFlightReads<'r> {
 }
 
 impl InFlightReads<'_> {
-    /// Does all reads. Their places are inside of the memory.
+    /// Submits all reads and waits for them. Their destinations are within the memory.
     fn read_all(&mut self, file: BorrowedFd<'_>, reads: &[ReadAt], on_complete: &mut OnComplete<'_>) -> io::Result<()> {
         let (depth, descriptor) = (self.ring.depth, types::Fd(file.as_raw_fd()));
         let mut next = 0;
         loop {
             while self.in_flight < depth {
                 let Some(read) = reads.get(next) else { break };
-                // SAFETY: `check` has found the place in the memory, and that it overlaps no other.
-                // `self` owns the memory, and waits for the read or leaks it. `file` is borrowed
-                // until then.
+                // SAFETY: `check` has verified that the destination is within the memory and
+                // overlaps no other. `self` owns the memory, and waits for the read or leaks it.
+                // `file` is borrowed until then.
                 unsafe { self.push(descriptor, next, read) }?;
                 next += 1;
             }
@@ -151,8 +157,9 @@ impl InFlightReads<'_> {
                 let Some(read) = reads.get(number) else { continue };
                 let count = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
                 let bytes = count.map(|count| {
-                    // SAFETY: the place is in the memory, and the read is done. The kernel writes
-                    // to other places meanwhile, so there is no reference to the whole memory.
+                    // SAFETY: the destination is within the memory, and the read is complete. The
+                    // kernel may write to other destinations meanwhile, so there is no reference to
+                    // the whole memory.
                     unsafe {
                         std::slice::from_raw_parts(
                             self.base.add(read.buffer_range.start),
@@ -165,7 +172,7 @@ impl InFlightReads<'_> {
         }
     }
 
-    /// Waits for all reads, if the kernel has refused one, or leaks the memory.
+    /// Waits for the reads that are still in flight, or leaks the memory.
     fn drain(&mut self) {
         while self.in_flight > 0 {
             if self.wait().is_err() {
@@ -176,26 +183,27 @@ impl InFlightReads<'_> {
         }
     }
 
-    /// Hands a read to the kernel.
+    /// Submits a read to the kernel.
     ///
     /// # Safety
     ///
-    /// The place is in the memory, and no other read that is in flight has a part of
-    /// it. The file stays open until the read is done.
+    /// The destination is within the memory, and overlaps no other read in flight. The file stays
+    /// open until the read completes.
     unsafe fn push(&mut self, file: types::Fd, number: usize, read: &ReadAt) -> io::Result<()> {
-        // SAFETY: inside of the memory, by the caller's promise.
+        // SAFETY: within the memory, as the caller promises.
         let to = unsafe { self.base.add(read.buffer_range.start) };
         let length = u32::try_from(read.buffer_range.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // exact: usize has at most 64 bits
         let entry = opcode::Read::new(file, to, length).offset(read.offset).build().user_data(number as u64);
-        // SAFETY: file and memory are valid until the read is done, by the caller's promise.
+        // SAFETY: file and memory are valid until the read completes, as the caller promises.
         let pushed = unsafe { self.ring.ring.submission().push(&entry) };
         pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         self.in_flight += 1;
         Ok(())
     }
 
-    /// Waits until a read is done. Returns those that are, and their results.
+    /// Waits until at least one read completes. Returns the numbers and results of all completed
+    /// reads.
     fn wait(&mut self) -> io::Result<Vec<(usize, i32)>> {
         loop {
             match self.ring.ring.submit_and_wait(1) {
@@ -216,7 +224,7 @@ impl InFlightReads<'_> {
 }
 
 impl Drop for InFlightReads<'_> {
-    /// `on_complete` may have panicked.
+    /// Waits for the reads even if `on_complete` panicked.
     fn drop(&mut self) {
         self.drain();
     }

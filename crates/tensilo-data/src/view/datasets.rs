@@ -1,4 +1,7 @@
-//! Views of datasets: what a loader takes its samples from.
+//! Views of open datasets: where a loader finds its samples.
+//!
+//! The other modules are arithmetic on sample indices. A [`View`] binds them to handles of
+//! datasets, so that a sample of the view is a dataset and a sample in it.
 
 use super::{Mixture, SampleList, Split};
 use crate::dataset::Dataset;
@@ -24,21 +27,21 @@ enum ViewInner {
 #[derive(Clone, Debug)]
 struct MixtureView {
     view: View,
-    /// The number of its first dataset among those of the mixture.
+    /// The index of its first dataset in the datasets of the mixture.
     first_dataset: usize,
 }
 
 impl View {
-    /// Returns all samples of a dataset.
+    /// Returns the view of all samples of a dataset.
     pub fn all(dataset: &Dataset) -> Self {
         Self { kind: ViewInner::All, datasets: vec![dataset.clone()] }
     }
 
-    /// Returns the samples of a split. Fails if it was made for another number of samples.
+    /// Returns the view of a split. Fails if the split was made for another number of samples.
     pub fn split(dataset: &Dataset, split: &Split) -> Result<Self> {
         if split.sample_count() != dataset.sample_count() {
             return Err(DataError::BadArgument(format!(
-                "a split of {} samples, and a dataset of {}",
+                "the split was made for {} samples, but the dataset has {}",
                 split.sample_count(),
                 dataset.sample_count()
             )));
@@ -46,21 +49,22 @@ impl View {
         Ok(Self { kind: ViewInner::Split(Arc::new(split.clone())), datasets: vec![dataset.clone()] })
     }
 
-    /// Returns listed samples. Fails if the dataset does not have one of them. Cost: looks at each.
+    /// Returns the view of listed samples. Fails if the dataset does not have one of them. Cost:
+    /// checks each sample.
     pub fn list(dataset: &Dataset, list: &SampleList) -> Result<Self> {
         let count = dataset.sample_count();
         if let Some(sample) = list.samples().iter().find(|sample| **sample >= count) {
-            let message = format!("the list has sample {sample}, and the dataset {count} samples, counted from 0");
+            let message = format!("the list has sample {sample}, but the dataset has {count} samples, counted from 0");
             return Err(DataError::BadArgument(message));
         }
         Ok(Self { kind: ViewInner::List(list.clone()), datasets: vec![dataset.clone()] })
     }
 
-    /// Returns a mixture of views, which are its components in order. Fails if a component is of
-    /// another dataset, view or number of samples than the mixture was made for.
+    /// Returns a mixture of views, which are its components in order. Fails if the dataset, view or
+    /// number of samples of a component is not the one that the mixture was made for.
     pub fn mixture(mixture: &Mixture, components: &[View]) -> Result<Self> {
         if components.iter().any(|view| matches!(view.kind, ViewInner::Mixture { .. })) {
-            return Err(DataError::BadArgument("a mixture has a mixture as a component".to_owned()));
+            return Err(DataError::BadArgument("a component of a mixture is a mixture itself".to_owned()));
         }
         let expected: Vec<_> = components.iter().map(|view| (view.dataset_id(), view.identity(), view.n())).collect();
         if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(expected) {
@@ -105,13 +109,14 @@ impl View {
         self.single().map_or(0, Dataset::version)
     }
 
-    /// Returns the datasets, to which [`View::sample`] refers by number.
+    /// Returns the datasets. [`View::sample`] refers to them by index.
     pub fn datasets(&self) -> &[Dataset] {
         &self.datasets
     }
 
-    /// Returns the dataset of sample `v` of the view in an epoch, by its number, and the sample of
-    /// that dataset. `None` from the number of samples on. Cost: that of the view's kind.
+    /// Returns the index of the dataset that has sample `v` of the view in an epoch, and the sample
+    /// of that dataset. Returns `None` if `v` is not below [`View::n`]. Costs as much as the lookup
+    /// in the split, list or mixture.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         match &self.kind {
             ViewInner::All => (v < self.n()).then_some((0, v)),
@@ -126,15 +131,15 @@ impl View {
         }
     }
 
-    /// Returns the same view of datasets that share nothing with those of this one but what never
-    /// changes: for a process that was forked. There a view from before the fork can be used, too,
-    /// but opens files again each time, because it cannot know that no other thread was changing
-    /// what it keeps.
+    /// Returns the same view for a forked process: its datasets share no lock and no open file with
+    /// the datasets of this view. A view from before the fork works there, too, but opens files
+    /// again each time, because it cannot know whether another thread was changing its caches
+    /// during the fork.
     pub fn reopened(&self) -> Self {
         self.of_datasets(Dataset::reopened)
     }
 
-    /// Returns the same view of datasets that are read as suits samples in any order.
+    /// Returns the same view of datasets that are read in a way that suits shuffled samples.
     pub(crate) fn for_shuffled(&self) -> Self {
         self.of_datasets(Dataset::for_shuffled)
     }

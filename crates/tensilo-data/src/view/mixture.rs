@@ -1,11 +1,19 @@
-//! A view of several datasets with weights.
+//! A view of several datasets in fixed proportions.
+//!
+//! A mixture is cut into blocks of 4,096 samples, and each block has the same share of every
+//! component, rounded by largest remainder. So a lookup needs no list: block and offset give the
+//! component, and the samples of that component before it are counted by a multiplication.
+//!
+//! The samples of a component continue across blocks and epochs as one long sequence, in which each
+//! pass over the component has its own shuffle. A small component is thus repeated, and a large one
+//! is used up before any of its samples comes again.
 
 use super::selection::{ViewKind, identity};
 use crate::error::{DataError, Result};
 use crate::order::{EpochOrder, MAX_SAMPLES, Order, Purpose, WindowSizes, key};
 use std::ops::Range;
 
-/// Samples of a block, in each of which components have the same shares.
+/// The number of samples of a block. Components have the same shares in each block.
 const BLOCK: u64 = 4096;
 
 /// A component of a [`Mixture`]: a view of a dataset.
@@ -17,15 +25,15 @@ pub struct Component {
     pub view: u64,
     /// The number of samples of the view.
     pub samples: u64,
-    /// The samples of this component in the mixture are to those of another as their weights.
+    /// The weight: components have samples in proportion to their weights.
     pub weight: u32,
 }
 
-/// A view that has samples of several datasets, in fixed proportions: of every 4,096 samples, as
-/// many as their weights say, but for rounding.
+/// A view with samples of several datasets in fixed proportions: every 4,096 samples are divided by
+/// the weights of the components, up to rounding.
 ///
-/// A component that is smaller than its share is repeated; of one that is larger, each epoch has
-/// the samples that follow those of the epoch before.
+/// A component that is smaller than its share is repeated. If it is larger, each epoch continues
+/// where the previous epoch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mixture {
     identity: u64,
@@ -40,26 +48,26 @@ pub struct Mixture {
 struct Share {
     samples: u64,
     seed: u64,
-    /// The range of its samples in a whole block, and in the last one if that is shorter.
+    /// The range of its samples in a whole block, and in a shorter last block.
     whole: Range<u64>,
     last: Range<u64>,
-    /// Its samples in the whole mixture.
+    /// The number of its samples in the whole mixture.
     sum: u64,
 }
 
 impl Mixture {
-    /// Returns the mixture of `n` samples. Samples of a component follow each other in runs of
-    /// `run`; 1 shuffles them all.
+    /// Returns a mixture of `n` samples. Samples of a component follow each other in runs of `run`;
+    /// 1 shuffles them all.
     ///
-    /// Fails if `run` is 0, if there is no component, if one has no samples, or if the share of one
-    /// is so small that it has none in the mixture.
+    /// Fails if `run` is 0, if there are no components, if a component has no samples or no weight,
+    /// or if its share is so small that the mixture has none of its samples.
     pub fn new(components: &[Component], n: u64, seed: u64, run: u32) -> Result<Self> {
         let sizes = WindowSizes::new(run, 1)?;
         if n > MAX_SAMPLES {
             return Err(bad("a mixture has more than 2^63 samples"));
         }
         if components.iter().any(|component| component.samples == 0 || component.weight == 0) {
-            return Err(bad("a component of a mixture has no samples, or no weight"));
+            return Err(bad("a component of a mixture has no samples or a weight of 0"));
         }
         let weights: Vec<u32> = components.iter().map(|component| component.weight).collect();
         let ranges = ranges(BLOCK, &weights).zip(ranges(n % BLOCK, &weights));
@@ -68,7 +76,7 @@ impl Mixture {
             let length = |range: &Range<u64>| range.end - range.start; // ascending
             let sum = n / BLOCK * length(&whole) + length(&last); // at most n
             if sum == 0 {
-                return Err(bad("the weight of a component of a mixture is so small that it has no sample"));
+                return Err(bad("the weight of a component is so small that the mixture has none of its samples"));
             }
             let seed = key(Purpose::Component, [seed, number]);
             shares.push(Share { samples: component.samples, seed, whole, last, sum });
@@ -85,7 +93,7 @@ impl Mixture {
         self.n
     }
 
-    /// Returns the components that it was made for.
+    /// Returns the components that the mixture was made for.
     pub fn components(&self) -> &[Component] {
         &self.components
     }
@@ -96,7 +104,7 @@ impl Mixture {
     }
 
     /// Returns the component of sample `v` of the mixture in an epoch, and the sample of that
-    /// component; `None` from the number of samples on. Cost: some 230 ns.
+    /// component. Returns `None` if `v` is not below [`Mixture::n()`]. Cost: about 230 ns.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         if v >= self.n {
             return None;
@@ -118,8 +126,8 @@ impl Mixture {
     }
 }
 
-/// Returns the samples of each component in a block of `samples`, which follow each other: rounded
-/// down, and one more for those with the largest remainders.
+/// Returns the range of each component in a block of `samples`. The ranges follow each other; their
+/// lengths are rounded down, and one more for the components with the largest remainders.
 fn ranges(samples: u64, weights: &[u32]) -> impl Iterator<Item = Range<u64>> {
     // below 2^96, as there are fewer than 2^64 weights; at least 1, because it divides
     let all = weights.iter().map(|&weight| u128::from(weight)).sum::<u128>().max(1);
@@ -142,7 +150,7 @@ fn ranges(samples: u64, weights: &[u32]) -> impl Iterator<Item = Range<u64>> {
 
 fn identity_words(component: &Component) -> [u64; 5] {
     let id = u128::from_le_bytes(component.dataset_id);
-    // its halves
+    // the low and the high half
     [id as u64, (id >> 64) as u64, component.view, component.samples, component.weight.into()]
 }
 

@@ -1,8 +1,11 @@
-//! Chapter 5 of `ORDER.md`: views that orders apply to.
+//! Views: the samples of a job, numbered from 0 (chapter 5 of `ORDER.md`).
 //!
-//! A view numbers the samples that a job takes from 0: all of a dataset, some ([`selection`]), or
-//! those of several datasets with weights ([`mixture`]). Its identity is a hash of what it was made
-//! from, which a state has, so that a job does not go on with another view.
+//! An order permutes `0..n` and knows nothing about datasets. A view says what these numbers are:
+//! all samples of a dataset, some of them ([`selection`]), or samples of several datasets in fixed
+//! proportions ([`mixture`]).
+//!
+//! The identity of a view is a hash of what it was made from. A [`State`](crate::State) has it, so
+//! that a job does not resume with another view.
 
 mod datasets;
 mod mixture;

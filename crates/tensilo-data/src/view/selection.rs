@@ -1,8 +1,9 @@
 //! Views of some samples of a dataset: chosen by a hash, or listed.
 //!
-//! A [`Split`] keeps a bit for each sample, and finds the n-th of its samples by a binary search. A
-//! [`SampleList`] keeps the numbers of its samples, in any order. The identity of a view,
-//! here and of a mixture, is a hash of what it was made from.
+//! A [`Split`] looks only at the hash of each sample. Shuffling all samples and cutting the list
+//! would move samples from validation to training when others are added; a hash does not. It stores
+//! one bit for each sample, and finds its `n`-th sample by a binary search over counts and a walk
+//! through eight words. A [`SampleList`] stores sample indices, in any order.
 
 use crate::error::{DataError, Result};
 use crate::order::{Purpose, key};
@@ -19,43 +20,43 @@ pub(super) enum ViewKind {
 
 /// Returns the identity of a view.
 pub(super) fn identity(kind: ViewKind, words: impl IntoIterator<Item = u64>) -> u64 {
-    // a number below 4
+    // its discriminant is below 4
     key(Purpose::View, std::iter::once(kind as u64).chain(words))
 }
 
-/// Words of a group whose samples are counted once.
+/// The number of words whose samples are counted together.
 const GROUP_WORDS: usize = 8;
 
-/// A view that has the samples whose hash is in a range: a part of a dataset, such as 95 % for
-/// training and the rest for validation.
+/// A view of the samples whose hash is in a range: a share of a dataset, such as 95 % for training
+/// and the rest for validation.
 ///
-/// Whether a sample is in it depends on seed and sample alone. Samples that are added later do not
-/// move others from one part to another.
+/// Whether a sample is in the view depends only on the seed and the sample. Samples that are added
+/// later do not move others from one split to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     identity: u64,
     /// A bit for each sample of the dataset.
     bits: Vec<u64>,
-    /// For each group of words, the samples of the view in the groups before it.
+    /// For each group of words, the number of samples in the groups before it.
     before: Vec<u64>,
     n: u64,
     sample_count: u64,
 }
 
 impl Split {
-    /// The end of the hashes.
+    /// The end of the range of hashes.
     pub const END: u64 = 1 << 32;
 
-    /// Returns the view of those of `samples` samples whose hash is in `hashes`, a part of
-    /// `0..Split::END`. Two splits with the same seed whose ranges do not touch have no sample in
+    /// Returns the view of the samples, out of `0..samples`, whose hash is in `hashes`, which is
+    /// within `0..Split::END`. Two splits with the same seed and disjoint ranges have no sample in
     /// common.
     ///
-    /// Fails if the range is empty or too long, or if there is no memory. Cost: 10 ns and 1.1 bits
-    /// for each sample of the dataset.
+    /// Fails if the range is empty or too long, or if memory runs out. Cost: 10 ns and 1.1 bits for
+    /// each sample of the dataset.
     pub fn new(samples: u64, seed: u64, hashes: Range<u64>) -> Result<Self> {
         if hashes.is_empty() || hashes.end > Self::END {
             let message =
-                format!("the hashes {} to {} of a split: expected a part of 0 to 2^32", hashes.start, hashes.end);
+                format!("a split with the hashes {}..{}: expected a range within 0..2^32", hashes.start, hashes.end);
             return Err(DataError::BadArgument(message));
         }
         let words = usize::try_from(samples.div_ceil(64)).unwrap_or(usize::MAX);
@@ -84,7 +85,7 @@ impl Split {
         self.n
     }
 
-    /// Returns the number of samples that it was made for, of which it has some.
+    /// Returns the number of samples of the dataset that the split was made for.
     pub fn sample_count(&self) -> u64 {
         self.sample_count
     }
@@ -94,17 +95,18 @@ impl Split {
         self.identity
     }
 
-    /// Returns sample `v` of the view; `None` from their number on. Cost: a binary search.
+    /// Returns sample `v` of the view, or `None` if `v` is not below [`Split::n()`]. Cost: a binary
+    /// search.
     pub fn sample(&self, v: u64) -> Option<u64> {
         if v >= self.n {
             return None;
         }
         let group = self.before.partition_point(|&before| before <= v).checked_sub(1)?;
-        let mut left = v - self.before.get(group)?; // the group begins at or before it
+        let mut left = v - self.before.get(group)?; // the group starts at or before it
         for (word, &bits) in self.bits.iter().enumerate().skip(group * GROUP_WORDS) {
             let ones = u64::from(bits.count_ones());
             if left < ones {
-                return Some(word as u64 * 64 + u64::from(nth_one(bits, left))); // a sample: exact
+                return Some(word as u64 * 64 + u64::from(nth_one(bits, left))); // exact: it is a sample
             }
             left -= ones;
         }
@@ -112,15 +114,15 @@ impl Split {
     }
 }
 
-/// Returns the index of the `n`-th bit that is set, of more than `n`.
+/// Returns the index of the `n`-th set bit. More than `n` bits are set.
 fn nth_one(mut bits: u64, n: u64) -> u32 {
     for _ in 0..n {
-        bits &= bits.wrapping_sub(1); // without its lowest one
+        bits &= bits.wrapping_sub(1); // clears the lowest set bit
     }
     bits.trailing_zeros()
 }
 
-/// A view that has listed samples, in their order. A sample may be listed several times.
+/// A view of listed samples, in the order of the list. A sample may be listed several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleList {
     samples: Arc<[u64]>,
@@ -128,7 +130,7 @@ pub struct SampleList {
 }
 
 impl SampleList {
-    /// Returns the view of these samples. Cost: 3 ns for each, and 8 bytes.
+    /// Returns the view of these samples. Cost: 3 ns and 8 bytes for each.
     pub fn new(samples: impl Into<Arc<[u64]>>) -> Self {
         let samples = samples.into();
         // exact: no length is above 2^64
@@ -152,7 +154,7 @@ impl SampleList {
         self.identity
     }
 
-    /// Returns sample `v` of the view; `None` from their number on.
+    /// Returns sample `v` of the view, or `None` if `v` is not below [`SampleList::n`].
     pub fn sample(&self, v: u64) -> Option<u64> {
         self.samples.get(usize::try_from(v).ok()?).copied()
     }

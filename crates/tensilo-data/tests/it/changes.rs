@@ -1,4 +1,4 @@
-//! Versions: what they have, and that nothing else changes.
+//! Versions: each change has its effect, and changes nothing else.
 
 use crate::common::{check_all, create, files_below, numbers, read, second_reader, write};
 use std::fs;
@@ -109,7 +109,7 @@ fn of_two_writers_one_wins_and_the_other_leaves_nothing() {
         listed.sort_unstable();
         assert_eq!(files_below(&folder.path("data")), listed, "the loser's files are removed");
 
-        // it repeats, and its samples come after those of the winner
+        // it repeats, and its samples come after the samples of the winner
         let mut changes = newest.change().unwrap();
         let path = changes.next_path().unwrap();
         write(&path, &[numbers("x")], 70, 1);
@@ -172,7 +172,7 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
     assert!(matches!(Dataset::create(folder.root()), Err(DataError::BadArgument(_))));
     assert_eq!(files_below(folder.root()), before);
 
-    // folders that were made for nothing vanish, and others stay
+    // empty folders that were created are removed, and others stay
     std::fs::create_dir(folder.path("mine")).unwrap();
     for inner in ["mine", "new", "new/inner"] {
         let mut changes = Dataset::create(folder.path(inner)).unwrap();
@@ -300,7 +300,7 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
         let files = Dataset::files_without_manifest(folder.path(pattern)).unwrap();
         assert_eq!(files, Some(vec![folder.path("a.tsl")]));
     }
-    // a file of the dataset is never left out in silence
+    // a file of the dataset is never left out silently
     write(&named(b"caf\xe9.tsl"), &[numbers("x")], 2, 1);
     for path in [folder.path("*.tsl"), folder.root().to_path_buf()] {
         let opened = if path.is_dir() { Dataset::open(&path) } else { DatasetOptions::new().open_glob(&path) };

@@ -1,14 +1,14 @@
-//! Ranks divide an epoch without loss, and another number of ranks goes on from any step.
+//! Ranks divide an epoch without loss, and any number of ranks resumes from any step.
 
 use proptest::prelude::*;
 use tensilo_data::{Division, EpochOrder, LastBatch, Order, Receipt};
 
-/// Returns the positions of all ranks in the step that begins at `start`.
+/// Returns the positions of all ranks in the step that starts at `start`.
 fn step(division: &Division, n: u64, start: u64) -> Vec<u64> {
     (0..division.world()).flat_map(|rank| division.positions(n, start, rank)).collect()
 }
 
-/// Returns the positions of all steps of the epoch from `start` on.
+/// Returns the positions of all steps of the epoch that start at `start` or later.
 fn rest(division: &Division, n: u64, start: u64) -> Vec<Vec<u64>> {
     let first = (division.steps(n, start) > 0).then_some(start);
     std::iter::successors(first, |&start| division.next(n, start)).map(|start| step(division, n, start)).collect()

@@ -1,4 +1,4 @@
-//! Old versions are removed, and nothing that is needed.
+//! Old versions are removed, and nothing that is still needed.
 
 use crate::common::{check_all, create, files_below, numbers, read, write};
 use std::fs;
@@ -11,7 +11,7 @@ fn values(dataset: &Dataset) -> Vec<Option<u32>> {
     (0..dataset.sample_count()).map(|sample| read(dataset, "x", sample).unwrap()).collect()
 }
 
-/// Makes three versions: two files of the caller's, a repack, and a file more.
+/// Creates three versions: two files of the caller, a repack, and one more file.
 fn three_versions(folder: &Folder) -> Dataset {
     let mut changes = Dataset::create(folder.root()).unwrap();
     for (name, first) in [("a.tsl", 0), ("b.tsl", 10)] {
@@ -32,7 +32,7 @@ fn what_only_old_versions_list_is_removed_and_nothing_else() {
     let folder = Folder::new();
     let newest = three_versions(&folder);
     let expected = values(&newest);
-    // the files of killed writers, and those that are not of the dataset
+    // files of killed writers, and files that do not belong to the dataset
     for (name, is_garbage) in [
         ("data/0000000002/left.tsl", true),
         ("data/0000000003-2/00000.tsl", true),
@@ -65,7 +65,7 @@ fn what_only_old_versions_list_is_removed_and_nothing_else() {
     assert_eq!(files_below(folder.root()), before, "finding removes nothing");
 
     some.remove().unwrap();
-    some.remove().unwrap(); // again, there is nothing to do
+    some.remove().unwrap(); // removing again does nothing
     let text = |path: &std::path::PathBuf| fs::read(path).unwrap();
     assert!(files_below(folder.root()).iter().all(|path| text(path) != b"garbage"));
     assert_eq!(files_below(folder.root()).iter().filter(|path| text(path) == b"kept").count(), 8);
@@ -93,7 +93,7 @@ fn versions_share_files_and_the_newest_is_never_removed() {
     assert_eq!((dataset.version(), dataset.versions().unwrap()), (2, vec![2]));
     assert_eq!(read(&dataset, "y", 6).unwrap(), Some(6));
     check_all(&dataset).unwrap();
-    // it goes on
+    // the dataset can still be changed
     let mut changes = dataset.change().unwrap();
     changes.rename_column("y", "z").unwrap();
     assert_eq!(changes.publish("rename").unwrap().version(), 3);
@@ -135,7 +135,7 @@ fn damage_is_an_error_in_a_retained_version_and_not_in_an_old_one() {
     damage(1);
     let garbage = Garbage::find(folder.root(), 1).unwrap();
     assert_eq!(garbage.versions, [1, 2]);
-    assert!(garbage.paths.is_empty(), "which files version 1 lists is not known: {garbage:?}");
+    assert!(garbage.paths.is_empty(), "the files of version 1 are unknown: {garbage:?}");
     damage(3);
     let error = Garbage::find(folder.root(), 1).unwrap_err();
     assert!(matches!(error, DataError::Corrupt { .. }), "{error}");
@@ -143,7 +143,7 @@ fn damage_is_an_error_in_a_retained_version_and_not_in_an_old_one() {
     assert!(error.to_string().contains("has no manifest"), "{error}");
 }
 
-/// A folder of data files that was moved, with a link in its place: nothing behind it is removed.
+/// A folder of data files was moved and replaced by a link: nothing behind the link is removed.
 #[cfg(unix)]
 #[test]
 fn nothing_behind_a_link_is_removed() {

@@ -19,7 +19,7 @@ fn job(folder: &Path, version: u64) -> WriteJob {
     DatasetOptions::new().job(folder, version, JOB).unwrap()
 }
 
-/// Writes a file of samples that begin with `10 * number`.
+/// Writes a file of samples that start with `10 * number`.
 fn write(job: &WriteJob, number: u32) -> Result<JobFile, DataError> {
     job.write(number, Some(FileId([7; 12])), |file| {
         let options = WriterOptions::new().file_id(FileId([7; 12]));
@@ -42,7 +42,7 @@ fn a_version_is_that_of_one_writer() {
     // in any order, and some of them twice
     let files: Vec<JobFile> = [2, 0, 1].map(|number| write(&job(&many, 1), number).unwrap()).into();
     assert_eq!(write(&job(&many, 1), 2).unwrap(), files[0]);
-    assert!(Dataset::open(&many).is_err(), "nothing can be seen yet");
+    assert!(Dataset::open(&many).is_err(), "nothing is visible yet");
     let dataset = publish(&many, 1, &files).unwrap();
     let one = create(&folder.path("one"), &[10, 10, 10]);
     assert_eq!((dataset.schema(), dataset.window_sizes()), (one.schema(), one.window_sizes()));
@@ -78,7 +78,7 @@ fn a_file_that_exists_is_not_written_again() {
     });
     assert_eq!(found.unwrap().samples, 10);
     let other = job(folder.root(), 1).write(0, Some(FileId([8; 12])), |_| Ok(()));
-    assert!(other.unwrap_err().to_string().contains("of another job"));
+    assert!(other.unwrap_err().to_string().contains("belongs to another job"));
     let nothing = job(folder.root(), 1).write(5, None, |_| Ok(()));
     assert!(nothing.unwrap_err().to_string().contains("00005.tsl: the file of the job does not exist"));
 }
@@ -108,7 +108,7 @@ fn files_of_jobs_that_were_given_up_are_garbage() {
     let folder = Folder::new();
     create(folder.root(), &[4]);
     let file = write(&job(folder.root(), 2), 0).unwrap();
-    assert!(Garbage::find(folder.root(), 1).unwrap().paths.is_empty(), "the job is at work");
+    assert!(Garbage::find(folder.root(), 1).unwrap().paths.is_empty(), "the job is running");
     let mut changes = Dataset::open(folder.root()).unwrap().change().unwrap();
     changes.rename_column("x", "y").unwrap();
     changes.publish("rename").unwrap();

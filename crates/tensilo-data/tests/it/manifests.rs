@@ -8,7 +8,7 @@ use std::path::Path;
 use tensilo_data::{DataError, Dataset, DatasetOptions};
 use tensilo_testing::{Folder, vector, vector_files};
 
-/// Returns the names of the valid or of the invalid vectors, each a folder in the archive.
+/// Returns the names of the valid or invalid vectors. Each is a folder in the archive.
 fn vectors(kind: &str) -> BTreeSet<&'static str> {
     let folder = format!("manifests/{kind}/");
     let inside = vector_files().keys().filter_map(|path| path.strip_prefix(&folder)?.split_once('/'));
@@ -17,7 +17,7 @@ fn vectors(kind: &str) -> BTreeSet<&'static str> {
     names
 }
 
-/// Makes the dataset of a vector: its data files are named vectors of the format, in hexadecimal.
+/// Creates the dataset of a vector. Its data files are vectors of the format, in hexadecimal.
 fn unpack(kind: &str, name: &str) -> Folder {
     let (folder, vector_folder) = (Folder::new(), format!("manifests/{kind}/{name}/"));
     for (path, bytes) in vector_files() {
@@ -90,7 +90,7 @@ fn check_groups(expected: &Value, dataset: &Dataset, folder: &Path) {
                 assert_eq!(expected_columns[in_file], expected["columns"][*number]["id"]);
             }
         }
-        // each column of each group is found, in its file or as null
+        // each column of each group is found in its file, or is null
         for column in 0..dataset.schema().columns.len() {
             let found = dataset.find(column, group.samples.end - 1).expect("a sample");
             assert_eq!(found.samples, group.samples);
@@ -109,7 +109,7 @@ fn older_versions_stay_readable() {
         dataset.schema().columns.iter().map(|column| column.name.clone()).collect()
     };
     assert_eq!([columns(1), columns(2), columns(3)], [vec!["x"], vec!["vector", "later"], vec!["later"]]);
-    // a version whose parent was removed has nothing to compare
+    // if the parent was removed, there is nothing to compare
     fs::remove_file(folder.path("manifest/0000000002.json")).unwrap();
     Dataset::open(folder.root()).unwrap().check_lineage().unwrap();
     let error = DatasetOptions::new().version(4).open(folder.root()).unwrap_err();
@@ -140,7 +140,7 @@ fn invalid_manifests_are_refused_by_their_rule() {
     }
 }
 
-/// A reader sees every flip of the texts of a manifest, and every end that is cut off.
+/// A reader detects every flipped bit in the texts of a manifest, and every truncation.
 #[test]
 fn every_flipped_bit_of_a_manifest_is_noticed() {
     let folder = unpack("valid", "pages");

@@ -13,7 +13,7 @@ use tensilo_testing::{Folder, HttpFault, HttpServer, env_or, random_faults};
 fn hosted(folder: &Path) -> HttpServer {
     let server = HttpServer::start();
     for path in files_below(folder) {
-        let name = path.strip_prefix(folder).expect("a file of it").to_str().expect("a name");
+        let name = path.strip_prefix(folder).expect("a file of the folder").to_str().expect("a name");
         server.put(&format!("/train/{name}"), &fs::read(&path).expect("a file"));
     }
     server
@@ -55,7 +55,7 @@ fn a_dataset_on_a_host_is_read_as_one_in_a_folder() {
     assert!(error.to_string().contains("version 7 does not exist; the dataset has versions up to 1"), "{error}");
 }
 
-/// Returns the number of requests for files that an epoch makes.
+/// Returns the number of requests for files in an epoch.
 fn requests_of(server: &HttpServer, dataset: &Dataset, mode: Order) -> usize {
     server.take_requests();
     assert_eq!(epoch(dataset, mode).len() as u64, dataset.sample_count());
@@ -198,14 +198,14 @@ fn a_host_that_does_not_answer_is_an_error_with_the_address() {
     assert!(text.contains("/train/data/0000000001/00000.tsl: opening the object") && text.contains("503"), "{text}");
 }
 
-/// Reads an epoch as far as there is no error. Returns the number of batches that were right, and
-/// whether an error ended the epoch.
+/// Reads an epoch until an error. Returns the number of correct batches, and whether an error ended
+/// the epoch.
 fn faulty_epoch(url: &str, seed: u64) -> (usize, bool) {
     let options = ObjectOptions::new().retries(2, Duration::from_secs(5)).stall_timeout(Duration::from_millis(100));
     let Ok(dataset) = DatasetOptions::new().object_options(options).open(url) else { return (0, true) };
     let mode = [Order::Sequential, Order::Shuffled, Order::Windowed(dataset.window_sizes())][seed as usize % 3];
     let loader = LoaderOptions::new(32).columns(["x"]).order(mode).seed(seed).last_batch(LastBatch::Exact);
-    // the schema is in the manifest, so that this opens no file
+    // no file is opened: the schema is in the manifest
     let Ok(loader) = loader.loader(&View::all(&dataset)) else { return (0, true) };
     let mut right = 0;
     for batch in loader.epoch(0) {
@@ -218,7 +218,7 @@ fn faulty_epoch(url: &str, seed: u64) -> (usize, bool) {
     (right, false)
 }
 
-/// Each epoch is right as far as it goes, ends, and leaves no connection open.
+/// Each epoch is correct until an error, ends, and leaves no connection open.
 #[test]
 fn epochs_with_faults_are_right_as_far_as_they_go() {
     let folder = Folder::new();
@@ -232,11 +232,11 @@ fn epochs_with_faults_are_right_as_far_as_they_go() {
         right += batches;
         failed += usize::from(has_failed);
     }
-    println!("{epochs} epochs with faults: {right} batches, all right; {failed} epochs ended with an error");
+    println!("{epochs} epochs with faults: {right} correct batches; {failed} epochs ended with an error");
     assert!(right > 2 * epochs as usize, "most epochs are read");
     let end = Instant::now() + Duration::from_secs(10);
     while server.connections() > 0 {
-        assert!(Instant::now() < end, "{} connections are left", server.connections());
+        assert!(Instant::now() < end, "{} connections remain", server.connections());
         std::thread::sleep(Duration::from_millis(10));
     }
 }

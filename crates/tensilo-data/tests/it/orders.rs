@@ -36,14 +36,14 @@ fn an_order_of_few_samples_has_each_of_them_once() {
 
 #[test]
 fn a_window_has_the_samples_of_its_runs() {
-    // 103 samples in runs of 10: one has 3
+    // 103 samples in runs of 10: one run has 3
     for epoch in 0..50 {
         let order = EpochOrder::new(windowed(10, 4), 103, 1, epoch);
         let samples: Vec<u64> = (0..103).map(|p| order.sample_at(p).unwrap()).collect();
         let mut runs_before = Vec::new();
         let mut start = 0;
         while start < 103 {
-            // a window has 40 samples, or 33 with the short run, and the last one 3 runs
+            // a window has 40 samples, or 33 with the short run; the last window has 3 runs
             let full = if runs_before.len() < 8 { 4 } else { 3 };
             let end = [full * 10, full * 10 - 7].map(|length| start + length).into_iter().find(|&end| {
                 let Some(window) = samples.get(start..end) else { return false };

@@ -1,8 +1,8 @@
-//! `shuffled` cannot be told from a true shuffle by simple statistics.
+//! Simple statistics cannot tell `shuffled` from a true shuffle.
 
 use tensilo_data::{EpochOrder, Order};
 
-/// Returns the chi-square of counts that should be equal, in standard deviations from its mean.
+/// Returns the chi-square of counts that should be equal, in standard deviations from the mean.
 fn deviation(counts: &[u64], free: usize) -> f64 {
     let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
     let chi: f64 = counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
@@ -40,8 +40,8 @@ fn neighbours_have_each_distance_as_often() {
     }
 }
 
-/// Pairs of two positions that differ in one bit only: a Feistel network of few rounds keeps some
-/// of the difference.
+/// Pairs of positions that differ in one bit: a Feistel network with few rounds keeps some of the
+/// difference.
 #[test]
 fn positions_that_differ_in_one_bit_have_unrelated_samples() {
     for n in [64_u64, 100_003, 1 << 20] {
@@ -56,7 +56,7 @@ fn positions_that_differ_in_one_bit_have_unrelated_samples() {
                 }
             }
             if n == 64 {
-                counts.remove(0); // two positions never have one sample
+                counts.remove(0); // two positions never have the same sample
             }
             let deviation = deviation(&counts, counts.len() - 1);
             assert!(deviation.abs() < 5.5, "{n}, bit {bit}: {deviation}");

@@ -12,13 +12,13 @@ use tensilo::{ColumnSchema, DType, ErrorKind, Profile, Reader, Schema, Shape, Va
 use tensilo_data::{DataError, Dataset, DatasetOptions, LoaderOptions, Order, Receipt, State, View};
 use tensilo_testing::{Folder, Random};
 
-/// Repacks a dataset into files of so many raw bytes.
+/// Repacks a dataset into files of at most `shard_bytes` raw bytes.
 fn repack(dataset: &Dataset, shard_bytes: u64, options: &WriterOptions) -> Result<Dataset, DataError> {
     let mut changes = dataset.change()?;
     changes.set_time(None);
     let mut done = 0;
     changes.repack(shard_bytes, options, &mut |samples| {
-        assert!(samples >= done, "progress goes on");
+        assert!(samples >= done, "progress never decreases");
         done = samples;
         ControlFlow::Continue(())
     })?;
@@ -47,7 +47,7 @@ fn check_files(dataset: &Dataset, shard_bytes: u64) {
     }
 }
 
-/// Returns the facts of the casts of the column with this number in all files.
+/// Returns the cast facts of a column, given by index, in all files.
 fn casts(dataset: &Dataset, number: usize) -> Vec<CastFacts> {
     let mut facts = Vec::new();
     for (group, readers) in dataset.groups().zip(readers(dataset)) {
@@ -95,10 +95,10 @@ proptest! {
             prop_assert!(sum(&new) >= sum(&old));
         }
 
-        // the version before is as it was
+        // the previous version is unchanged
         let again = DatasetOptions::new().version(2).open(folders[0].root()).unwrap();
         prop_assert!(contents(&again) == expected);
-        // and the number of threads changes nothing
+        // and the number of threads makes no difference
         let data = folders.each_ref().map(|folder| bytes_below(&folder.path("data/0000000003")));
         prop_assert!(data[0] == data[1] && !data[0].is_empty());
         let id = |dataset: &Dataset| dataset.groups().map(|group| group.unwrap().files[0].content_id).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! States come back, and damaged ones are refused.
+//! States survive encoding and decoding, and damaged ones are refused.
 
 use proptest::prelude::*;
 use tensilo_data::{LastBatch, Order, Receipt, State, WindowSizes};

@@ -1,4 +1,4 @@
-//! Files that are read by io_uring give the bytes that others give, whatever happens meanwhile.
+//! Files read with io_uring have the same bytes as other files, whatever happens meanwhile.
 
 use proptest::prelude::*;
 use std::fs;
@@ -8,7 +8,7 @@ use tensilo::source::{RangeError, ReadMemory, Source};
 use tensilo_data::UringFile;
 use tensilo_testing::{Folder, Random};
 
-/// Opens a file; `None` if its file system has no direct I/O.
+/// Opens a file for direct I/O. Returns `None` if the file system does not support it.
 fn open(path: &Path, is_direct: bool) -> Option<UringFile> {
     if !is_direct {
         return Some(UringFile::open(path).expect("a file"));
@@ -48,7 +48,7 @@ proptest! {
     }
 }
 
-/// Memory whose first byte is at a multiple of a page, or after one.
+/// Memory that starts at a multiple of a page, or one byte after it.
 struct Memory {
     bytes: Vec<u8>,
     start: usize,

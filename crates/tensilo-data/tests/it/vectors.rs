@@ -1,4 +1,4 @@
-//! The vectors of `format-spec/ORDER.md`, which a second implementation has written.
+//! The vectors of `format-spec/ORDER.md`, written by a second implementation.
 
 use serde_json::Value;
 use tensilo_data::{

@@ -51,7 +51,7 @@ proptest! {
 fn a_component_is_gone_round_evenly() {
     let mixture = Mixture::new(&[component(1000, 1), component(7, 1)], 300, 5, 4).unwrap();
     let mut counts = [vec![0; 1000], vec![0; 7]];
-    // 150 samples are of each component in an epoch
+    // an epoch has 150 samples of each component
     for epoch in 0..70 {
         for v in 0..300 {
             let (number, sample) = mixture.sample(v, epoch).unwrap();

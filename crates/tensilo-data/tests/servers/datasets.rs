@@ -1,4 +1,4 @@
-//! Datasets that are written to a server, and read again.
+//! Datasets that are written to a server and read back.
 
 use crate::server::{azure, azure_options, host, s3, s3_options};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
@@ -6,10 +6,10 @@ use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, LastBatch, Loade
 use tensilo_object::ObjectOptions;
 use tensilo_testing::Folder;
 
-/// Appends a file of samples of 1,000 numbers to changes.
+/// Appends a file of samples with 1,000 numbers each.
 pub fn append(changes: &mut Changes, samples: u32) {
     let first = changes.sample_count() as u32;
-    let file = changes.next_file().expect("a place for a file");
+    let file = changes.next_file().expect("a new data file");
     let path = file.path().to_path_buf();
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1000]))]);
     let mut writer = Writer::new(file, schema, &WriterOptions::new()).expect("a schema");
@@ -26,7 +26,7 @@ pub fn values(sample: u32) -> impl Iterator<Item = u32> {
 
 /// Creates a dataset with three files.
 pub fn create(options: DatasetOptions, folder: &str) -> Dataset {
-    let mut changes = options.create(folder).expect("a place");
+    let mut changes = options.create(folder).expect("a new dataset");
     [30, 1, 200].into_iter().for_each(|samples| append(&mut changes, samples));
     changes.publish("create").expect("a server")
 }
@@ -44,7 +44,7 @@ pub fn epoch(dataset: &Dataset, mode: Order) -> Result<usize, DataError> {
     Ok(count)
 }
 
-/// Checks all that can be done with a dataset in a store.
+/// Checks every operation on a dataset in a store.
 fn check(options: ObjectOptions, folder: &str) {
     let options = || DatasetOptions::new().object_options(options.clone());
     let first = create(options(), folder);
@@ -63,7 +63,7 @@ fn check(options: ObjectOptions, folder: &str) {
     assert_eq!(epoch(&published, Order::Sequential).unwrap(), 241);
     assert_eq!(options().open(folder).unwrap().versions().unwrap(), [1, 2]);
 
-    // what only the old version has is removed, and nothing else
+    // only the files of the old version are removed
     let mut changes = published.change().unwrap();
     changes.repack(1 << 20, &WriterOptions::new(), &mut |_| std::ops::ControlFlow::Continue(())).unwrap();
     let repacked = changes.publish("repack").unwrap();
@@ -86,7 +86,7 @@ fn check(options: ObjectOptions, folder: &str) {
     assert!(error.contains("has a dataset, at version 3"), "{error}");
 }
 
-/// Writes the files of a version in jobs of their own, and publishes them twice.
+/// Writes each file of a version in its own job, and publishes the version twice.
 fn check_job(options: ObjectOptions, folder: &str) {
     let job = |version| DatasetOptions::new().object_options(options.clone()).job(folder, version, 1 << 40).unwrap();
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1000]))]);

@@ -1,4 +1,4 @@
-//! Epochs through a proxy that makes faults: every value is right, or there is an error.
+//! Epochs through a proxy that injects faults: every value is correct, or there is an error.
 
 use crate::datasets::{create, epoch};
 use crate::server::{azure, azure_options, host, s3, s3_options};
@@ -8,7 +8,7 @@ use tensilo_data::{DatasetOptions, Order};
 use tensilo_object::ObjectOptions;
 use tensilo_testing::{FaultProxy, Folder, env_or, random_faults};
 
-/// Reads epochs through a proxy before a server.
+/// Reads epochs through a proxy in front of a server.
 fn check(server: SocketAddr, options: impl Fn(SocketAddr) -> (ObjectOptions, String)) {
     let proxy = FaultProxy::start(server);
     let epochs = env_or("TENSILO_FAULTY_EPOCHS", 30);
@@ -27,7 +27,7 @@ fn check(server: SocketAddr, options: impl Fn(SocketAddr) -> (ObjectOptions, Str
             Err(_) => failed += 1,
         }
     }
-    println!("{epochs} epochs with faults: {right} right, {failed} ended with an error");
+    println!("{epochs} epochs with faults: {right} correct, {failed} ended with an error");
     assert!(right > 0);
 }
 

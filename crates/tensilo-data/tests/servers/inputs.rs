@@ -1,4 +1,4 @@
-//! Conversions of Parquet files that are in a server.
+//! Conversions of Parquet files on a server.
 
 use crate::datasets::epoch;
 use crate::server::{azure, azure_options, host, s3, s3_options};
@@ -17,7 +17,7 @@ use tensilo_testing::{FaultProxy, Folder, random_faults};
 /// The samples of a Parquet file.
 const ROWS: u32 = 200;
 
-/// Writes samples from `first` on as a Parquet file.
+/// Writes samples, starting with `first`, as a Parquet file.
 fn write_parquet<K: Sink + Send>(first: u32, sink: K) {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1000]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();
@@ -40,7 +40,7 @@ fn convert_options(options: ObjectOptions) -> ConvertOptions {
     ConvertOptions::new().columns(["x"]).store(Arc::new(ObjectInputs::new(options)))
 }
 
-/// Converts Parquet files of a store to a dataset of the same store, and reads it.
+/// Converts Parquet files of a store to a dataset in the same store, and reads it.
 fn check(options: &ObjectOptions, root: &str) {
     upload(options, &format!("{root}/raw"));
     for (i, input) in ["raw", "raw/", "raw/part=*/*.parquet"].into_iter().enumerate() {
@@ -70,7 +70,7 @@ fn parquet_files_in_azure() {
     check(&azure_options(server.address), "az://container/deep");
 }
 
-/// Converts files of a host to a local one, and returns its bytes. If that fails, nothing is left.
+/// Converts files of a host to a local file, and returns its bytes. If that fails, no file is left.
 fn converted(input: String, options: ObjectOptions) -> tensilo::Result<Vec<u8>> {
     let folder = Folder::new();
     let path = folder.path("out.tsl");
@@ -96,10 +96,10 @@ fn faults_change_nothing_in_a_conversion() {
         proxy.set_faults(random_faults(seed, 6));
         match converted(format!("http://{}/*.parquet", proxy.address()), options()) {
             Ok(found) => {
-                assert!(found == expected, "other bytes with the faults of seed {seed}");
+                assert!(found == expected, "different bytes with the faults of seed {seed}");
                 right += 1;
             }
-            // a fault that is not asked again: status 404
+            // a fault that is not retried: status 404
             Err(error) if error.to_string().contains("does not exist") => failed += 1,
             Err(error) => panic!("seed {seed}: {error}"),
         }

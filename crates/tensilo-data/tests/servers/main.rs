@@ -1,8 +1,8 @@
-//! Datasets in real servers: one that speaks as S3 does (moto), one as Azure (Azurite), and a host
-//! of files (nginx). Each is started on the loopback address, and ends with its test.
+//! Datasets on real servers: moto with the protocol of S3, Azurite with the protocol of Azure, and
+//! nginx as a host of files. Each is started on the loopback address, and ends with its test.
 //!
-//! `TENSILO_SERVERS` is the folder with a virtual environment `venv` that has moto, and with
-//! `node_modules` that have Azurite. A server that is absent is not tested, unless
+//! `TENSILO_SERVERS` is a folder with a virtual environment `venv` that has moto, and
+//! `node_modules` that have Azurite. If a server is not installed, its tests are skipped, unless
 //! `TENSILO_REQUIRE_SERVERS=1`.
 
 mod datasets;

@@ -1,4 +1,4 @@
-//! The servers.
+//! Servers that tests start.
 
 use std::fs;
 use std::io::{self, Write};
@@ -9,11 +9,11 @@ use std::time::{Duration, Instant};
 use tensilo_object::ObjectOptions;
 use tensilo_testing::{Folder, available};
 
-/// The account that Azurite has.
+/// The default account of Azurite.
 const AZURITE_ACCOUNT: &str = "devstoreaccount1";
 const AZURITE_KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     process: Child,
     pub address: SocketAddr,
@@ -22,7 +22,7 @@ pub struct Server {
 
 impl Server {
     /// Starts a program that listens on the port it is given, and waits until it is ready. If the
-    /// program ends, another test took its port: it gets another.
+    /// program ends, another test took its port, and it gets another one.
     fn start(folder: Folder, command: impl Fn(u16) -> Command, is_ready: fn(SocketAddr) -> bool) -> Self {
         let end = Instant::now() + Duration::from_secs(60);
         let start = || {
@@ -51,12 +51,12 @@ impl Drop for Server {
     }
 }
 
-/// Returns a port that is free.
+/// Returns a free port.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
 
-/// Returns the path of a program, if it is there.
+/// Returns the path of a program if it is installed.
 fn found(program: &str) -> Option<PathBuf> {
     let path = match program {
         "nginx" => Path::new("/usr/sbin/nginx").to_path_buf(),
@@ -65,13 +65,13 @@ fn found(program: &str) -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// Returns the path of a program. If it is absent, the test is not run, or fails if servers are
-/// required.
+/// Returns the path of a program. If it is not installed, the test is skipped, or fails if servers
+/// are required.
 fn program(name: &str) -> Option<PathBuf> {
     available(name, found(name).ok_or("it is not installed"), "TENSILO_REQUIRE_SERVERS")
 }
 
-/// Starts a server that speaks as S3 does, with the bucket `bucket`.
+/// Starts a server with the protocol of S3 and the bucket `bucket`.
 pub fn s3() -> Option<Server> {
     let program = program("venv/bin/moto_server")?;
     let command = |port: u16| {
@@ -82,7 +82,7 @@ pub fn s3() -> Option<Server> {
     Some(Server::start(Folder::new(), command, |server| put_bucket(server).unwrap_or(false)))
 }
 
-/// Creates the bucket `bucket`, and returns whether it exists: it does, too, if an answer was lost.
+/// Creates the bucket `bucket`. Returns whether it exists: an earlier answer may have been lost.
 fn put_bucket(server: SocketAddr) -> io::Result<bool> {
     let mut stream = TcpStream::connect(server)?;
     stream.set_read_timeout(Some(Duration::from_secs(10)))?;
@@ -91,12 +91,12 @@ fn put_bucket(server: SocketAddr) -> io::Result<bool> {
     Ok(["HTTP/1.1 200", "HTTP/1.1 409"].iter().any(|status| answer.starts_with(status)))
 }
 
-/// Whether a server accepts connections.
+/// Returns whether a server accepts connections.
 fn listens(server: SocketAddr) -> bool {
     TcpStream::connect(server).is_ok()
 }
 
-/// Starts a server that speaks as Azure does. It has the container `container`.
+/// Starts a server with the protocol of Azure and the container `container`.
 pub fn azure() -> Option<Server> {
     let program = program("node_modules/.bin/azurite-blob")?;
     let folder = Folder::new();
@@ -110,8 +110,8 @@ pub fn azure() -> Option<Server> {
     Some(Server::start(folder, command, put_container))
 }
 
-/// Creates the container `container`, and returns whether it exists: a request with a signature,
-/// which Node.js has the means for.
+/// Creates the container `container`. Returns whether it exists. The request needs a signature,
+/// which Node.js can compute.
 fn put_container(server: SocketAddr) -> bool {
     let script = r#"
         const [port, account, key] = process.argv.slice(1);
@@ -158,7 +158,7 @@ pub fn host(files: &Path) -> Option<Server> {
     Some(Server::start(folder, command, listens))
 }
 
-/// Returns options that find a server, which may be behind a proxy, at this address.
+/// Returns options that use a server, or a proxy in front of it, at this address.
 pub fn s3_options(address: SocketAddr) -> ObjectOptions {
     ObjectOptions::new()
         .setting("aws_endpoint_url", format!("http://{address}"))
@@ -167,7 +167,7 @@ pub fn s3_options(address: SocketAddr) -> ObjectOptions {
         .setting("aws_region", "us-east-1")
 }
 
-/// As [`s3_options`].
+/// Like [`s3_options`], for Azure.
 pub fn azure_options(address: SocketAddr) -> ObjectOptions {
     ObjectOptions::new()
         .setting("azure_endpoint", format!("http://{address}/{AZURITE_ACCOUNT}"))

@@ -1,13 +1,13 @@
-//! The work that every function of the C library shares: it checks its arguments, and returns
-//! panics and errors as a status.
+//! The frame of every function of the C library: checked arguments in, a status out.
 //!
-//! [`call`] runs the body of a function and lets no panic out. [`HandleSlot`] and [`close`] make
-//! and free handles. The functions for arguments refuse what can be seen to be wrong: null and
-//! misaligned pointers, impossible lengths, texts that are not UTF-8.
+//! A panic must not unwind into C. [`call`] runs the body of a function, catches panics, and turns
+//! them and errors into a status. [`HandleSlot`] and [`close`] create and free handles. The
+//! argument functions refuse whatever is detectably wrong: null and misaligned pointers, impossible
+//! lengths, texts that are not UTF-8.
 //!
-//! All else is trusted. A pointer which is neither null nor misaligned points to what its type
-//! says, lives long enough, and is used by nobody else at the same time unless the rules of the
-//! handle allow it. The header asks callers for that.
+//! Everything else is trusted, and the header requires it of callers. A pointer that is neither
+//! null nor misaligned points to a value of its type, lives long enough, and is not used
+//! concurrently, except as the rules of the handle allow.
 
 use super::error::{Result, TENSILO_OK, tensilo_error, tensilo_status};
 use super::values::{self, Options, Output, StructError};
@@ -28,75 +28,75 @@ fn check<T>(pointer: *const T, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a pointer cannot be a place for a result.
+/// Fails if a pointer cannot receive a result.
 pub(crate) fn check_slot<T>(pointer: *mut T, name: &str) -> Result<()> {
     check(pointer, name)
 }
 
-/// Returns what is at a pointer.
+/// Returns the value at a pointer.
 ///
 /// # Safety
 ///
-/// See the top of this file.
+/// See the module documentation.
 pub(crate) unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     check(pointer, name)?;
-    // SAFETY: neither null nor misaligned, and what the caller says.
+    // SAFETY: neither null nor misaligned, and otherwise the caller's promise.
     Ok(unsafe { &*pointer })
 }
 
-/// Returns what is at a pointer, for changes.
+/// Returns the value at a pointer, mutably.
 ///
 /// # Safety
 ///
-/// See the top of this file; nobody else uses it meanwhile.
+/// See the module documentation; nothing else uses the value meanwhile.
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     check(pointer, name)?;
-    // SAFETY: neither null nor misaligned, and what the caller says.
+    // SAFETY: neither null nor misaligned, and otherwise the caller's promise.
     Ok(unsafe { &mut *pointer })
 }
 
-/// Returns `count` things that begin at a pointer, which may be null if there are none.
+/// Returns the array of `count` values at a pointer, which may be null if `count` is 0.
 ///
 /// # Safety
 ///
-/// See the top of this file.
+/// See the module documentation.
 pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -> Result<&'a [T]> {
     if count == 0 {
         return Ok(&[]);
     }
     check(pointer, name)?;
     check_bytes::<T>(count, name)?;
-    // SAFETY: neither null nor misaligned, of a length that memory can have, and what the caller
-    // says.
+    // SAFETY: neither null nor misaligned, of a possible length, and otherwise the caller's
+    // promise.
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
-/// Returns memory of the caller to be written to.
+/// Returns memory of the caller for output.
 ///
 /// # Safety
 ///
-/// See the top of this file; nobody else uses the memory meanwhile. It may have any content: what C
-/// lends counts as initialized, and is only written to.
+/// See the module documentation; nothing else uses the memory meanwhile. Its content does not
+/// matter: memory from C counts as initialized, and is only written to.
 pub(crate) unsafe fn memory<'a>(pointer: *mut u8, byte_count: usize, name: &str) -> Result<&'a mut [u8]> {
     if byte_count == 0 {
         return Ok(&mut []);
     }
     check(pointer, name)?;
     check_bytes::<u8>(byte_count, name)?;
-    // SAFETY: not null, of a length that memory can have, and what the caller says.
+    // SAFETY: not null, of a possible length, and otherwise the caller's promise.
     Ok(unsafe { slice::from_raw_parts_mut(pointer, byte_count) })
 }
 
 fn check_bytes<T>(count: usize, name: &str) -> Result<()> {
     let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
-    bytes.map(|_| ()).ok_or_else(|| tensilo_error::bad_argument(format!("{name} has {count} members: no memory has")))
+    bytes.map(|_| ()).ok_or_else(|| tensilo_error::bad_argument(format!("{name}: length {count} exceeds any memory")))
 }
 
 /// Returns a text.
 ///
 /// # Safety
 ///
-/// See the top of this file; the text ends with a NUL.
+/// See the module documentation; the text ends with a NUL.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     check(pointer, name)?;
     // SAFETY: not null, and ends with a NUL.
@@ -104,7 +104,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
     text.to_str().map_err(|_| tensilo_error::bad_argument(format!("{name} is not UTF-8: {text:?}")))
 }
 
-/// Returns a path: on Unix any bytes, elsewhere UTF-8.
+/// Returns a path: any bytes on Unix, UTF-8 elsewhere.
 ///
 /// # Safety
 ///
@@ -125,7 +125,7 @@ pub(crate) unsafe fn path(pointer: *const c_char, name: &str) -> Result<PathBuf>
     }
 }
 
-/// Returns texts.
+/// Returns an array of texts.
 ///
 /// # Safety
 ///
@@ -137,23 +137,23 @@ pub(crate) unsafe fn texts<'a>(pointer: *const *const c_char, count: usize, name
     all.map(|member| unsafe { text(*member, name) }).collect()
 }
 
-/// Writes a result to its place.
+/// Writes a result to memory of the caller.
 ///
 /// # Safety
 ///
-/// See the top of this file.
+/// See the module documentation.
 pub(crate) unsafe fn write<T>(slot: *mut T, value: T, name: &str) -> Result<()> {
     check(slot, name)?;
-    // SAFETY: neither null nor misaligned, and the caller's.
+    // SAFETY: neither null nor misaligned, and otherwise the caller's promise.
     unsafe { slot.write(value) };
     Ok(())
 }
 
-/// Writes a result to its place, unless that is null.
+/// Writes a result to memory of the caller, unless the pointer is null.
 ///
 /// # Safety
 ///
-/// See the top of this file.
+/// See the module documentation.
 pub(crate) unsafe fn write_if<T>(slot: *mut T, value: T, name: &str) -> Result<()> {
     // SAFETY: the caller's promise.
     if slot.is_null() { Ok(()) } else { unsafe { write(slot, value, name) } }
@@ -163,17 +163,17 @@ pub(crate) unsafe fn write_if<T>(slot: *mut T, value: T, name: &str) -> Result<(
 ///
 /// # Safety
 ///
-/// See the top of this file.
+/// See the module documentation.
 pub(crate) unsafe fn fill<T: Output>(slot: *mut T, value: T, name: &str) -> Result<()> {
     // SAFETY: the caller's promise.
     unsafe { values::fill(slot, value) }.map_err(|wrong| struct_error(&wrong, name))
 }
 
-/// Reads options that state their size; the defaults of null.
+/// Reads options that state their size. For a null pointer, returns the defaults.
 ///
 /// # Safety
 ///
-/// See the top of this file.
+/// See the module documentation.
 pub(crate) unsafe fn options<T: Options>(slot: *const T, name: &str) -> Result<T> {
     // SAFETY: the caller's promise.
     unsafe { values::options(slot) }.map_err(|wrong| struct_error(&wrong, name))
@@ -185,15 +185,15 @@ fn struct_error(wrong: &StructError, name: &str) -> Box<tensilo_error> {
         StructError::Null => format!("{name} is NULL"),
         StructError::Misaligned => format!("{name} is not aligned"),
         StructError::Size(found, min_bytes) => {
-            format!("{name}: struct_size is {found}, and at least {min_bytes}: set it to the size of the struct")
+            format!("{name}: struct_size is {found}, expected at least {min_bytes}: set it to the size of the struct")
         }
         StructError::TooNew => {
-            format!("{name} has members that this release does not know: use the library of its header")
+            format!("{name} has members that this release does not know: use the library version of the header")
         }
     })
 }
 
-/// Returns a flag of options.
+/// Parses a flag of an options struct.
 pub(crate) fn flag(value: u32, name: &str) -> Result<bool> {
     match value {
         0 => Ok(false),
@@ -202,11 +202,11 @@ pub(crate) fn flag(value: u32, name: &str) -> Result<bool> {
     }
 }
 
-/// Does the work of a call. No panic leaves it.
+/// Runs the work of a call and returns its status. Panics become `TENSILO_INTERNAL`.
 ///
 /// # Safety
 ///
-/// `error` is null, or a place for a pointer.
+/// `error` is null, or valid for writing a pointer.
 pub(crate) unsafe fn call(error: *mut *mut tensilo_error, work: impl FnOnce() -> Result<()>) -> tensilo_status {
     let result = without_panic(work).unwrap_or_else(|message| Err(tensilo_error::internal(&message)));
     let (status, made) = match result {
@@ -219,58 +219,59 @@ pub(crate) unsafe fn call(error: *mut *mut tensilo_error, work: impl FnOnce() ->
             drop(unsafe { Box::from_raw(made) });
         }
     } else {
-        // SAFETY: a place for a pointer, which need not be aligned.
+        // SAFETY: valid for writing a pointer; it need not be aligned.
         unsafe { error.write_unaligned(made) };
     }
     status
 }
 
-/// Does work, and returns the message of its panic, if it panics.
+/// Runs `work`. If it panics, returns the message of the panic.
 fn without_panic<R>(work: impl FnOnce() -> R) -> std::result::Result<R, String> {
-    // what a panic leaves behind is the caller's handle, of which each method works in any state
+    // unwind safe: a panic can only leave the caller's handle in an odd state, and every method of
+    // a handle works in any state
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let message = format!("a panic: {}", text.unwrap_or("without a message"));
-        std::mem::forget(panic); // dropping it may panic, too
+        std::mem::forget(panic); // its destructor may panic, too
         message
     })
 }
 
-/// A place of the caller for a handle, which has NULL until it is filled.
+/// The caller's slot for a new handle, which holds NULL until it is filled.
 pub(crate) struct HandleSlot<T>(*mut *mut T);
 
 impl<T> HandleSlot<T> {
-    /// Takes a place, and sets it to NULL.
+    /// Takes a slot and sets it to NULL.
     ///
     /// # Safety
     ///
-    /// The pointer is null, or a place for a pointer that nobody else uses.
+    /// The pointer is null, or valid for writing a pointer, and nothing else uses it.
     pub unsafe fn new(slot: *mut *mut T, name: &str) -> Result<Self> {
         // SAFETY: the caller's promise.
         unsafe { write(slot, ptr::null_mut(), name) }?;
         Ok(Self(slot))
     }
 
-    /// Makes a handle.
+    /// Stores a new handle in the slot.
     pub fn fill(self, value: T) {
-        // SAFETY: checked when it was taken.
+        // SAFETY: checked in `new`.
         unsafe { self.0.write(Box::into_raw(Box::new(value))) };
     }
 }
 
-/// Closes a handle, and sets its place to NULL.
+/// Closes a handle and sets its slot to NULL.
 ///
 /// # Safety
 ///
-/// The pointer is null, or a place that has NULL or a handle of [`HandleSlot::fill`], which nobody
-/// uses any more.
+/// The pointer is null, or a slot that holds NULL or a handle from [`HandleSlot::fill`], which
+/// nothing uses afterwards.
 pub(crate) unsafe fn close<T>(slot: *mut *mut T) {
     // SAFETY: the caller's promise.
     let Some(slot) = (unsafe { slot.as_mut() }) else { return };
     let handle = std::mem::replace(slot, ptr::null_mut());
     if !handle.is_null() {
-        // a handle that cannot be closed is left as it is
-        // SAFETY: made by `fill`, and taken out of its place, so it is closed once.
+        // a panic of a destructor cannot be reported, and is ignored
+        // SAFETY: created by `fill` and taken out of its slot, so it is freed once.
         let _ = without_panic(|| drop(unsafe { Box::from_raw(handle) }));
     }
 }

@@ -1,8 +1,8 @@
-//! The status that each call returns, and the error with all that is known of it.
+//! The status that each call returns, and the error with its details.
 //!
 //! A status says who can do something about a failure. A [`tensilo_error`] adds the message, the
 //! file, column, samples and offset, and what to do next, as texts that live as long as the error.
-//! Errors of `tensilo` and `tensilo-data` are converted here, and nowhere else.
+//! Errors of `tensilo` and `tensilo-data` are converted only here.
 
 use super::values::{Output, Text, fill};
 use std::error::Error as _;
@@ -14,7 +14,7 @@ use std::ptr;
 use tensilo::{Error, ErrorKind};
 use tensilo_data::DataError;
 
-/// The result of a call: `TENSILO_OK`, or the kind of the error, which tells who can do something
+/// The result of a call: `TENSILO_OK`, or the kind of the error, which says who can do something
 /// about it. Later releases may add values.
 pub type tensilo_status = i32;
 
@@ -22,25 +22,25 @@ pub type tensilo_status = i32;
 pub const TENSILO_OK: tensilo_status = 0;
 /// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
 pub const TENSILO_CORRUPT: tensilo_status = 1;
-/// The file uses a feature that this release does not know. A newer release reads it.
+/// The file uses a feature that this release does not know. Use a newer release.
 pub const TENSILO_TOO_NEW: tensilo_status = 2;
 /// The file or the call needs a cargo feature that this build of the library lacks.
 pub const TENSILO_NOT_BUILT: tensilo_status = 3;
-/// A limit would be exceeded: of the format, of the caller, or of the memory of this machine.
+/// A limit would be exceeded: of the format, of the caller, or of this machine's memory.
 pub const TENSILO_OVER_LIMIT: tensilo_status = 4;
-/// An argument does not fit: sample out of range, wrong length, NULL.
+/// An argument is not valid: a sample out of range, a wrong length, NULL.
 pub const TENSILO_BAD_ARGUMENT: tensilo_status = 5;
 /// An input has values that cannot be converted.
 pub const TENSILO_BAD_INPUT: tensilo_status = 6;
-/// A callback of the caller ended the work.
+/// A callback cancelled the work.
 pub const TENSILO_CANCELLED: tensilo_status = 7;
 /// A fault of tensilo, or of the processor or memory of this machine. Please report it.
 pub const TENSILO_INTERNAL: tensilo_status = 8;
 /// The operating system reported an error, see `os_code` of `tensilo_error_info`.
 pub const TENSILO_IO: tensilo_status = 9;
-/// The state of a loader is damaged, or of a job that this one cannot continue.
+/// The state of a loader is damaged, or belongs to a job that this loader cannot continue.
 pub const TENSILO_BAD_STATE: tensilo_status = 10;
-/// Another writer has published the same version of the dataset first.
+/// Another writer published the same version of the dataset first.
 pub const TENSILO_CONFLICT: tensilo_status = 11;
 /// The file was written before edition 1 of the format. Convert its source again.
 pub const TENSILO_TOO_OLD: tensilo_status = 12;
@@ -48,15 +48,15 @@ pub const TENSILO_TOO_OLD: tensilo_status = 12;
 pub const TENSILO_UNKNOWN_COLUMN: tensilo_status = 13;
 /// Values of another type than the column's were given or requested.
 pub const TENSILO_WRONG_TYPE: tensilo_status = 14;
-/// Another writer has locked the file. Try again when it is done.
+/// Another writer holds the lock of the file. Try again when it is done.
 pub const TENSILO_BUSY: tensilo_status = 15;
 
-/// The result of the work of a call.
+/// The result of work whose error goes to C.
 pub(crate) type Result<T> = std::result::Result<T, Box<tensilo_error>>;
 
 /// An error: what is wrong, where, and what to do next.
 ///
-/// Threads: any number may read an error at the same time. Freed by `tensilo_error_free`.
+/// Threads: any number may read an error at the same time. Free it with `tensilo_error_free`.
 pub struct tensilo_error {
     status: tensilo_status,
     os_code: i32,
@@ -70,7 +70,7 @@ pub struct tensilo_error {
     advice: Vec<Text>,
 }
 
-/// The fields of an error. Texts live as long as the error; a text that is not known is NULL.
+/// The fields of an error. Texts live as long as the error; an unknown text is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_error_info {
@@ -78,11 +78,11 @@ pub struct tensilo_error_info {
     pub struct_size: usize,
     /// The kind of the error.
     pub status: tensilo_status,
-    /// The number that the operating system gave (`errno`), or 0.
+    /// The error code of the operating system (`errno`), or 0.
     pub os_code: i32,
-    /// Everything in one text, for people.
+    /// All fields in one text, for people.
     pub text: *const c_char,
-    /// The message alone, without file, column, samples, offset and advice.
+    /// The message only, without file, column, samples, offset and advice.
     pub message: *const c_char,
     /// The rule of the specification that the file breaks, such as `R-2.6`.
     pub rule: *const c_char,
@@ -90,21 +90,21 @@ pub struct tensilo_error_info {
     pub path: *const c_char,
     /// The name of the column.
     pub column: *const c_char,
-    /// Whether the samples `samples_start` to `samples_end`, without the last, are concerned.
+    /// Whether `samples_start` and `samples_end` are known.
     pub has_samples: bool,
     /// Whether `offset` is known.
     pub has_offset: bool,
-    /// The first sample that is concerned.
+    /// The first affected sample.
     pub samples_start: u64,
-    /// One more than the last sample that is concerned.
+    /// One more than the last affected sample.
     pub samples_end: u64,
     /// The offset in the file, in bytes.
     pub offset: u64,
-    /// The number of pieces of advice, see `tensilo_error_advice`.
+    /// The number of advice texts, see `tensilo_error_advice`.
     pub advice_count: usize,
 }
 
-// SAFETY: `repr(C)`, and begins with its size.
+// SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_error_info {}
 
 impl tensilo_error {
@@ -123,30 +123,30 @@ impl tensilo_error {
         })
     }
 
-    /// Returns the error of an argument that does not fit.
+    /// Returns the error for an argument that is not valid.
     #[cold]
     pub(crate) fn bad_argument(message: impl AsRef<str>) -> Box<Self> {
         Self::new(TENSILO_BAD_ARGUMENT, message.as_ref())
     }
 
-    /// Returns the error of a call that needs a feature of the build.
+    /// Returns the error for a call that needs a cargo feature.
     #[cold]
     #[cfg_attr(
         all(feature = "arrow", feature = "mmap", feature = "object", feature = "io-uring"),
-        allow(dead_code, reason = "only builds that lack a feature say this")
+        allow(dead_code, reason = "used only by builds that lack a feature")
     )]
     pub(crate) fn not_built(feature: &str, what: &str) -> Box<Self> {
         let message = format!("{what} needs the cargo feature \"{feature}\", which this build lacks; enable it");
         Self::new(TENSILO_NOT_BUILT, &message)
     }
 
-    /// Returns the error of memory that the machine does not have.
+    /// Returns the error for a request that does not fit in memory.
     #[cold]
     pub(crate) fn out_of_memory(what: &str) -> Box<Self> {
-        Self::new(TENSILO_OVER_LIMIT, &format!("{what} do not fit in memory: ask for less at a time"))
+        Self::new(TENSILO_OVER_LIMIT, &format!("{what} do not fit in memory: request less at a time"))
     }
 
-    /// Returns the error of a fault of the library.
+    /// Returns the error for a fault of the library.
     #[cold]
     pub(crate) fn internal(what: &str) -> Box<Self> {
         Self::new(TENSILO_INTERNAL, &format!("internal error: {what}; please report it"))
@@ -162,7 +162,7 @@ impl tensilo_error {
         self
     }
 
-    /// Adds advice, also to the text.
+    /// Adds advice to the error and to its text.
     fn with_advice(mut self: Box<Self>, text: &str, advice: Vec<String>) -> Box<Self> {
         let separator = if advice.is_empty() { "" } else { "; " };
         self.text = Text::new(format!("{text}{separator}{}", advice.join(", or ")));
@@ -185,15 +185,16 @@ fn status_of(kind: ErrorKind) -> tensilo_status {
         ErrorKind::BadInput => TENSILO_BAD_INPUT,
         ErrorKind::Cancelled => TENSILO_CANCELLED,
         ErrorKind::Io => TENSILO_IO,
-        _ => TENSILO_INTERNAL, // a kind that is newer than this crate
+        _ => TENSILO_INTERNAL, // a kind newer than this crate
     }
 }
 
-/// Returns what to do, in words: options of the Rust library have no name here.
+/// Returns the advice in words, because options of the Rust library have no name in C.
 fn advice_of(error: &Error) -> Vec<String> {
     let mut advice: Vec<String> = error.advice().iter().map(|advice| advice.action()).collect();
     if error.kind() == ErrorKind::Corrupt && error.path().is_some() {
-        advice.push("list all damage with tensilo_verify, and save the rest with the program: tensilo salvage".into());
+        advice
+            .push("list all damage with tensilo_verify, and recover the rest with the program: tensilo salvage".into());
     }
     advice
 }
@@ -240,23 +241,23 @@ impl From<DataError> for Box<tensilo_error> {
     }
 }
 
-/// Returns the kind of an error; `TENSILO_OK` of NULL.
+/// Returns the kind of an error; `TENSILO_OK` for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_status(error: *const tensilo_error) -> tensilo_status {
     // SAFETY: NULL or an error, by the rules of the header.
     unsafe { error.as_ref() }.map_or(TENSILO_OK, |error| error.status)
 }
 
-/// Returns everything that is known of an error in one text, for people; an empty text of NULL. It
-/// lives as long as the error.
+/// Returns all details of an error in one text, for people; an empty text for NULL. It lives as
+/// long as the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_text(error: *const tensilo_error) -> *const c_char {
     // SAFETY: NULL or an error, by the rules of the header.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.pointer())
 }
 
-/// Returns piece number `index` of the advice of an error, counted from 0: an action with which the
-/// call succeeds, or which helps. NULL after the last. It lives as long as the error.
+/// Returns advice text number `index` of an error, counted from 0: an action that makes the call
+/// succeed, or that helps. Returns NULL after the last one. The text lives as long as the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index: usize) -> *const c_char {
     // SAFETY: NULL or an error, by the rules of the header.
@@ -264,8 +265,8 @@ pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index
     Text::pointer_of(advice)
 }
 
-/// Gives the fields of an error. Fails only if an argument is NULL, or the size of `info` is not
-/// set; there is no error of that but the status.
+/// Fills `info` with the fields of an error. Fails only if an argument is NULL or the size of
+/// `info` is not set, and then returns only the status.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_get_info(
     error: *const tensilo_error,
@@ -294,15 +295,15 @@ pub unsafe extern "C" fn tensilo_error_get_info(
     if unsafe { fill(info, value) }.is_ok() { TENSILO_OK } else { TENSILO_BAD_ARGUMENT }
 }
 
-/// Frees an error, and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
+/// Frees an error and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_free(error: *mut *mut tensilo_error) {
-    // SAFETY: NULL, or a place that has NULL or an error of this library, by the rules of the
+    // SAFETY: NULL, or a slot that holds NULL or an error of this library, by the rules of the
     // header.
     if let Some(slot) = unsafe { error.as_mut() } {
         let error = std::mem::replace(slot, ptr::null_mut());
         if !error.is_null() {
-            // SAFETY: made by `call`, and taken out of its place, so it is freed once.
+            // SAFETY: created by `call` and taken out of its slot, so it is freed once.
             drop(unsafe { Box::from_raw(error) });
         }
     }

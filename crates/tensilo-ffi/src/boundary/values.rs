@@ -1,17 +1,17 @@
 //! Values that C reads and writes: texts, and structs that later releases may extend.
 //!
-//! A text ends with a NUL. A struct that may grow begins with `struct_size`, the size that the
-//! caller was compiled with. A call fills or reads as many bytes of it as both sides know, so
-//! programs and libraries of different releases work together. Members that only the caller knows
-//! must be zero.
+//! A text ends with a NUL. A struct that may grow starts with `struct_size`, the size that the
+//! caller was compiled with. A call fills or reads only the bytes that both sides know, so programs
+//! and libraries of different releases work together. Members of options that only the caller knows
+//! must be zero, because the library cannot honour them.
 
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
 use std::path::Path;
 use std::ptr;
 
-/// A text that ends with a NUL, which its length does not count. If it has other NULs, C sees only
-/// its beginning unless it looks at the length.
+/// A text that ends with a NUL, which its length does not include. If it contains other NULs, C
+/// code that ignores the length sees only the start.
 pub(crate) struct Text(Vec<u8>);
 
 impl Text {
@@ -21,7 +21,7 @@ impl Text {
         Self(bytes)
     }
 
-    /// Returns the bytes of a path, as the system takes them.
+    /// Returns the bytes of a path, as the system expects them.
     pub fn from_path(path: &Path) -> Self {
         Self::new(path.as_os_str().as_encoded_bytes())
     }
@@ -30,18 +30,18 @@ impl Text {
         self.0.as_ptr().cast()
     }
 
-    /// Returns the pointer of a text, or NULL.
+    /// Returns the pointer to a text, or NULL.
     pub fn pointer_of(text: Option<&Self>) -> *const c_char {
         text.map_or(ptr::null(), Self::pointer)
     }
 
-    /// Returns the length in bytes, without the NUL at the end.
+    /// Returns the length in bytes, without the final NUL.
     pub fn byte_count(&self) -> usize {
         self.0.len().saturating_sub(1)
     }
 }
 
-/// A struct that calls fill.
+/// A struct that a call fills.
 ///
 /// # Safety
 ///
@@ -51,11 +51,11 @@ pub(crate) unsafe trait Output: Copy {
     const MIN_BYTES: usize = size_of::<Self>();
 }
 
-/// A struct with which the caller says what to do. Zero in each member is the default.
+/// A struct of options. Zero in each member selects the default.
 ///
 /// # Safety
 ///
-/// As [`Output`]; and any bytes are a value of it.
+/// As [`Output`], and any bytes are a valid value.
 pub(crate) unsafe trait Options: Output {}
 
 /// A problem with the size that a struct states.
@@ -63,7 +63,7 @@ pub(crate) unsafe trait Options: Output {}
 pub(super) enum StructError {
     Null,
     Misaligned,
-    /// The size that was found, and the least.
+    /// The stated size, and the minimum.
     Size(usize, usize),
     /// Members that this release does not know are set.
     TooNew,
@@ -71,7 +71,7 @@ pub(super) enum StructError {
 
 const SIZE_BYTES: usize = size_of::<usize>();
 
-/// No struct of any release has more bytes: a larger size was never set.
+/// The maximum bytes of a struct in any release. A larger size is uninitialized memory.
 const MAX_STRUCT_BYTES: usize = 4096;
 
 /// Returns the size that a struct states.
@@ -86,7 +86,7 @@ unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, StructErro
     if !pointer.is_aligned() {
         return Err(StructError::Misaligned);
     }
-    // SAFETY: an aligned struct that begins with its size.
+    // SAFETY: an aligned struct that starts with its size.
     let bytes = unsafe { pointer.cast::<usize>().read() };
     if bytes < T::MIN_BYTES || bytes > MAX_STRUCT_BYTES {
         Err(StructError::Size(bytes, T::MIN_BYTES))
@@ -95,18 +95,18 @@ unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, StructErro
     }
 }
 
-/// Fills a struct of the caller, as far as it goes, and leaves its size as it is.
+/// Fills the members of the caller's struct that its size covers, but not the size itself.
 ///
 /// # Safety
 ///
-/// The pointer is null, or points to a struct whose first member is its size, and which nobody else
-/// uses meanwhile.
+/// The pointer is null, or points to a struct whose first member is its size, and which nothing
+/// else uses meanwhile.
 pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), StructError> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { stated_bytes(to) }?.min(size_of::<T>());
     let from = ptr::from_ref(&value).cast::<MaybeUninit<u8>>();
-    // SAFETY: both have at least `bytes` bytes, which is more than the size takes; padding is
-    // copied as it is. The value is ours, so they do not overlap.
+    // SAFETY: both have at least `bytes` bytes, which includes the size; padding may be
+    // uninitialized, hence `MaybeUninit`. The value is local, so they do not overlap.
     unsafe {
         let to = to.cast::<MaybeUninit<u8>>().add(SIZE_BYTES);
         ptr::copy_nonoverlapping(from.add(SIZE_BYTES), to, bytes.saturating_sub(SIZE_BYTES));
@@ -114,8 +114,8 @@ pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), StructE
     Ok(())
 }
 
-/// Reads options of the caller; the defaults, if the pointer is null. Members that the caller does
-/// not know are zero.
+/// Reads the caller's options. For a null pointer, returns the defaults. Members that the caller
+/// does not know are zero.
 ///
 /// # Safety
 ///
@@ -127,7 +127,7 @@ pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, StructErro
         // SAFETY: the caller's promise.
         let stated = unsafe { stated_bytes(from) }?;
         let known = stated.min(size_of::<T>());
-        // SAFETY: both have `known` bytes, and `from` has all that it states.
+        // SAFETY: both have `known` bytes, and `from` has as many bytes as it states.
         unsafe {
             ptr::copy_nonoverlapping(from.cast::<MaybeUninit<u8>>(), value.as_mut_ptr().cast(), known);
             let unknown = std::slice::from_raw_parts(from.cast::<u8>().add(known), stated.saturating_sub(known));
@@ -136,6 +136,6 @@ pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, StructErro
             }
         }
     }
-    // SAFETY: any bytes are a value, zeros too.
+    // SAFETY: any bytes are a valid value, including zeros.
     Ok(unsafe { value.assume_init() })
 }

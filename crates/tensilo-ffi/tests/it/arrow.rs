@@ -1,4 +1,4 @@
-//! Arrays that Arrow's library imports are what was exported.
+//! The Arrow library imports exactly what was exported.
 
 use crate::support::*;
 use std::path::Path;
@@ -13,13 +13,13 @@ use tensilo::import::arrow::ffi_stream::{FFI_ArrowArrayStream, RecordBatchStream
 use tensilo_ffi::*;
 use tensilo_testing::Folder;
 
-/// Imports what a call exports.
+/// Imports the array that a call exports.
 fn imported(
     export: impl FnOnce(*mut ArrowSchema, *mut ArrowArray, *mut *mut tensilo_error) -> tensilo_status,
 ) -> (FFI_ArrowSchema, ArrayRef) {
     let (mut schema, mut array) = (FFI_ArrowSchema::empty(), FFI_ArrowArray::empty());
     done(|error| export((&raw mut schema).cast(), (&raw mut array).cast(), error));
-    // SAFETY: what the library has exported.
+    // SAFETY: exported by the library.
     let data = unsafe { from_ffi(array, &schema) }.unwrap();
     data.validate_full().unwrap();
     (schema, make_array(data))
@@ -27,9 +27,9 @@ fn imported(
 
 fn column(path: &Path, name: &str, indices: &[u64]) -> ArrayRef {
     let (cursor, buffer) = (open_cursor(&open_reader(path, TENSILO_IO_AUTO), name), new_buffer());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, indices.as_ptr(), indices.len(), buffer.0, e) });
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     let (_, array) = imported(|schema, array, e| unsafe { tensilo_buffer_export_arrow(buffer.0, schema, array, e) });
     array // the buffer is closed
 }
@@ -66,7 +66,7 @@ fn an_array_stays_when_its_buffer_is_filled_again() {
     let cursor = open_cursor(&open_reader(&file(&folder, Profile::Raw), TENSILO_IO_AUTO), "label");
     let buffer = new_buffer();
     let (first, second) = ([1_u64, 2], [3_u64, 4]);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let (status, text) = refused(|e| {
             let (mut schema, mut array) = (FFI_ArrowSchema::empty(), FFI_ArrowArray::empty());
@@ -88,7 +88,7 @@ fn a_batch_is_an_array_of_structs() {
     let folder = Folder::new();
     let path = c_path(&file(&folder, Profile::Balanced));
     let (mut dataset, mut reader, mut batch) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut options: tensilo_loader_options = sized();
         options.batch_size = 1;
@@ -116,7 +116,7 @@ fn a_file_is_a_stream() {
     let names = [c_text("label"), c_text("words")];
     let columns = [names[0].as_ptr(), names[1].as_ptr()];
     let mut stream = FFI_ArrowArrayStream::empty();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_reader_export_stream(reader.0, columns.as_ptr(), 2, 300, (&raw mut stream).cast(), e) });
     drop(reader); // the stream keeps the file open
     let stream = RecordBatchStreamReader::try_new(stream).unwrap();

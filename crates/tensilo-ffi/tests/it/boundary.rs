@@ -1,4 +1,4 @@
-//! Arguments that do not fit are refused, and handles are closed once.
+//! Arguments that are not valid are refused, and handles are closed once.
 
 use crate::support::*;
 use std::ptr;
@@ -21,7 +21,7 @@ fn null_pointers_are_refused() {
     let cursor = open_cursor(&reader, "label");
     let mut value = 0_u64;
     let out = (&raw mut value).cast::<u8>();
-    // SAFETY: null, or arguments as the header asks for.
+    // SAFETY: null, or arguments as the header requires.
     unsafe {
         let mut none: *mut tensilo_reader = ptr::null_mut();
         let mut no_cursor: *mut tensilo_cursor = ptr::null_mut();
@@ -42,10 +42,10 @@ fn null_pointers_are_refused() {
         is_refused("report is NULL", |e| tensilo_report_get_info(ptr::null(), ptr::null_mut(), e));
         is_refused("batches is NULL", |e| tensilo_batches_wait(ptr::null(), 0, ptr::null_mut(), e));
         is_refused("dataset is NULL", |e| tensilo_loader_new(ptr::null(), ptr::null(), (&raw mut none).cast(), e));
-        // without a place for the error, the status tells
+        // without a slot for the error, there is only the status
         let status = tensilo_reader_open(ptr::null(), ptr::null(), &raw mut none, ptr::null_mut());
         assert_eq!(status, TENSILO_BAD_ARGUMENT);
-        // what gives no status takes NULL
+        // functions without a status accept NULL
         tensilo_reader_close(ptr::null_mut());
         tensilo_error_free(ptr::null_mut());
         assert!(tensilo_reader_schema(ptr::null()).is_null());
@@ -58,7 +58,7 @@ fn null_pointers_are_refused() {
 #[test]
 fn a_failed_open_sets_the_handle_to_null() {
     let mut reader = ptr::dangling_mut::<tensilo_reader>();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     let (status, text) =
         refused(|error| unsafe { tensilo_reader_open(c"no/such.tsl".as_ptr(), ptr::null(), &raw mut reader, error) });
     assert_eq!(status, TENSILO_IO);
@@ -77,10 +77,10 @@ fn misaligned_pointers_and_lengths_of_no_memory_are_refused() {
         is_refused("indices is not aligned to 8", |e| {
             tensilo_cursor_gather(cursor.0, odd, 1, out, 8, ptr::null_mut(), e)
         });
-        is_refused("no memory has", |e| {
+        is_refused("exceeds any memory", |e| {
             tensilo_cursor_gather(cursor.0, indices.as_ptr(), usize::MAX, out, 8, ptr::null_mut(), e)
         });
-        is_refused("no memory has", |e| {
+        is_refused("exceeds any memory", |e| {
             tensilo_cursor_gather(cursor.0, indices.as_ptr(), 1, out, usize::MAX, ptr::null_mut(), e)
         });
     }
@@ -93,7 +93,7 @@ type Set = fn(&mut tensilo_loader_options);
 fn wrong_numbers_are_refused() {
     let folder = Folder::new();
     let path = c_path(&file(&folder, Profile::Raw));
-    // SAFETY: arguments as the header asks for, but for the numbers.
+    // SAFETY: arguments as the header requires, except for the numbers.
     unsafe {
         let mut reader = ptr::null_mut();
         let mut dataset = ptr::null_mut();
@@ -104,7 +104,7 @@ fn wrong_numbers_are_refused() {
         });
         options = sized();
         options.verification = 3;
-        is_refused("3 is no tensilo_verification", |e| {
+        is_refused("3 is not a valid tensilo_verification", |e| {
             tensilo_reader_open(path.as_ptr(), &raw const options, &raw mut reader, e)
         });
         let mut options: tensilo_dataset_options = sized();
@@ -125,12 +125,12 @@ fn wrong_numbers_are_refused() {
         };
         assert_eq!(with(|_| ()).0, TENSILO_OK);
         let wrong: [(Set, &str); 6] = [
-            (|options| options.order = 9, "9 is no tensilo_order"),
+            (|options| options.order = 9, "9 is not a valid tensilo_order"),
             (|options| options.last_batch = 9, "9 is not a valid tensilo_last_batch"),
-            (|options| options.on_damage = 9, "9 is no tensilo_on_damage"),
+            (|options| options.on_damage = 9, "9 is not a valid tensilo_on_damage"),
             (|options| options.cast_count = 1, "casts is NULL"),
             (|options| (options.order, options.run_samples) = (TENSILO_ORDER_SHUFFLED, 4), "TENSILO_ORDER_WINDOWED"),
-            (|options| options.batch_size = 0, "a step of 0 samples"),
+            (|options| options.batch_size = 0, "batches of 0 samples"),
         ];
         for (set, expected) in wrong {
             let (status, text) = with(set);
@@ -148,14 +148,14 @@ fn wrong_numbers_are_refused() {
     }
 }
 
-/// A later release of the options, as a newer header has them.
+/// Options as a later header may declare them.
 #[repr(C)]
 struct LaterOptions {
     now: tensilo_open_options,
     later: [u64; 4],
 }
 
-/// A result, as a later header has it.
+/// A result as a later header may declare it.
 #[repr(C)]
 struct LaterInfo {
     now: tensilo_reader_info,
@@ -166,7 +166,7 @@ struct LaterInfo {
 fn structs_may_be_those_of_a_later_header() {
     let folder = Folder::new();
     let path = c_path(&file(&folder, Profile::Raw));
-    // SAFETY: arguments as the header asks for, of a size that they state.
+    // SAFETY: arguments as the header requires, of the size that they state.
     unsafe {
         let mut reader = ptr::null_mut();
         let mut options: LaterOptions = sized();

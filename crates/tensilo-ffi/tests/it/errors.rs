@@ -1,4 +1,4 @@
-//! Errors have all of their fields.
+//! Errors fill all of their fields.
 
 use crate::support::*;
 use std::fs;
@@ -19,7 +19,7 @@ fn an_error_of_a_damaged_chunk_names_its_location() {
     let cursor = open_cursor(&open_reader(&path, TENSILO_IO_AUTO), "label");
     let (indices, mut out) = ([20_u64], [0_u8; 8]);
     let mut error = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let (from, to) = (indices.as_ptr(), out.as_mut_ptr());
         let status = tensilo_cursor_gather(cursor.0, from, 1, to, 8, ptr::null_mut(), &raw mut error);
@@ -46,7 +46,7 @@ fn an_error_of_a_damaged_chunk_names_its_location() {
 fn an_error_of_the_system_has_its_number() {
     let mut reader = ptr::null_mut();
     let mut error = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         tensilo_reader_open(c"no/such.tsl".as_ptr(), ptr::null(), &raw mut reader, &raw mut error);
         let mut info: tensilo_error_info = sized();
@@ -62,7 +62,7 @@ fn a_success_sets_the_error_to_null() {
     let folder = Folder::new();
     let path = c_path(&file(&folder, Profile::Raw));
     let (mut reader, mut error) = (ptr::null_mut(), ptr::dangling_mut::<tensilo_error>());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     let status = unsafe { tensilo_reader_open(path.as_ptr(), ptr::null(), &raw mut reader, &raw mut error) };
     drop(Handle(reader, tensilo_reader_close));
     assert!(status == TENSILO_OK && error.is_null());

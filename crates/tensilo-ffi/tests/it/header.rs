@@ -1,5 +1,5 @@
-//! The header is what the sources give: `TENSILO_WRITE_GOLDEN=1 cargo test -p tensilo-ffi header`
-//! writes it.
+//! The committed header matches the sources.
+//! `TENSILO_WRITE_GOLDEN=1 cargo test -p tensilo-ffi header` regenerates it.
 
 use std::fs;
 use std::path::Path;
@@ -14,13 +14,13 @@ fn the_header_is_generated_from_the_sources() {
     let text = String::from_utf8(text).expect("UTF-8");
     let path = folder.join("include/tensilo.h");
     if std::env::var("TENSILO_WRITE_GOLDEN").is_ok() {
-        fs::write(&path, &text).expect("a place for the header");
+        fs::write(&path, &text).expect("a writable header");
     }
     let found = fs::read_to_string(&path).unwrap_or_default();
     let differs = found.lines().zip(text.lines()).position(|(found, expected)| found != expected);
     assert!(
         found == text,
-        "include/tensilo.h is not that of the sources, from line {:?} on; TENSILO_WRITE_GOLDEN=1 writes it",
+        "include/tensilo.h differs from the sources, first at line {:?}; TENSILO_WRITE_GOLDEN=1 regenerates it",
         differs.map(|line| line + 1)
     );
 }

@@ -1,4 +1,4 @@
-//! Loaders, their states, and memory of the caller.
+//! Loaders, their states, and values in the caller's memory.
 
 use crate::support::*;
 use std::ffi::{c_char, c_void};
@@ -12,13 +12,13 @@ use tensilo_testing::Folder;
 
 fn open_dataset(path: &Path) -> Handle<tensilo_dataset> {
     let (path, mut dataset) = (c_path(path), ptr::null_mut());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_dataset_open(path.as_ptr(), ptr::null(), &raw mut dataset, e) });
     Handle(dataset, tensilo_dataset_close)
 }
 
 fn options(batch_size: u32) -> tensilo_loader_options {
-    // SAFETY: zeros are a value of it.
+    // SAFETY: zeros are a valid value.
     let mut options: tensilo_loader_options = unsafe { sized() };
     (options.batch_size, options.last_batch) = (batch_size, TENSILO_LAST_BATCH_EXACT);
     (options.order, options.decode_threads) = (TENSILO_ORDER_SHUFFLED, 2);
@@ -27,14 +27,14 @@ fn options(batch_size: u32) -> tensilo_loader_options {
 
 fn new_loader(dataset: &Handle<tensilo_dataset>, options: &tensilo_loader_options) -> Handle<tensilo_loader> {
     let mut loader = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_loader_new(dataset.0, options, &raw mut loader, e) });
     Handle(loader, tensilo_loader_close)
 }
 
 fn begin(loader: &Handle<tensilo_loader>) -> Handle<tensilo_batches> {
     let mut batches = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_loader_begin(loader.0, 0, &raw mut batches, e) });
     Handle(batches, tensilo_batches_close)
 }
@@ -42,13 +42,13 @@ fn begin(loader: &Handle<tensilo_loader>) -> Handle<tensilo_batches> {
 /// Takes the next batch; `None` at the end.
 fn next(batches: &Handle<tensilo_batches>) -> Option<Handle<tensilo_batch>> {
     let mut batch = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_batches_next(batches.0, &raw mut batch, e) });
     (!batch.is_null()).then_some(Handle(batch, tensilo_batch_close))
 }
 
 fn numbers(batch: &Handle<tensilo_batch>) -> Vec<u64> {
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut info: tensilo_batch_info = sized();
         done(|e| tensilo_batch_get_info(batch.0, &raw mut info, e));
@@ -58,7 +58,7 @@ fn numbers(batch: &Handle<tensilo_batch>) -> Vec<u64> {
 
 fn column(batch: &Handle<tensilo_batch>, name: &str) -> tensilo_samples {
     let (name, mut index) = (c_text(name), 0);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut samples: tensilo_samples = sized();
         done(|e| tensilo_batch_find_column(batch.0, name.as_ptr(), &raw mut index, e));
@@ -73,7 +73,7 @@ fn a_column_that_a_batch_lacks_is_unknown() {
     let dataset = open_dataset(&file(&folder, Profile::Balanced));
     let batch = next(&begin(&new_loader(&dataset, &options(64)))).unwrap();
     let (name, mut index) = (c_text("nothing"), 0);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     let (status, text) = refused(|e| unsafe { tensilo_batch_find_column(batch.0, name.as_ptr(), &raw mut index, e) });
     assert!(status == TENSILO_UNKNOWN_COLUMN && text.contains("there is no column \"nothing\""), "{text}");
 }
@@ -92,7 +92,7 @@ fn another_loader_goes_on_with_a_state() {
 
     let mut state = [0_u8; TENSILO_STATE_BYTES];
     let mut taken = Vec::new();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let batches = begin(&new_loader(&dataset, &options(64)));
         let mut is_ready = false;
@@ -108,10 +108,10 @@ fn another_loader_goes_on_with_a_state() {
         let (status, _) = refused(|e| tensilo_batches_get_state(batches.0, state.as_mut_ptr(), 95, e));
         assert_eq!(status, TENSILO_BAD_ARGUMENT);
     }
-    // of another batch size
+    // with another batch size
     let loader = new_loader(&dataset, &options(50));
     let mut batches = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_loader_resume(loader.0, state.as_ptr(), state.len(), &raw mut batches, e) });
     let batches = Handle(batches, tensilo_batches_close);
     taken.extend(std::iter::from_fn(|| next(&batches)).flat_map(|batch| numbers(&batch)));
@@ -119,7 +119,7 @@ fn another_loader_goes_on_with_a_state() {
 
     state[60] ^= 1;
     let mut other = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     let (status, _) =
         refused(|e| unsafe { tensilo_loader_resume(loader.0, state.as_ptr(), state.len(), &raw mut other, e) });
     assert!(status == TENSILO_BAD_STATE && other.is_null());
@@ -158,7 +158,7 @@ fn columns_are_chosen_cast_and_padded() {
     }
 }
 
-/// Memory that was lent and has not come back.
+/// Bytes that are allocated and not released yet.
 static LENT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 unsafe extern "C" fn allocate(user: *mut c_void, byte_count: usize) -> *mut c_void {
@@ -169,7 +169,7 @@ unsafe extern "C" fn allocate(user: *mut c_void, byte_count: usize) -> *mut c_vo
 
 unsafe extern "C" fn release(_: *mut c_void, memory: *mut c_void, byte_count: usize) {
     LENT_BYTES.fetch_sub(byte_count, Ordering::Relaxed);
-    // SAFETY: made by `allocate`, of this length.
+    // SAFETY: allocated by `allocate`, with this length.
     drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(memory.cast::<u64>(), byte_count.div_ceil(8))) });
 }
 
@@ -194,7 +194,7 @@ fn values_are_in_memory_of_the_caller() {
     assert_eq!(values[0], (first * 37 % 101) as f32);
     drop(batches);
     drop(batch);
-    assert_eq!(LENT_BYTES.load(Ordering::Relaxed), 0, "all memory comes back");
+    assert_eq!(LENT_BYTES.load(Ordering::Relaxed), 0, "all memory is released");
 }
 
 #[test]
@@ -203,7 +203,7 @@ fn any_samples_are_read_as_a_batch() {
     let dataset = open_dataset(&file(&folder, Profile::Balanced));
     let (mut reader, mut batch) = (ptr::null_mut(), ptr::null_mut());
     let (options, indices) = (options(1), [7_u64, 999, 7, 3]);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         done(|e| tensilo_sample_reader_new(dataset.0, &raw const options, &raw mut reader, e));
         let reader = Handle(reader, tensilo_sample_reader_close);
@@ -223,7 +223,7 @@ fn any_samples_are_read_as_a_batch() {
     }
 }
 
-/// 150 stands for 1.50: a loader does not deliver it, a cursor reads what is stored.
+/// The stored 150 means 1.50: a loader refuses to deliver it, a cursor reads the stored integer.
 #[test]
 fn the_integers_of_decimals_are_not_delivered() {
     let folder = Folder::new();
@@ -235,7 +235,7 @@ fn the_integers_of_decimals_are_not_delivered() {
     writer.finish().unwrap();
     let (dataset, options) = (open_dataset(&path), options(1));
     let (mut loader, mut reader) = (ptr::null_mut(), ptr::null_mut());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         for (status, text) in [
             refused(|e| tensilo_loader_new(dataset.0, &raw const options, &raw mut loader, e)),
@@ -246,6 +246,6 @@ fn the_integers_of_decimals_are_not_delivered() {
         }
     }
     let (cursor, buffer) = (open_cursor(&open_reader(&path, TENSILO_IO_AUTO), "price"), new_buffer());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, [0].as_ptr(), 1, buffer.0, e) });
 }

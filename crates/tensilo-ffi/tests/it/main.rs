@@ -1,4 +1,4 @@
-//! The C library, as C and C++ programs use it, and its header.
+//! The C library as C and C++ programs use it, and its header.
 
 #[cfg(feature = "arrow")]
 mod arrow;

@@ -1,5 +1,5 @@
-//! The examples in C and C++, compiled with all warnings, linked with the static library, and run:
-//! once plainly, and once under the address sanitizer, which also finds leaks.
+//! The examples in C and C++, compiled with all warnings, linked with the static library, and run
+//! twice: normally, and under the address sanitizer, which also finds leaks.
 //!
 //! If a compiler is missing, a test is reported as not run, or fails if `TENSILO_REQUIRE_C=1`.
 
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use tensilo::Profile;
 use tensilo_testing::{Folder, available};
 
-/// What Rust's standard library and the C code of the crates need on Linux
+/// The libraries that Rust's standard library and the C code of the crates need on Linux
 /// (`rustc --print native-static-libs`).
 const LIBRARIES: [&str; 5] = ["-lpthread", "-ldl", "-lm", "-lrt", "-lutil"];
 
@@ -17,7 +17,7 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Returns the static library of this build, which is beside the program of the tests.
+/// Returns the static library of this build, which is next to the test program.
 fn library() -> PathBuf {
     let program = std::env::current_exe().expect("the path of this program");
     program.parent().expect("a folder").join("libtensilo_ffi.a")
@@ -52,7 +52,7 @@ fn compile(folder: &Folder, name: &str, more: &[&str]) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Runs an example, plainly and under the sanitizer, and returns its output and whether it
+/// Runs an example normally and under the sanitizer, and returns its output and whether it
 /// succeeded. `None` if there is no compiler.
 fn outputs(folder: &Folder, name: &str, arguments: &[&str]) -> Option<(String, bool)> {
     let mut found: Option<(String, bool)> = None;

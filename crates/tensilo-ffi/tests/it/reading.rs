@@ -1,4 +1,4 @@
-//! What C reads is what Rust reads.
+//! C reads the same samples as Rust.
 
 use crate::support::*;
 use std::path::Path;
@@ -10,19 +10,19 @@ use tensilo_testing::{Allocations, Folder, allocations_of, exclusive_test};
 
 const COLUMNS: [&str; 5] = ["embedding", "label", "text", "pitch", "words"];
 
-/// Returns what a pointer of the library leads to; nothing of NULL.
+/// Returns the values behind a pointer of the library; an empty slice for NULL.
 ///
 /// # Safety
 ///
-/// The library has stated pointer and length, and lives on.
+/// Pointer and length come from the library, and their owner lives on.
 unsafe fn found<'a, T>(pointer: *const T, count: usize) -> &'a [T] {
     // SAFETY: the caller's promise.
     if pointer.is_null() { &[] } else { unsafe { slice::from_raw_parts(pointer, count) } }
 }
 
-/// Fails unless a buffer of C has the samples of one of Rust.
+/// Asserts that a buffer of the C library has the same samples as a buffer of Rust.
 fn assert_same(buffer: &Handle<tensilo_buffer>, expected: &ColumnBuffer) {
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut samples: tensilo_samples = sized();
         done(|e| tensilo_buffer_get_samples(buffer.0, &raw mut samples, e));
@@ -54,11 +54,11 @@ fn columns_are_read(path: &Path, io: tensilo_io) {
         let (cursor, mut expected) = (open_cursor(&reader, name), ColumnBuffer::new());
         let mut rust = rust.column(name).unwrap().cursor();
         rust.gather_into(&indices, &mut expected).unwrap();
-        // SAFETY: arguments as the header asks for.
+        // SAFETY: arguments as the header requires.
         done(|e| unsafe { tensilo_cursor_fill_buffer(cursor.0, indices.as_ptr(), indices.len(), buffer.0, e) });
         assert_same(&buffer, &expected);
         rust.range_into(17..911, &mut expected).unwrap();
-        // SAFETY: arguments as the header asks for.
+        // SAFETY: arguments as the header requires.
         done(|e| unsafe { tensilo_cursor_fill_buffer_range(cursor.0, 17, 911, buffer.0, e) });
         assert_same(&buffer, &expected);
     }
@@ -88,7 +88,7 @@ fn samples_of_a_fixed_shape_go_to_memory_of_the_caller() {
     rust.gather_slice(&indices, &mut expected).unwrap();
     let mut out = vec![0_f32; expected.len()];
     let (to, bytes) = (out.as_mut_ptr().cast(), out.len() * 4);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut nulls = 9;
         let from = indices.as_ptr();
@@ -114,7 +114,7 @@ fn one_sample_is_lent_or_copied() {
     let folder = Folder::new();
     let reader = open_reader(&file(&folder, Profile::Balanced), TENSILO_IO_AUTO);
     let cursor = open_cursor(&reader, "text");
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut sample: tensilo_sample = sized();
         done(|e| tensilo_cursor_read(cursor.0, 123, &raw mut sample, e));
@@ -148,7 +148,7 @@ fn one_sample_is_lent_or_copied() {
 fn schemas_have_names_shapes_and_metadata() {
     let folder = Folder::new();
     let reader = open_reader(&file(&folder, Profile::Raw), TENSILO_IO_AUTO);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let schema = tensilo_reader_schema(reader.0);
         assert_eq!(tensilo_schema_column_count(schema), COLUMNS.len());
@@ -195,7 +195,7 @@ fn a_gather_allocates_nothing_once_it_is_warm() {
         let reader = open_reader(&path, io);
         let (cursor, buffer) = (open_cursor(&reader, "label"), new_buffer());
         let (from, count) = (indices.as_ptr(), indices.len());
-        // SAFETY: arguments as the header asks for.
+        // SAFETY: arguments as the header requires.
         let gather = || unsafe {
             let mut error = ptr::null_mut();
             for work in 0..3 {

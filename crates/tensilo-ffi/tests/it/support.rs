@@ -1,4 +1,4 @@
-//! A file with a column of each kind, and calls of the C library.
+//! A test file with a column of each kind, and wrappers for calls of the C library.
 
 use std::ffi::{CStr, CString, c_char};
 use std::path::{Path, PathBuf};
@@ -9,12 +9,12 @@ use tensilo_testing::Folder;
 
 pub const SAMPLES: u64 = 1000;
 
-/// Sample `i` of each column is made of this number.
+/// Returns the number from which sample `i` of each column is made.
 fn seed(i: u64) -> f32 {
     (i * 37 % 101) as f32
 }
 
-/// Writes a file with a column of each kind. Every seventh sample that may be null is.
+/// Writes a file with a column of each kind. In nullable columns, every seventh sample is null.
 pub fn file(folder: &Folder, profile: Profile) -> PathBuf {
     let mut embedding = ColumnSchema::tensor("embedding", DType::F32, Shape::fixed(&[2, 3]));
     embedding.metadata.insert("model".into(), "a\0b".into());
@@ -48,7 +48,7 @@ pub fn file(folder: &Folder, profile: Profile) -> PathBuf {
     path
 }
 
-/// The numbers of samples in some order, with repetitions.
+/// Returns indices of samples out of order, with repetitions.
 pub fn some_indices() -> Vec<u64> {
     (0..300).map(|i| i * 7919 % SAMPLES).chain([5, 5, 0, SAMPLES - 1]).collect()
 }
@@ -68,20 +68,20 @@ pub fn text(pointer: *const c_char) -> String {
     unsafe { CStr::from_ptr(pointer) }.to_str().unwrap().to_owned()
 }
 
-/// A handle, closed by the function of its type.
+/// A handle and the function that closes it.
 pub struct Handle<T>(pub *mut T, pub unsafe extern "C" fn(*mut *mut T));
 
 impl<T> Drop for Handle<T> {
     fn drop(&mut self) {
-        // SAFETY: made by the library.
+        // SAFETY: created by the library.
         unsafe { (self.1)(&raw mut self.0) };
         assert!(self.0.is_null());
-        // SAFETY: as above; the second time does nothing.
+        // SAFETY: as above; the second call does nothing.
         unsafe { (self.1)(&raw mut self.0) };
     }
 }
 
-/// Makes a call, and returns the fields of its error.
+/// Makes a call, and returns its status and the text of its error.
 pub fn refused(call: impl FnOnce(*mut *mut tensilo_error) -> tensilo_status) -> (tensilo_status, String) {
     let mut error = ptr::null_mut();
     let status = call(&raw mut error);
@@ -111,7 +111,7 @@ pub fn open_reader(path: &Path, io: tensilo_io) -> Handle<tensilo_reader> {
         verification: 0,
         max_chunk_bytes: 0,
     };
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|error| unsafe { tensilo_reader_open(path.as_ptr(), &raw const options, &raw mut reader, error) });
     Handle(reader, tensilo_reader_close)
 }
@@ -119,23 +119,23 @@ pub fn open_reader(path: &Path, io: tensilo_io) -> Handle<tensilo_reader> {
 pub fn open_cursor(reader: &Handle<tensilo_reader>, column: &str) -> Handle<tensilo_cursor> {
     let mut cursor = ptr::null_mut();
     let column = c_text(column);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|error| unsafe { tensilo_cursor_open(reader.0, column.as_ptr(), &raw mut cursor, error) });
     Handle(cursor, tensilo_cursor_close)
 }
 
 pub fn new_buffer() -> Handle<tensilo_buffer> {
     let mut buffer = ptr::null_mut();
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     done(|error| unsafe { tensilo_buffer_new(&raw mut buffer, error) });
     Handle(buffer, tensilo_buffer_close)
 }
 
-/// Returns a struct of the header whose size is set, and whose other members are zero.
+/// Returns a struct of the header with its size set and all other members zero.
 ///
 /// # Safety
 ///
-/// Zeros are a value of it, and its first member is its size.
+/// Zeros are a valid value, and the first member is the size.
 pub unsafe fn sized<T>() -> T {
     let mut made = std::mem::MaybeUninit::<T>::zeroed();
     // SAFETY: the caller's promise.

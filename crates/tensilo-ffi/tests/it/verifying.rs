@@ -1,4 +1,4 @@
-//! Reports of damage, and callbacks of progress.
+//! Reports of damage, and progress callbacks.
 
 use crate::support::*;
 use std::ffi::c_void;
@@ -19,7 +19,7 @@ fn a_report_lists_damage() {
     fs::write(&path, &bytes).unwrap();
     let mut report = ptr::null_mut();
     let c_path = c_path(&path);
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         done(|e| tensilo_verify(c_path.as_ptr(), ptr::null(), &raw mut report, e));
         let report = Handle(report, tensilo_report_close);
@@ -40,7 +40,7 @@ fn a_report_lists_damage() {
     }
 }
 
-/// Of a file to which a writer appends, and that has not finished.
+/// The report of a file whose writer has committed and appended, but not finished.
 #[test]
 fn a_writer_that_has_not_finished_is_no_damage() {
     let folder = Folder::new();
@@ -57,7 +57,7 @@ fn a_writer_that_has_not_finished_is_no_damage() {
         }
         let mut report = ptr::null_mut();
         let c_path = c_path(&path);
-        // SAFETY: arguments as the header asks for.
+        // SAFETY: arguments as the header requires.
         unsafe {
             done(|e| tensilo_verify(c_path.as_ptr(), ptr::null(), &raw mut report, e));
             let report = Handle(report, tensilo_report_close);
@@ -71,7 +71,7 @@ fn a_writer_that_has_not_finished_is_no_damage() {
     }
 }
 
-/// Counts the calls, and stops at the first.
+/// Counts the calls, and stops at the first one.
 unsafe extern "C" fn stop(user: *mut c_void, checked: u64, all: u64) -> i32 {
     assert!(checked <= all);
     // SAFETY: the counter of the test.
@@ -84,7 +84,7 @@ fn a_callback_ends_a_verification() {
     let folder = Folder::new();
     let path = c_path(&file(&folder, Profile::Raw));
     let (mut calls, mut report) = (0_u32, ptr::null_mut());
-    // SAFETY: arguments as the header asks for.
+    // SAFETY: arguments as the header requires.
     unsafe {
         let mut options: tensilo_verify_options = sized();
         options.progress = Some(stop);

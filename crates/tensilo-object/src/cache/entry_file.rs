@@ -1,8 +1,8 @@
-//! The file of a piece: its layout, and those that stay open.
+//! The file of an entry: its layout, and the files that stay open.
 //!
-//! A file has checksums, and then the bytes of the object. Each line of a piece has a checksum of
-//! its own, so that a small read checks what it takes and no more. Files stay open, so that such a
-//! read takes one system call.
+//! A file has the checksums of all lines of the entry, and then the bytes of the object. One
+//! checksum per line of 8 KiB lets a small read check only the lines that it takes. Files stay open
+//! together with their checksums, so that such a read takes one system call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,23 +12,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tensilo::source::{PositionedFile, Source};
 
-/// The bytes of a piece; the last one of an object may have fewer.
+/// The bytes of an entry; the last one of an object may have fewer.
 pub(super) const ENTRY_BYTES: u64 = 1 << 20;
-/// The bytes of a line, which has a checksum of its own: about a block of the format.
+/// The bytes of a line, which has its own checksum: about a block of the file format.
 pub(super) const LINE_BYTES: u64 = 8 << 10;
-/// A piece begins with the checksums of its lines, 4 bytes each, and these are as many as a whole
-/// piece has.
+/// The bytes of checksums at the start of each entry: 4 for each line of a full entry, also in the
+/// last entry.
 pub(super) const CHECKSUM_BYTES: u64 = 4 * ENTRY_BYTES / LINE_BYTES;
 
-/// The pieces that are open at most.
+/// The maximum number of open entries.
 const MAX_OPEN_ENTRIES: usize = 256;
-/// The time of a piece's last use is exact to this.
+/// The precision of the time of last use.
 const USE_TIME_PRECISION: Duration = Duration::from_secs(300);
 
-/// The key of a piece: the digest of its object, and its number.
+/// The key of an entry: the digest of its object, and its index.
 pub(super) type EntryKey = ([u8; 32], u64);
 
-/// A piece that is open.
+/// An open entry.
 #[derive(Debug)]
 pub(super) struct OpenEntry {
     file: PositionedFile,
@@ -37,28 +37,28 @@ pub(super) struct OpenEntry {
 }
 
 impl OpenEntry {
-    /// Opens a piece with so many bytes; `None` if it is not here, or not whole. Notes its use,
-    /// unless that was just now.
+    /// Opens an entry of `bytes` bytes; `None` if it does not exist or has another length. Updates
+    /// its time of last use, unless that is recent.
     pub(super) fn open(path: &Path, bytes: u64) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         let metadata = file.metadata().ok().filter(|metadata| metadata.len() == CHECKSUM_BYTES + bytes)?;
         let now = SystemTime::now();
         let used = metadata.modified().ok().and_then(|used| now.duration_since(used).ok());
         if used.is_some_and(|since| since > USE_TIME_PRECISION) {
-            let _ = file.set_modified(now); // it may be of another user
+            let _ = file.set_modified(now); // fails if another user owns the file
         }
         let mut checksums = vec![0; usize::try_from(CHECKSUM_BYTES).ok()?];
         file.read_exact(&mut checksums).ok()?;
         Some(Self { file: PositionedFile::from_file(file).ok()?, checksums })
     }
 
-    /// Fills `out` with the bytes of the piece from `offset` on.
+    /// Fills `out` with the bytes of the entry from `offset` on.
     pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(CHECKSUM_BYTES + offset, out)
     }
 }
 
-/// The pieces that are open, of which the least recently used makes room for others.
+/// The open entries. The least recently used one is closed to make room.
 #[derive(Debug, Default)]
 pub(super) struct OpenEntries(Mutex<OpenFiles>);
 
@@ -69,7 +69,7 @@ struct OpenFiles {
 }
 
 impl OpenEntries {
-    /// Returns a piece that is open, or opens it.
+    /// Returns an open entry, or opens it.
     pub(super) fn get(&self, key: EntryKey, open: impl FnOnce() -> Option<OpenEntry>) -> Option<Arc<OpenEntry>> {
         if let Some(entry) = self.with_lock(|opened| opened.get(&key)) {
             return Some(entry);
@@ -79,18 +79,18 @@ impl OpenEntries {
         Some(entry)
     }
 
-    /// Closes a piece.
+    /// Closes an entry.
     pub(super) fn close(&self, key: &EntryKey) {
         self.with_lock(|opened| opened.entries.remove(key));
     }
 
-    /// Closes the pieces of an object, given its digest.
+    /// Closes the entries of an object, given its digest.
     pub(super) fn close_object(&self, digest: &[u8; 32]) {
         self.with_lock(|opened| opened.entries.retain(|(object, _), _| object != digest));
     }
 
     fn with_lock<T>(&self, update: impl FnOnce(&mut OpenFiles) -> T) -> T {
-        // a thread that panicked has left whole entries
+        // entries are replaced whole, so a panic leaves none half written
         update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

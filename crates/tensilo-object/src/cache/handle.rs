@@ -1,7 +1,7 @@
 //! The cache that all objects of a process share, and the one that the environment names.
 //!
-//! A [`Cache`] is a folder and a bound. What a process knows of it, the room that is left and the
-//! pieces that are open, is made again after `fork`.
+//! A [`Cache`] is a folder and a bound. What a process knows about it, the remaining room and the
+//! open entries, is rebuilt after `fork`.
 
 use super::entry_file::OpenEntries;
 use super::usage::{self, CacheStats, DiskUsage};
@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::parse_byte_count;
 
-/// A folder in which the bytes of objects are kept, bounded in bytes.
+/// A folder that caches object data, bounded in bytes.
 ///
-/// Objects are kept in pieces of 1 MiB, by their address and ETag: a replaced object is another
-/// one. A piece appears when it is complete, and has checksums of its own; one that does not match
-/// is fetched again. The least recently used ones make room for others. Any number of processes
-/// use one folder, and each piece is fetched by one of them. If the disk is full, or the folder
-/// cannot be written, reading goes on without.
+/// Objects are cached in entries of 1 MiB, by address and ETag: a replaced object gets new entries.
+/// An entry appears when it is complete, and has checksums of its own; if one does not match, the
+/// entry is fetched again. The least recently used entries are evicted. Any number of processes can
+/// share a folder, and each entry is fetched by one of them. If the disk is full or the folder
+/// cannot be written, reads continue without the cache.
 ///
 /// A clone costs one reference count.
 #[derive(Clone, Debug)]
@@ -32,18 +32,20 @@ struct CacheInner {
     state: PerProcess<CacheState>,
 }
 
-/// The knowledge of a process.
+/// What a process knows about the cache.
 #[derive(Debug, Default)]
 pub(super) struct CacheState {
     usage: DiskUsage,
     pub opened: OpenEntries,
 }
 
-/// The subfolder of this layout: a later one has another name, and nothing else is ever removed.
+/// The subfolder of this layout. A later layout has another name, and nothing outside the subfolder
+/// is ever removed.
 const LAYOUT: &str = "pieces-1";
 
 impl Cache {
-    /// Returns the cache in a folder, of at most about so many bytes. Makes and reads nothing.
+    /// Returns the cache in a folder, of about `max_bytes` bytes at most. Creates and reads
+    /// nothing.
     pub fn new(folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
         Self(Arc::new(CacheInner { folder: folder.into(), max_bytes, state: PerProcess::new() }))
     }
@@ -53,18 +55,18 @@ impl Cache {
         &self.0.folder
     }
 
-    /// Returns the bytes that are kept at most.
+    /// Returns the maximum number of cached bytes.
     pub fn max_bytes(&self) -> u64 {
         self.0.max_bytes
     }
 
-    /// Returns what the cache has now. Cost: a look at each piece, a few microseconds.
+    /// Returns the current content of the cache. Cost: a few microseconds for each entry.
     pub fn stats(&self) -> io::Result<CacheStats> {
         usage::stats(&self.layout())
     }
 
-    /// Removes all pieces, and returns what there was. Processes that use the cache go on, and
-    /// fetch them again.
+    /// Removes all entries, and returns what there was. Processes that use the cache continue, and
+    /// fetch entries again.
     pub fn clear(&self) -> io::Result<CacheStats> {
         usage::clear(&self.layout())
     }
@@ -80,40 +82,39 @@ impl Cache {
         self.0.folder.join(LAYOUT)
     }
 
-    /// Makes room for a piece of so many bytes. Returns whether there is room.
+    /// Makes room for an entry of `bytes` bytes. Returns whether there is room.
     pub(super) fn make_room(&self, bytes: u64) -> bool {
         self.state().usage.reserve(&self.layout(), self.0.max_bytes, bytes)
     }
 
-    /// Notes that a piece could not be written.
+    /// Notes that an entry could not be written.
     pub(super) fn record_failure(&self, error: &io::Error) {
         self.state().usage.record_failure(&self.layout(), error);
     }
 }
 
-/// The folder of the cache.
+/// The variable that names the folder of the cache.
 const FOLDER: &str = "TENSILO_CACHE";
-/// The bytes that it keeps at most.
+/// The variable for the maximum number of cached bytes.
 const BYTES: &str = "TENSILO_CACHE_BYTES";
-/// The default of these.
+/// The default maximum.
 const DEFAULT_BYTES: u64 = 16 << 30;
 
 impl Cache {
-    /// Returns the cache in the folder that `TENSILO_CACHE` names, if it names one. It has at most
-    /// `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. An error says what is wrong
-    /// with these.
+    /// Returns the cache in the folder that `TENSILO_CACHE` names, if it is set. Its maximum size
+    /// is `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. Fails if this is not a
+    /// number of bytes.
     pub fn from_environment() -> io::Result<Option<Self>> {
         Self::parse_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
     }
 
-    /// Returns the cache in a folder, of at most `TENSILO_CACHE_BYTES` as in
-    /// [`Cache::from_environment`].
+    /// Returns the cache in a folder, with the maximum size of [`Cache::from_environment`].
     pub fn in_folder(folder: impl Into<PathBuf>) -> io::Result<Self> {
         let max_bytes = max_bytes().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
         Ok(Self::new(folder, max_bytes))
     }
 
-    /// As [`Cache::from_environment`], with the error in words.
+    /// As [`Cache::from_environment`], with the error as text.
     pub(crate) fn parse_environment() -> Result<Option<Self>, String> {
         let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty());
         let max_bytes = max_bytes()?;
@@ -121,13 +122,13 @@ impl Cache {
     }
 }
 
-/// Returns the bytes that the environment allows, or what is wrong with them.
+/// Returns the maximum size that the environment sets, or what is wrong with it.
 fn max_bytes() -> Result<u64, String> {
     match env::var(BYTES) {
         Ok(text) if text.is_empty() => Ok(DEFAULT_BYTES),
         Ok(text) => parse_byte_count(&text)
             .ok_or_else(|| format!("{BYTES}={text:?}: expected a number of bytes, such as 200GiB or 107374182400")),
         Err(VarError::NotPresent) => Ok(DEFAULT_BYTES),
-        Err(VarError::NotUnicode(_)) => Err(format!("{BYTES} is not text")),
+        Err(VarError::NotUnicode(_)) => Err(format!("{BYTES} is not valid UTF-8")),
     }
 }

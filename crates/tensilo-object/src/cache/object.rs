@@ -1,9 +1,13 @@
-//! The pieces of one version of an object, and reading through them.
+//! The entries of one version of an object, and reading through them.
 //!
-//! A read takes what the cache has. Otherwise it waits for its turn to fetch the pieces that are
-//! missing: of all threads and processes, one fetches a piece and the others wait. Turns are taken
-//! in ascending order, so that no two wait for each other. If the folder cannot be written, or a
-//! piece turns out to be wrong, the bytes are requested as if there were no cache.
+//! A read returns what the entries have. If some are missing, it takes file locks for the entries
+//! of its range, fetches those that are still missing, and writes them. So of all threads and
+//! processes, one fetches an entry while the others wait and then read it from disk. Locks are
+//! taken in ascending order, so that no two readers wait for each other, and a lock ends with its
+//! process.
+//!
+//! If the folder cannot be written, or an entry turns out to be damaged or evicted, the bytes are
+//! requested from the store as if there were no cache.
 
 use super::entry_file::{CHECKSUM_BYTES, ENTRY_BYTES, LINE_BYTES, OpenEntry};
 use super::handle::Cache;
@@ -22,19 +26,19 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The pieces of one version of an object.
+/// The entries of one version of an object.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedObject {
     cache: Cache,
     folder: PathBuf,
-    /// The first bytes of all checksums, so that no piece passes for another.
+    /// Included in each checksum, so that no entry passes for another object's.
     digest: [u8; 32],
     byte_count: u64,
 }
 
 impl CachedObject {
-    /// Returns the pieces of an object in the store `root`; `None` if nothing tells its versions
-    /// apart.
+    /// Returns the entries of an object in the store `root`; `None` if nothing distinguishes
+    /// versions of the object.
     pub(crate) fn new(cache: &Cache, root: &str, key: &Key, pinned: &ObjectVersion) -> Option<Self> {
         let version = pinned.version()?;
         let mut hasher = Sha256::new();
@@ -50,12 +54,12 @@ impl CachedObject {
         Some(Self { cache: cache.clone(), folder, digest, byte_count: pinned.byte_count })
     }
 
-    /// Returns the numbers of the pieces that a range is in.
+    /// Returns the indices of the entries that contain a range.
     fn indices(&self, range: &Range<u64>) -> Range<u64> {
         range.start / ENTRY_BYTES..range.end.div_ceil(ENTRY_BYTES)
     }
 
-    /// Returns the bytes of the object that some pieces have.
+    /// Returns the range of the object that some entries have.
     fn byte_range(&self, indices: &Range<u64>) -> Range<u64> {
         let at = |index: u64| index.saturating_mul(ENTRY_BYTES).min(self.byte_count);
         at(indices.start)..at(indices.end)
@@ -65,7 +69,7 @@ impl CachedObject {
         self.folder.join(index.to_string())
     }
 
-    /// Returns a range of the object, if all of it is here and right.
+    /// Returns a range of the object, if all of it is cached and valid.
     pub(crate) fn read(&self, range: &Range<u64>) -> Option<Bytes> {
         let length = usize::try_from(range.end.checked_sub(range.start)?).ok()?;
         let mut all = Vec::new();
@@ -81,7 +85,7 @@ impl CachedObject {
         Some(all.into())
     }
 
-    /// Returns a part of a piece.
+    /// Returns a segment of an entry, if its lines are valid. Removes an entry that is not.
     fn read_entry(&self, index: u64, entry: &Range<u64>, segment: &Range<u64>) -> Option<Bytes> {
         let opened = self
             .cache
@@ -102,7 +106,7 @@ impl CachedObject {
                 .all(|((line, offset), checksum)| self.checksum(offset, line) == u32::from_le_bytes(*checksum));
         if !is_valid {
             self.cache.state().opened.close(&(self.digest, index));
-            let _ = fs::remove_file(self.path(index)); // it is fetched again
+            let _ = fs::remove_file(self.path(index)); // so that it is fetched again
             return None;
         }
         let at = |offset: u64| usize::try_from(offset - start).unwrap_or(usize::MAX).min(lines.len());
@@ -119,27 +123,27 @@ impl CachedObject {
         hasher.finalize()
     }
 
-    /// Returns whether a piece is here, unless it turns out to be wrong.
+    /// Returns whether there is a file of the right length for an entry.
     fn has(&self, index: u64) -> bool {
         let entry = self.byte_range(&(index..index + 1));
         fs::metadata(self.path(index))
             .is_ok_and(|metadata| metadata.len() == CHECKSUM_BYTES + (entry.end - entry.start))
     }
 
-    /// Returns whether all pieces that a range is in are here, as far as one can tell at a glance.
+    /// Returns whether all entries of a range seem to be cached. Does not check their content.
     pub(crate) fn contains(&self, range: &Range<u64>) -> bool {
         self.indices(range).all(|index| self.has(index))
     }
 
-    /// Waits for the turns to fetch pieces, in ascending order: so nobody waits for someone who
-    /// waits for him.
+    /// Locks entries for fetching them, in ascending order, so that no two readers wait for each
+    /// other.
     fn fetch_locks(&self, indices: Range<u64>) -> io::Result<Vec<FetchLock>> {
         fs::create_dir_all(&self.folder)?;
         indices.filter_map(|index| FetchLock::acquire(&self.path(index)).transpose()).collect()
     }
 
-    /// Writes pieces whose bytes are there, the first of them `first`. Nothing is written while the
-    /// disk has no room.
+    /// Writes consecutive entries, the first with index `first`. Stops if there is no room or an
+    /// error occurs.
     fn write(&self, first: u64, bytes: &[u8]) {
         let entry_bytes = usize::try_from(ENTRY_BYTES).unwrap_or(usize::MAX);
         for (entry, index) in bytes.chunks(entry_bytes).zip(first..) {
@@ -154,7 +158,7 @@ impl CachedObject {
         }
     }
 
-    /// Writes a piece, which appears when it is complete.
+    /// Writes an entry to a temporary file and renames it, so that it appears complete.
     fn write_entry(&self, index: u64, bytes: &[u8]) -> io::Result<()> {
         let line_bytes = usize::try_from(LINE_BYTES).unwrap_or(usize::MAX);
         let offsets = (index * ENTRY_BYTES..).step_by(line_bytes);
@@ -171,15 +175,15 @@ impl CachedObject {
         file.persist(self.path(index)).map(drop).map_err(|error| error.error)
     }
 
-    /// Forgets all pieces of the object.
+    /// Removes all entries of the object.
     pub(crate) fn invalidate(&self) {
         self.cache.state().opened.close_object(&self.digest);
-        let _ = fs::remove_dir_all(&self.folder); // what is left is checked again when it is read
+        let _ = fs::remove_dir_all(&self.folder); // remaining entries are checked again when they are read
     }
 }
 
-/// Reads a range of an object: from the cache, if there is one that has it. Otherwise fetches all
-/// pieces that it is in, and keeps them.
+/// Reads a range of an object from the cache if it has all of it. Otherwise fetches all missing
+/// entries of the range and caches them.
 pub(crate) async fn read(
     store: Arc<dyn ObjectStore>,
     key: Key,
@@ -192,12 +196,12 @@ pub(crate) async fn read(
     if let Some(found) = blocking(move || object.read(&requested)).await? {
         return Ok(found);
     }
-    // those who wait for turns occupy threads
+    // waiting for locks occupies a blocking thread
     let _permit = threads()?.fills.acquire().await;
     let indices = cached.indices(&range);
     let (object, requested) = (cached.clone(), indices.clone());
     let Ok(fetch_locks) = blocking(move || object.fetch_locks(requested)).await? else {
-        return request::read(store, key, pinned, range).await; // the folder cannot be written
+        return request::read(store, key, pinned, range).await; // the folder is not writable
     };
     let mut segments = Vec::new();
     for missing_range in find_missing(&cached, indices.clone()) {
@@ -214,12 +218,12 @@ pub(crate) async fn read(
     let (object, requested) = (cached.clone(), range.clone());
     match blocking(move || assemble(&object, &segments, &requested)).await? {
         Some(found) => Ok(found),
-        // a piece that was here was wrong, or has made room for others
+        // a cached entry was damaged, or was evicted meanwhile
         None => request::read(store, key, pinned, range).await,
     }
 }
 
-/// Returns the runs of pieces that are not here.
+/// Returns the ranges of consecutive entries that are missing.
 fn find_missing(cached: &CachedObject, indices: Range<u64>) -> Vec<Range<u64>> {
     let mut missing_ranges: Vec<Range<u64>> = Vec::new();
     for index in indices.filter(|&index| !cached.has(index)) {
@@ -231,7 +235,7 @@ fn find_missing(cached: &CachedObject, indices: Range<u64>) -> Vec<Range<u64>> {
     missing_ranges
 }
 
-/// Returns a range of the object out of bytes that contain it.
+/// Returns a range of the object from the bytes of a fetched range, if that contains it.
 fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     if range.start < bytes.start || range.end > bytes.end {
         return None;
@@ -240,7 +244,7 @@ fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Byte
     Some(segment.slice(at(range.start)?..at(range.end)?))
 }
 
-/// Returns a range of the object out of what was fetched, and what was here before.
+/// Returns a range of the object from fetched bytes and from entries that were cached before.
 fn assemble(cached: &CachedObject, segments: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Option<Bytes> {
     let mut all = Vec::new();
     all.try_reserve_exact(usize::try_from(range.end - range.start).ok()?).ok()?;
@@ -253,17 +257,16 @@ fn assemble(cached: &CachedObject, segments: &[(Range<u64>, Bytes)], range: &Ran
     Some(all.into())
 }
 
-/// The suffix of the files that are locked.
+/// The extension of lock files.
 const LOCK_SUFFIX: &str = "turn";
-/// The time after which one does not wait any longer, and fetches the piece too: a process that was
-/// forked meanwhile may hold the lock of one that was killed.
+/// The time after which a reader stops waiting and fetches the entry, too: if the process that held
+/// a lock was killed, a process that it forked may still hold it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
-/// The time between two looks at a turn that another one has: at first, and at most.
+/// The minimum and maximum time between attempts to take a lock.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The turn to fetch a piece. It ends when it is dropped, and when its process ends, however that
-/// does.
+/// A lock for fetching an entry. It ends when it is dropped, and when its process ends in any way.
 #[derive(Debug)]
 struct FetchLock {
     path: PathBuf,
@@ -271,7 +274,7 @@ struct FetchLock {
 }
 
 impl FetchLock {
-    /// Waits for the turn to fetch the piece with this path. Returns `None` if that takes too long.
+    /// Waits for the lock of the entry with this path. Returns `None` on a timeout.
     fn acquire(entry: &Path) -> io::Result<Option<Self>> {
         let path = entry.with_extension(LOCK_SUFFIX);
         let file = File::options().create(true).truncate(false).write(true).open(&path)?;
@@ -289,12 +292,12 @@ impl FetchLock {
 }
 
 impl Drop for FetchLock {
-    /// Removes the file, and unlocks it. Whoever waits for it has the turn next, and one who comes
-    /// now makes a new one: both look for the piece first.
+    /// Removes the lock file, and unlocks it. The next waiter gets the lock; newcomers create a new
+    /// file. Both look for the entry again before they fetch it.
     ///
-    /// Closing it would not do: a child that was forked since has the lock, too.
+    /// Closing the file is not enough: a child that was forked since holds the lock, too.
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // what is left is removed later, when there is no room
-        let _ = self.lock_file.unlock(); // others lose patience
+        let _ = fs::remove_file(&self.path); // a file that stays is removed by a later eviction
+        let _ = self.lock_file.unlock(); // if this fails, the others time out
     }
 }

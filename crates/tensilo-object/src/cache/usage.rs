@@ -1,4 +1,12 @@
-//! The room that a cache takes, and what makes room.
+//! The size of a cache on disk, and eviction.
+//!
+//! The folder is the only truth: other processes add and remove entries at any time, and no index
+//! file could disagree with it. But listing it for each entry would be slow. So a process keeps an
+//! estimate: the size at its last scan plus what it has added since. It scans again after adding
+//! 1/16 of the bound, or when the estimate is full. A scan that finds too much evicts the least
+//! recently used entries, and 1/16 more, so that the next ones need no scan.
+//!
+//! If an entry cannot be written, the process writes nothing for a minute.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -6,42 +14,43 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The share of a cache that a process adds before it looks again at what others have added, and
-/// that is removed at once.
+/// The share of a cache that a process adds between two scans, and the extra share that an eviction
+/// removes.
 const SLACK_DIVISOR: u64 = 16;
-/// The time for which nothing is written after a failure.
+/// How long nothing is written after a failure.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
-/// Files in the making that are older were left behind by a process that was killed.
+/// Older temporary files were left behind by a process that was killed.
 const STALE_AFTER: Duration = Duration::from_secs(3600);
 
 /// The content of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// The objects with pieces here, each version counted.
+    /// The number of objects with entries; each version counts.
     pub objects: u64,
-    /// The pieces.
+    /// The number of entries.
     pub entries: u64,
-    /// The bytes of all pieces.
+    /// The bytes of all entries.
     pub bytes: u64,
-    /// The time at which the least recently used piece was used, exact to some minutes.
+    /// The time of last use of the least recently used entry, exact to some minutes.
     pub oldest_use: Option<SystemTime>,
 }
 
-/// The knowledge of a process of the room.
+/// What a process knows about the size of the cache.
 #[derive(Debug, Default)]
 pub(super) struct DiskUsage(Mutex<UsageEstimate>);
 
 #[derive(Debug, Default)]
 struct UsageEstimate {
-    /// The bytes of all pieces, as of the last look, and what this process added since.
+    /// The bytes of all entries at the last scan plus what this process has added since, and the
+    /// latter separately.
     bytes: Option<u64>,
     added: u64,
-    /// Nothing is written before.
+    /// Nothing is written before this time.
     paused_until: Option<Instant>,
 }
 
-/// A piece on the disk.
+/// An entry on disk.
 struct DiskEntry {
     last_used: SystemTime,
     bytes: u64,
@@ -49,7 +58,7 @@ struct DiskEntry {
 }
 
 impl DiskUsage {
-    /// Makes room for a piece of so many bytes in a cache that has at most `max_bytes`. Returns whether
+    /// Makes room for an entry of `bytes` bytes in a cache of at most `max_bytes`. Returns whether
     /// there is room.
     pub(super) fn reserve(&self, layout: &Path, max_bytes: u64, bytes: u64) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -68,20 +77,20 @@ impl DiskUsage {
         true
     }
 
-    /// Notes that a piece could not be written. A full disk gets back some of the pieces.
+    /// Notes that an entry could not be written. If the disk is full, removes some entries.
     pub(super) fn record_failure(&self, layout: &Path, error: &io::Error) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.paused_until = Some(Instant::now() + PAUSE_AFTER_FAILURE);
         known.bytes = None;
         if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             let bytes = stats(layout).map_or(0, |stats| stats.bytes);
-            let _ = remove_oldest(layout, bytes - bytes / SLACK_DIVISOR, 0); // the pause goes on anyway
+            let _ = remove_oldest(layout, bytes - bytes / SLACK_DIVISOR, 0); // the pause applies whatever this does
         }
     }
 }
 
-/// Removes pieces until at most `max_bytes` bytes are left, and `headroom` bytes beyond that if any is
-/// removed. Returns the bytes that are left.
+/// Removes the least recently used entries until at most `max_bytes` bytes are left; if any must be
+/// removed, `headroom` bytes fewer. Returns the remaining bytes.
 fn remove_oldest(layout: &Path, max_bytes: u64, headroom: u64) -> io::Result<u64> {
     let mut entries = Vec::new();
     for_each_entry(layout, |entry| entries.push(entry))?;
@@ -102,7 +111,7 @@ fn remove_oldest(layout: &Path, max_bytes: u64, headroom: u64) -> io::Result<u64
     Ok(bytes)
 }
 
-/// Returns what there is.
+/// Returns the content of the cache.
 pub(super) fn stats(layout: &Path) -> io::Result<CacheStats> {
     let mut stats = CacheStats::default();
     stats.objects = for_each_entry(layout, |entry| {
@@ -113,7 +122,7 @@ pub(super) fn stats(layout: &Path) -> io::Result<CacheStats> {
     Ok(stats)
 }
 
-/// Removes all pieces. Returns what there was.
+/// Removes all entries. Returns what there was.
 pub(super) fn clear(layout: &Path) -> io::Result<CacheStats> {
     let found = stats(layout)?;
     match fs::remove_dir_all(layout) {
@@ -122,15 +131,15 @@ pub(super) fn clear(layout: &Path) -> io::Result<CacheStats> {
     }
 }
 
-/// Calls a function with each piece, and removes what was left behind. Returns the number of
-/// objects that have pieces.
+/// Calls a function with each entry, and removes stale temporary files. Returns the number of
+/// objects that have entries.
 fn for_each_entry(layout: &Path, mut visit: impl FnMut(DiskEntry)) -> io::Result<u64> {
     let mut objects = 0;
     for group in dir_entries(layout)? {
         for object in dir_entries(&group.path())? {
             let mut has_entries = false;
             for file in dir_entries(&object.path())? {
-                // others remove pieces at the same time
+                // other processes remove entries concurrently
                 let Ok(metadata) = file.metadata() else { continue };
                 let last_used = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                 let name = file.file_name();
@@ -147,16 +156,16 @@ fn for_each_entry(layout: &Path, mut visit: impl FnMut(DiskEntry)) -> io::Result
     Ok(objects)
 }
 
-/// Removes the folders of objects that have no piece left.
+/// Removes the folders of objects without entries.
 fn remove_empty_folders(layout: &Path) {
     for group in dir_entries(layout).into_iter().flatten() {
         for object in dir_entries(&group.path()).into_iter().flatten() {
-            let _ = fs::remove_dir(object.path()); // fails for all others
+            let _ = fs::remove_dir(object.path()); // fails if not empty
         }
     }
 }
 
-/// Returns the entries of a folder; none if it does not exist, or is no folder.
+/// Returns the entries of a folder; none if it does not exist or is not a folder.
 fn dir_entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     match fs::read_dir(folder) {
         Ok(dir_entries) => Ok(dir_entries.flatten().collect()),

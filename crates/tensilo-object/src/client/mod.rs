@@ -1,8 +1,8 @@
-//! Clients of stores, with the credentials that the tools of each ecosystem find.
+//! Clients of stores, with the credentials that each ecosystem's own tools would find.
 //!
-//! Options take precedence over variables of the environment, and these over a profile of Amazon's
-//! tools. `settings.rs` collects and checks them; here they become a client of S3, Google, Azure or
-//! `http`. The lists of a client leave out keys that no request can name: see
+//! Options take precedence over environment variables, and these over a profile of Amazon's tools.
+//! `settings.rs` collects and checks settings; here they become a client of S3, Google, Azure or
+//! `http`. The listings of a client leave out keys that no request can name, see
 //! `unreadable_keys.rs`.
 
 mod options;
@@ -24,8 +24,8 @@ use std::io;
 use std::sync::Arc;
 use unreadable_keys::ListFilter;
 
-/// Makes a client for the store of an address, with the settings of these variables. Sends nothing.
-/// Its lists leave out keys that are not readable.
+/// Makes a client for the store of an address, with settings from the options and `environment`.
+/// Sends nothing. Its listings leave out keys that cannot be read.
 pub(crate) fn client(
     address: &Address,
     options: &ObjectOptions,
@@ -73,10 +73,10 @@ pub(crate) fn client(
     }
 }
 
-/// Sets the cryptography that TLS uses in this process, unless the program has chosen one. HTTP
-/// clients take it from there, and cannot be built without.
+/// Installs the cryptography of `ring` for TLS in this process, unless the program has installed
+/// one. HTTP clients cannot be built without.
 pub(crate) fn set_tls_provider() {
-    let _ = rustls::crypto::ring::default_provider().install_default(); // an error: one is set
+    let _ = rustls::crypto::ring::default_provider().install_default(); // fails if one is installed
 }
 
 /// Returns the settings of S3. Options take precedence over environment variables, which take
@@ -85,7 +85,7 @@ fn s3_settings(options: &ObjectOptions, environment: &Environment) -> io::Result
     let mut found = Settings::from_environment(environment, "AWS_", &[])?;
     let is_endpoint = |name: &str| name.parse().is_ok_and(|key: AmazonS3ConfigKey| key.as_ref() == "aws_endpoint");
     if options.settings.iter().any(|(name, _)| is_endpoint(name)) {
-        // this one would count before the endpoint of the options
+        // this one would take precedence over the endpoint of the options
         found.unset("aws_endpoint_url_s3");
     }
     add_options(&mut found, options)?;
@@ -98,7 +98,7 @@ fn shared(store: impl ObjectStore) -> object_store::Result<Arc<dyn ObjectStore>>
     Ok(Arc::new(store))
 }
 
-/// Adds the settings of the options, which count before others, and those that follow from all.
+/// Adds the settings of the options, which take precedence, and those that follow from all of them.
 fn complete<K: Key>(mut found: Settings<K>, options: &ObjectOptions) -> io::Result<Settings<K>> {
     add_options(&mut found, options)?;
     found.allow_http()?;
@@ -127,7 +127,7 @@ mod tests {
     use std::ffi::OsString;
     use std::time::Duration;
 
-    /// Variables with which requests go to a port that is closed.
+    /// Variables that direct requests to a closed port.
     const S3: &[(&str, &str)] = &[
         ("AWS_ACCESS_KEY_ID", "x"),
         ("AWS_SECRET_ACCESS_KEY", "y"),
@@ -143,7 +143,7 @@ mod tests {
     ];
     const GOOGLE: &[(&str, &str)] = &[("GOOGLE_BEARER_TOKEN", "x"), ("GOOGLE_BASE_URL", "http://127.0.0.1:1")];
 
-    /// Returns the variables of a store, of which one has another value, or is added.
+    /// Returns the variables of a store, with one set to another value, or added.
     fn environment(base: &[(&str, &str)], name: &str, value: OsString) -> Environment {
         let Environment(others) = environment_without(base, name);
         Environment(others.into_iter().chain([(OsString::from(name), value)]).collect())
@@ -155,7 +155,7 @@ mod tests {
         Environment(others.map(|(name, value)| (OsString::from(*name), OsString::from(*value))).collect())
     }
 
-    /// Sends a request, and returns how it fails.
+    /// Sends a request, and returns its error.
     fn failure(address: &str, environment: &Environment) -> io::Error {
         let options = ObjectOptions::new().retries(0, Duration::from_secs(2)).stall_timeout(Duration::from_secs(1));
         let options = options.setting("connect_timeout", "1s");
@@ -188,7 +188,7 @@ mod tests {
             (S3, "s3://bucket/ds", "AWS_SESSION_TOKEN", "t\u{e9}", "AWS_SESSION_TOKEN: the value has the character"),
             (S3, "s3://bucket/ds", "AWS_REGION", "eu west", "AWS_REGION: "),
             (S3, "s3://bucket/ds", "AWS_ALLOW_HTTP", "maybe", "AWS_ALLOW_HTTP: "),
-            // the option counts
+            // the option takes precedence
             (S3, "s3://bucket/ds", "AWS_CONNECT_TIMEOUT", "soon", "the request failed"),
             (S3, "s3://bucket/ds", "AWS_POOL_IDLE_TIMEOUT", "soon", "AWS_POOL_IDLE_TIMEOUT: "),
             (AZURE, "az://container/ds", "AZURE_STORAGE_ENDPOINT", "127.0.0.1:1", "AZURE_STORAGE_ENDPOINT: "),
@@ -265,7 +265,7 @@ mod tests {
             (&three("O"), &variables, [&three("O")[..], &[endpoint("http://p"), of_s3]].concat()),
             (&[("aws_endpoint_url", "http://o")], &variables, [&two("V")[..], &[endpoint("http://o")]].concat()),
             (&[("aws_endpoint_url_s3", "http://v")], &[], [&three("P")[..], &[endpoint("http://p"), of_s3]].concat()),
-            // what an option unsets comes from the profile
+            // the profile provides what an option unsets
             (&unset, &variables, [&three("P")[..], &[endpoint("http://p")]].concat()),
         ] {
             let set = options.iter().fold(ObjectOptions::new(), |set, (name, value)| set.setting(*name, *value));

@@ -1,5 +1,5 @@
-//! The options for requests to a store: how they are coalesced and repeated, what is kept in
-//! memory, the cache, and settings that take precedence over the environment.
+//! The options for requests to a store: coalescing, retries, memory, the disk cache, and settings
+//! that take precedence over the environment.
 
 use crate::cache::Cache;
 use std::time::Duration;
@@ -14,9 +14,9 @@ pub struct ObjectOptions {
     pub(crate) retries: usize,
     pub(crate) retry_timeout: Duration,
     pub(crate) stall_timeout: Duration,
-    /// Settings of the store, which count before those of the environment.
+    /// Settings of the store, which take precedence over the environment.
     pub(crate) settings: Vec<(String, String)>,
-    /// The cache; `None` for that of the environment.
+    /// The disk cache; `None` for the one that the environment names.
     pub(crate) cache: Option<Option<Cache>>,
 }
 
@@ -40,10 +40,10 @@ impl ObjectOptions {
         Self::default()
     }
 
-    /// Sets how ranges are coalesced into requests, and how many of these one read has in flight.
-    /// Longer ranges are divided into requests of `max_request_bytes`, which is at least 64 KiB.
-    /// The default is [`CoalesceConfig::OBJECT_STORE`]: for a store that is farther away, multiply
-    /// its gap. All reads of a process have at most 256 requests in flight.
+    /// Sets how ranges are coalesced into requests, and how many requests one read has in flight.
+    /// Longer ranges are divided into requests of `max_request_bytes`, which is raised to 64 KiB if
+    /// it is lower. The default is [`CoalesceConfig::OBJECT_STORE`]; for a store that is farther
+    /// away, multiply its gap. All reads of a process together have at most 256 requests in flight.
     pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
         self.coalesce = config;
         self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::range_cache::LINE_BYTES);
@@ -51,39 +51,38 @@ impl ObjectOptions {
         self
     }
 
-    /// Sets the bytes that are kept in memory for all open objects of the store: the small
-    /// structures of files, and what was prefetched. The default is 512 MiB, two
-    /// windows of the default order.
+    /// Sets the maximum number of bytes in memory for all open objects of the store: small
+    /// structures of files, and prefetched ranges. The default is 512 MiB, two windows of the
+    /// default order.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
     }
 
-    /// Sets how often a request is repeated that failed in a way that may pass, after a delay that
-    /// grows from 0.1 to 15 s, and for how long at most. The default is 10 times in 120 s.
+    /// Sets how often a request is retried if a retry may succeed, with a delay that grows from 0.1
+    /// to 15 s, and for how long at most. The default is 10 times in 120 s.
     pub fn retries(mut self, count: usize, timeout: Duration) -> Self {
         (self.retries, self.retry_timeout) = (count, timeout);
         self
     }
 
-    /// Sets how long a request may wait for the next bytes before it has failed. The default is
-    /// 15 s.
+    /// Sets how long a request may wait for the next bytes before it fails. The default is 15 s.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
         self
     }
 
-    /// Sets the cache on a disk of this machine, or none. The default is that which the environment
-    /// names: see [`Cache::from_environment`].
+    /// Sets the disk cache, or none. The default is the one that the environment names, see
+    /// [`Cache::from_environment`].
     pub fn cache(mut self, cache: Option<Cache>) -> Self {
         self.cache = Some(cache);
         self
     }
 
-    /// Adds a setting of the store, such as a credential or an endpoint. It takes precedence over
-    /// the environment. The name is that variable's in lower case, such as `aws_endpoint_url`. An
-    /// empty value unsets the variable; a profile in `~/.aws` then applies. If the store does not
-    /// have the setting, its first use fails.
+    /// Adds a setting of the store, such as a credential or an endpoint, which takes precedence
+    /// over the environment. The name is the variable's in lower case, such as `aws_endpoint_url`.
+    /// An empty value unsets the variable; a profile in `~/.aws` then applies. If the store does
+    /// not support the setting, its first use fails.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self

@@ -1,12 +1,12 @@
-//! The settings of a store, and where each comes from: options, variables, and the profiles that
-//! Amazon's tools keep in `~/.aws`.
+//! The settings of a store, and where each comes from: options, environment variables, and the
+//! profiles of Amazon's tools in `~/.aws`.
 //!
-//! A client is built from a dozen variables, files and options, and the library that builds it
-//! knows their values only: it panics in the first request that has a line break in a header, and
-//! says `relative URL without a base` about an endpoint. So settings are collected here, each with
-//! the name that its user knows. Those that could not be part of a request are refused before the
-//! client is built. If building it fails, the setting without which it would not have failed is
-//! named. An empty variable counts as unset, as in other tools.
+//! A client is built from a dozen variables, files and options, but the library that builds it
+//! knows only their values. It panics at the first request if a header has a line break, and
+//! reports a bad endpoint as `relative URL without a base`. So settings are collected here, each
+//! with the name under which its user knows it. Settings that could not be part of a request are
+//! refused before the client is built. If building it fails, the error names the setting without
+//! which it would succeed. An empty variable counts as unset, as in other tools.
 
 use crate::error::io_error;
 use crate::runtime::catch_panic;
@@ -60,8 +60,8 @@ impl<K> Default for Settings<K> {
 }
 
 impl<K: Key> Settings<K> {
-    /// Returns the settings that variables with this prefix have, and those of `others`, each with
-    /// the name of its setting.
+    /// Returns the settings of variables with this prefix, and of `others`, which are pairs of a
+    /// variable and its setting.
     pub(super) fn from_environment(
         environment: &Environment,
         prefix: &str,
@@ -81,24 +81,24 @@ impl<K: Key> Settings<K> {
         Ok(settings)
     }
 
-    /// Returns whether there is one of these settings, which have the names of their variables in
+    /// Returns whether any of these settings is set. Settings have the names of their variables in
     /// lower case.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.0.iter().any(|setting| names.contains(&setting.key.as_ref()))
     }
 
-    /// Sets a setting, whatever it was.
+    /// Sets a setting, and replaces an earlier value.
     pub(super) fn set(&mut self, key: K, value: String, origin: String) {
         self.0.retain(|setting| setting.key != key);
         self.0.push(Setting { key, value, origin });
     }
 
-    /// Unsets a setting, which has the name of its variable in lower case.
+    /// Unsets a setting. It has the name of its variable in lower case.
     pub(super) fn unset(&mut self, name: &str) {
         self.0.retain(|setting| setting.key.as_ref() != name);
     }
 
-    /// Sets settings by their names. An empty value unsets one.
+    /// Sets settings by their names. An empty value unsets the setting.
     pub(super) fn set_named<'a>(
         &mut self,
         named: impl Iterator<Item = (&'a str, String)>,
@@ -106,14 +106,15 @@ impl<K: Key> Settings<K> {
     ) -> io::Result<()> {
         for (name, value) in named {
             let origin = origin(name);
-            let key: K = name.parse().map_err(|_| invalid_setting(&origin, "the store has no setting of this name"))?;
+            let key: K =
+                name.parse().map_err(|_| invalid_setting(&origin, "the store has no setting with this name"))?;
             self.set(key, value, origin);
         }
         self.0.retain(|setting| !setting.value.is_empty());
         Ok(())
     }
 
-    /// Allows `http` if an endpoint asks for it, as the tools of Amazon do.
+    /// Allows `http` if an endpoint uses it, as the tools of Amazon do.
     pub(super) fn allow_http(&mut self) -> io::Result<()> {
         let has_http_endpoint = self.0.iter().any(|setting| {
             ValueKind::of(setting.key.as_ref()) == ValueKind::Endpoint
@@ -125,8 +126,8 @@ impl<K: Key> Settings<K> {
         self.set_named([("allow_http", "true".to_owned())].into_iter(), str::to_owned)
     }
 
-    /// Checks the settings, and builds a client from them. An error names the setting that it is
-    /// about.
+    /// Checks the settings, and builds a client from them. An error names the setting that causes
+    /// it.
     pub(super) fn build<T>(&self, build: impl Fn(&[Setting<K>]) -> Result<T>) -> io::Result<T> {
         self.0.iter().try_for_each(Setting::check)?;
         let build = |settings: &[Setting<K>]| catch_panic(|| Ok(build(settings)));
@@ -143,7 +144,7 @@ impl<K: Key> Settings<K> {
     }
 }
 
-/// What a value has to be, so that it can be part of a request.
+/// What a value must be to be part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueKind {
     /// The URL of the store itself.
@@ -199,7 +200,7 @@ impl<K: Key> Setting<K> {
     }
 }
 
-/// A finding about a value. Only URLs are shown: others may be secrets.
+/// What is wrong with a value. Only URLs are shown: other values may be secrets.
 type CheckResult = std::result::Result<(), Cow<'static, str>>;
 
 fn check_line(value: &str) -> CheckResult {
@@ -227,14 +228,14 @@ fn check_header(value: &str) -> CheckResult {
 fn check_url_characters(value: &str) -> CheckResult {
     let is_of_url = |c: char| c.is_ascii_alphanumeric() || "-._~:/?[]@!$&'()*+,;=%".contains(c);
     match value.find(|c| !is_of_url(c)) {
-        Some(at) => Err(format!("the value has a character at byte {at} that a URL cannot have").into()),
+        Some(at) => Err(format!("the value has a character at byte {at} that is not allowed in a URL").into()),
         None => Ok(()),
     }
 }
 
 fn check_url(value: &str) -> CheckResult {
     check_header(value)?;
-    // one with a user may have a password
+    // a URL with a user may have a password
     let shown = if value.contains('@') { String::new() } else { format!("{value:?}: ") };
     let expected = "expected a URL such as https://host or http://127.0.0.1:9000";
     let url = match Url::parse(value) {
@@ -244,7 +245,7 @@ fn check_url(value: &str) -> CheckResult {
         }
         Err(error) => return Err(format!("{shown}{error}; {expected}").into()),
     };
-    // what `Url` corrects, such as `http:///host`, no request can have
+    // `Url` corrects mistakes such as `http:///host`, but a request cannot contain them
     let authority = value.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
     let host = authority.rsplit('@').next().unwrap_or_default();
     if host.is_empty() || !host.chars().all(|c| c.is_ascii_alphanumeric() || ".-_:[]".contains(c)) {
@@ -274,10 +275,10 @@ struct ProfileSetting {
     file: PathBuf,
 }
 
-/// The names of the settings that are used.
+/// The settings of a profile that are used.
 const SETTINGS: [&str; 5] =
     ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url"];
-/// The bytes of a file that are read at most.
+/// The maximum number of bytes that are read of a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl Profile {
@@ -299,7 +300,7 @@ impl Profile {
         Self::parse(&files, &name)
     }
 
-    /// Finds a profile in both files, credentials first. What the first one says counts.
+    /// Finds a profile in both files. The first one, with the credentials, takes precedence.
     fn parse([credentials, config]: &[(PathBuf, String); 2], name: &str) -> Self {
         let of_config = if name == "default" { name.to_owned() } else { format!("profile {name}") };
         let lines = |(path, text): &(PathBuf, String), name: &str| -> Vec<(String, String, PathBuf)> {
@@ -313,9 +314,9 @@ impl Profile {
         Self { name: name.to_owned(), settings: SETTINGS.into_iter().filter_map(setting).collect() }
     }
 
-    /// Adds what the profile says and the settings do not.
+    /// Adds settings of the profile that are not set yet.
     pub(super) fn add_to(self, settings: &mut Settings<AmazonS3ConfigKey>) -> io::Result<()> {
-        // keys of different sources do not belong together
+        // a key of one source does not fit a secret of another
         let has_keys = settings.has(&["aws_access_key_id", "aws_secret_access_key"]);
         for ProfileSetting { name, value, file } in self.settings {
             let is_known = match name {
@@ -332,15 +333,15 @@ impl Profile {
     }
 }
 
-/// Reads a file. Bytes that are not UTF-8 become U+FFFD, which no setting may have.
+/// Reads a file. Bytes that are not UTF-8 become U+FFFD, which no setting may contain.
 fn read(path: &std::path::Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the keys and values of a section of an INI file. Settings of settings, which are
-/// indented, are left out.
+/// Returns the keys and values of a section of an INI file, without indented lines, which are
+/// nested settings.
 fn section<'a>(text: &'a str, name: &str) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
     let is_section = |line: &&str| line.starts_with('[');
     let name = name.to_owned();

@@ -1,10 +1,11 @@
-//! Keys that a store may have and a client cannot name.
+//! Keys that a store may have and its client cannot name.
 //!
 //! A key is any text, such as `raw//a` or one with a tab. The paths of `object_store` are stricter,
-//! and its listing fails as a whole at the first key that is none: one such key below a prefix
-//! would hide all others. So the answer of a listing comes through here first. Its entries with
-//! such keys are taken out and noted, and so are the empty objects `folder/` that some tools create
-//! to show folders, which `object_store` would take for an object `folder`.
+//! and its listing fails as a whole at the first key that is not a valid path, so one such key
+//! below a prefix would hide all others. So the response to each listing passes through here before
+//! the client parses it. Entries with such keys are taken out and noted. Empty objects `folder/`,
+//! which some tools create to show folders, are taken out as well, because `object_store` would
+//! report them as objects `folder`.
 
 use object_store::client::{
     ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
@@ -17,12 +18,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task_local;
 
-/// The keys that the last listing of each prefix has met and no request can name.
+/// The keys that the last listing of each prefix found and no request can name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadableKeys(Arc<Mutex<BTreeSet<String>>>);
 
 task_local! {
-    /// What the listing of this task has met.
+    /// The keys that the current task's listing has found.
     static SEEN: RefCell<Vec<String>>;
 }
 
@@ -32,8 +33,8 @@ impl UnreadableKeys {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a listing of a prefix. If it succeeds, what it has met replaces what was known of the
-    /// prefix: keys come and go.
+    /// Runs a listing of a prefix. If it succeeds, the keys that it found replace those known below
+    /// the prefix, because keys come and go.
     pub(crate) async fn run_listing<T>(
         &self,
         prefix: &Path,
@@ -51,13 +52,13 @@ impl UnreadableKeys {
         Ok(listed)
     }
 
-    /// Returns those below a prefix, in order and without it.
+    /// Returns the keys below a prefix, in order and without the prefix.
     pub(crate) fn below(&self, prefix: &Path) -> Vec<String> {
         let prefix = with_slash(prefix);
         self.lock().iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()
     }
 
-    /// Fails if there are some below a prefix.
+    /// Fails if there are such keys below a prefix.
     pub(crate) fn refuse(&self, prefix: &Path) -> io::Result<()> {
         match self.below(prefix).first() {
             Some(key) => {
@@ -74,7 +75,7 @@ fn with_slash(prefix: &Path) -> String {
     if prefix.is_root() { String::new() } else { format!("{prefix}/") }
 }
 
-/// Connects to stores as `object_store` does, and filters their lists.
+/// Connects to stores as `object_store` does, and filters listings.
 #[derive(Debug)]
 pub(super) struct ListFilter;
 
@@ -98,7 +99,7 @@ impl HttpService for Filter {
         Self: 'b,
     {
         Box::pin(async move {
-            // S3 and Google, Azure
+            // the listing parameters of S3 and Google, and of Azure
             let mut query = request.uri().query().unwrap_or_default().split('&');
             let is_list = query.any(|part| matches!(part, "list-type=2" | "comp=list"));
             let response = self.0.execute(request).await?;
@@ -110,29 +111,29 @@ impl HttpService for Filter {
             let body = match str::from_utf8(&body) {
                 Ok(text) => {
                     let (list, keys) = filtered(text);
-                    // listings are the only requests for lists
+                    // every listing runs in `run_listing`, which sets `SEEN`
                     let _ = SEEN.try_with(|seen| seen.borrow_mut().extend(keys));
                     list.into()
                 }
-                Err(_) => body.into(), // an error of the client
+                Err(_) => body.into(), // the client reports the error
             };
             Ok(HttpResponse::from_parts(parts, body))
         })
     }
 }
 
-/// The elements of a list that have a key or a prefix, and the elements with it.
+/// The elements of a listing that have a key or a prefix, and the child elements that contain it.
 const ENTRIES: [(&str, &str); 4] =
     [("Contents", "Key"), ("CommonPrefixes", "Prefix"), ("Blob", "Name"), ("BlobPrefix", "Name")];
 
-/// Returns a list without the entries that are not readable, and the keys of these.
+/// Returns a listing without the entries that cannot be read, and their keys.
 ///
-/// Linear in the length of the list, whatever a server answers.
+/// Linear in the length of the listing, whatever a server sends.
 fn filtered(list: &str) -> (String, Vec<String>) {
     let mut out = String::with_capacity(list.len());
     let mut keys = Vec::new();
     let mut rest = list;
-    // the entries whose end was searched for and is not in the rest
+    // elements whose end is not in the rest, so that it is searched for once
     let mut unclosed: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
@@ -150,7 +151,7 @@ fn filtered(list: &str) -> (String, Vec<String>) {
             unclosed.push(entry);
             continue;
         };
-        // an entry without a key is left to the client
+        // the client handles an entry without a key
         let key = text_of(element, child);
         match key.as_deref().map_or(Kind::Readable, |key| Kind::of(key, element)) {
             Kind::Readable => out.push_str(element),
@@ -165,7 +166,7 @@ fn filtered(list: &str) -> (String, Vec<String>) {
 
 enum Kind {
     Readable,
-    /// An object without bytes that shows a folder.
+    /// An empty object that shows a folder.
     Folder,
     Unreadable,
 }
@@ -185,18 +186,18 @@ impl Kind {
     }
 }
 
-/// Returns the text of the first element of this name.
+/// Returns the text of the first child element with this name.
 fn text_of(element: &str, name: &str) -> Option<String> {
     let (_, from) = element.split_once(&format!("<{name}")).filter(|(_, from)| from.starts_with(['>', ' ']))?;
     let (attributes, from) = from.split_once('>')?;
     let (text, _) = from.split_once(&format!("</{name}>"))?;
     let text = unescaped(text)?;
-    // Azure escapes names that XML cannot have
+    // Azure escapes names that XML cannot represent
     let is_encoded = attributes.contains("Encoded=\"true\"");
     Some(if is_encoded { percent_decoded(&text)? } else { text })
 }
 
-/// Returns a text of XML without its references.
+/// Returns an XML text with its references resolved.
 fn unescaped(text: &str) -> Option<String> {
     let mut parts = text.split('&');
     let mut out = parts.next()?.to_owned();
@@ -293,7 +294,7 @@ mod tests {
         }
     }
 
-    /// These would take minutes if each `<` made the rest be searched again.
+    /// These inputs would take minutes if the rest were searched again for each `<`.
     #[test]
     fn a_body_that_is_no_list_takes_no_longer() {
         for part in ["<", "<a", "<Contents>", "<Blob><Name>", "<Contents><Contents>/Contents>", "</Contents>", "&"] {

@@ -1,4 +1,4 @@
-//! Copies on a disk: bytes are right whatever has happened to them, and are fetched once.
+//! The disk cache: bytes are right whatever happened to its files, and are fetched once.
 
 use crate::common::{Hosted, file, quick, random_bytes, sample};
 use std::fs;
@@ -13,7 +13,7 @@ use tensilo_testing::{Folder, HttpFault, Random, available};
 
 const MIB: usize = 1 << 20;
 
-/// Returns a connection to the host, which has nothing in memory yet.
+/// Returns a connection to the host with nothing in memory yet.
 fn storage(hosted: &Hosted, cache: &Cache) -> ObjectStorage {
     ObjectStorage::new(&hosted.address, quick().cache(Some(cache.clone())))
 }
@@ -29,7 +29,7 @@ fn check(hosted: &Hosted, file: &dyn Source, start: usize, length: usize) {
     assert!(out == hosted.bytes[start..start + length], "{length} bytes at {start}");
 }
 
-/// Returns the files of pieces.
+/// Returns the files of entries.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -105,7 +105,7 @@ fn each_entry_is_fetched_by_one_of_many() {
     thread::scope(|scope| {
         for number in 0..4 {
             let (hosted, folder) = (&hosted, &folder);
-            // each is a process of its own, as far as the cache can tell
+            // each is a separate process, as far as the cache can tell
             scope.spawn(move || {
                 let cache = Cache::new(folder.path("cache"), 1 << 30);
                 let file = storage(hosted, &cache).open(&hosted.address).unwrap();
@@ -129,7 +129,7 @@ fn the_least_recently_used_entries_are_evicted() {
         let stats = cache.stats().unwrap();
         assert!(stats.bytes <= max_bytes && (stats.entries >= 3 || start < 3), "{stats:?}");
     }
-    assert!(entries(&folder.path("cache")).iter().any(|path| path.ends_with("15")), "the last one is kept");
+    assert!(entries(&folder.path("cache")).iter().any(|path| path.ends_with("15")), "the last entry is cached");
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 16 * MIB);
     let none = Cache::new(folder.path("none"), 1000);
     check(&hosted, &storage(&hosted, &none).open(&hosted.address).unwrap(), 0, 16 * MIB);
@@ -139,17 +139,17 @@ fn the_least_recently_used_entries_are_evicted() {
 #[test]
 fn a_folder_that_cannot_be_written_is_done_without() {
     let (folder, hosted) = (Folder::new(), hosted(random_bytes(2 * MIB)));
-    fs::write(folder.path("cache"), "a file in the place of the folder").unwrap();
+    fs::write(folder.path("cache"), "a file instead of the folder").unwrap();
     let cache = Cache::new(folder.path("cache"), 1 << 30);
     check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 5, 2 * MIB - 5);
     assert_eq!(cache.stats().unwrap().entries, 0);
 }
 
-/// A small disk, which is gone when this is dropped.
+/// A small disk, which is unmounted when this is dropped.
 struct SmallDisk<'a>(&'a Path);
 
 impl<'a> SmallDisk<'a> {
-    /// Returns `None` where a user may not mount one.
+    /// Returns `None` if the user may not mount one.
     fn mount(folder: &'a Path, size: &str) -> Option<Self> {
         let mut command = Command::new("mount");
         command.args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"]).arg(folder).stderr(Stdio::null());
@@ -177,7 +177,7 @@ fn a_full_disk_is_done_without() {
         check(&hosted, &storage(&hosted, &cache).open(&hosted.address).unwrap(), 0, 8 * MIB);
         let stats = cache.stats().unwrap();
         assert!((1..4).contains(&stats.entries), "round {round}: {stats:?}");
-        assert!(entries(&path).iter().all(|path| path.extension().is_none()), "something is left in the making");
+        assert!(entries(&path).iter().all(|path| path.extension().is_none()), "an incomplete file is left");
     }
 }
 
@@ -192,7 +192,7 @@ fn a_replaced_object_is_another_one() {
     assert_eq!(cache.stats().unwrap().objects, 2);
 }
 
-/// A network may deliver wrong bytes that nobody notices before the reader.
+/// A network may deliver wrong bytes that are noticed only by the reader.
 #[test]
 fn wrong_bytes_are_forgotten_when_a_reader_notices_them() {
     let (folder, hosted) = (Folder::new(), hosted(file(20_000)));
@@ -225,7 +225,7 @@ fn wrong_bytes_are_forgotten_when_a_reader_notices_them() {
         let mut cursor = reader.column("x").unwrap().cursor();
         let mut failed = 0;
         for number in (0..20_000).step_by(16) {
-            // wrong bytes that nobody has used yet are noticed now, and read again
+            // wrong bytes that no read has used yet are noticed now, and read again
             failed += usize::from(cursor.read(number).is_err());
             assert_eq!(cursor.read(number).unwrap().as_slice::<i32>().unwrap(), sample(number as u32));
         }
@@ -233,7 +233,7 @@ fn wrong_bytes_are_forgotten_when_a_reader_notices_them() {
     }
 }
 
-/// The variables that make [`reads_all_and_is_killed`] do something: an address, and a folder.
+/// The variables that enable [`reads_all_and_is_killed`]: an address, and a folder.
 const CHILD: [&str; 2] = ["TENSILO_TEST_ADDRESS", "TENSILO_TEST_CACHE"];
 
 #[test]

@@ -1,4 +1,4 @@
-//! Servers, files and storages of tests.
+//! Servers, files and storages for tests.
 
 use std::time::Duration;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions, sink::Stream};
@@ -14,7 +14,7 @@ pub struct Hosted {
 }
 
 impl Hosted {
-    /// Hosts these bytes, and returns options that give up soon.
+    /// Hosts these bytes, with options that give up soon.
     pub fn new(bytes: Vec<u8>, options: ObjectOptions) -> Self {
         let server = HttpServer::start();
         server.put("/data/x.tsl", &bytes);
@@ -23,7 +23,7 @@ impl Hosted {
         Self { server, address, storage, bytes }
     }
 
-    /// Returns the ranges that were asked for since the last call, in ascending order.
+    /// Returns the ranges that were requested since the last call, in ascending order.
     pub fn take_ranges(&self) -> Vec<String> {
         let mut ranges: Vec<_> = self.server.take_requests().into_iter().filter_map(|request| request.range).collect();
         ranges.sort_by_key(|range| range.split('-').next().and_then(|start| start.parse::<u64>().ok()));
@@ -31,7 +31,7 @@ impl Hosted {
     }
 }
 
-/// Returns options for a server near by whose answers may be wrong.
+/// Returns options for a nearby server whose responses may be wrong.
 pub fn quick() -> ObjectOptions {
     ObjectOptions::new().retries(3, Duration::from_secs(20)).stall_timeout(Duration::from_millis(250))
 }
@@ -41,7 +41,7 @@ pub fn random_bytes(count: usize) -> Vec<u8> {
     Random(7).bytes(count)
 }
 
-/// Returns a tensilo file of samples of 64 numbers that begin with their own.
+/// Returns a tensilo file of samples of 64 numbers. The first is the number of the sample.
 pub fn file(samples: u32) -> Vec<u8> {
     let schema = Schema::new([ColumnSchema::tensor("x", DType::I32, Shape::fixed(&[64]))]);
     let mut writer = Writer::new(Stream(Vec::new()), schema, &WriterOptions::new()).unwrap();

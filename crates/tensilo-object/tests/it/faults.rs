@@ -1,4 +1,4 @@
-//! Answers that are late, wrong, or none.
+//! Responses that are late, wrong or missing.
 
 use crate::common::{Hosted, file, quick, random_bytes, sample};
 use crate::reads::read_ranges;
@@ -9,7 +9,7 @@ use tensilo::source::Source;
 use tensilo::{ErrorKind as FileErrorKind, OpenOptions};
 use tensilo_testing::{HttpFault, Random, mix};
 
-/// Every fault that a server has.
+/// Every fault that a server can have.
 const FAULTS: [HttpFault; 9] = [
     HttpFault::Status(500),
     HttpFault::Status(503),
@@ -56,7 +56,7 @@ fn a_replaced_object_is_an_error_and_never_a_mixture() {
     assert_eq!(error.kind(), ErrorKind::StaleNetworkFileHandle);
     assert!(error.to_string().contains("was replaced"), "{error}");
     file.read_exact_at(100, &mut out).unwrap();
-    assert_eq!(out, hosted.bytes[100..1100], "what is kept is of the object that was opened");
+    assert_eq!(out, hosted.bytes[100..1100], "cached bytes are of the version that was opened");
     let again = hosted.storage.open(&hosted.address).unwrap();
     again.read_exact_at(100, &mut out).unwrap();
     assert_eq!(out, [0; 1000]);

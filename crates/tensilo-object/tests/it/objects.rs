@@ -1,4 +1,4 @@
-//! Whole objects.
+//! Operations on whole objects.
 
 use crate::common::{Hosted, quick, random_bytes};
 use std::io::{ErrorKind, Read, Write};
@@ -80,7 +80,7 @@ fn an_upload_that_failed_is_not_published_later() {
     assert!(server.take_requests().is_empty());
 }
 
-/// Hosts a list of S3 with these keys below `raw/`.
+/// Serves an S3 listing with these keys below `raw/`.
 fn listed(keys: &[&str]) -> (Hosted, Address, ObjectOptions) {
     let hosted = Hosted::new(random_bytes(3), quick());
     host_list(&hosted, keys);

@@ -1,4 +1,4 @@
-//! Ranges that are prefetched.
+//! Prefetched ranges.
 
 use crate::common::{Hosted, file, quick, random_bytes};
 use crate::reads::read_ranges;
@@ -32,7 +32,7 @@ fn prefetched_ranges_are_in_flight_at_the_same_time() {
     let ranges: Vec<_> = (1..16).map(|i| i * 100_000..i * 100_000 + 10_000).collect();
     file.prefetch(&ranges);
     read_ranges(&file, &ranges);
-    assert!(start.elapsed() < Duration::from_millis(1000), "15 answers, of 100 ms each");
+    assert!(start.elapsed() < Duration::from_millis(1000), "15 responses of 100 ms each");
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn the_memory_is_bounded() {
     hosted.take_ranges();
     let whole = read_ranges(&file, &[100_000..900_000, 0..1]);
     assert_eq!(whole[0], hosted.bytes[100_000..900_000]);
-    assert!(!hosted.take_ranges().is_empty(), "not all of it was kept");
+    assert!(!hosted.take_ranges().is_empty(), "not all of it stays in memory");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Reading of an object.
+//! Reads of an object.
 
 use crate::common::{Hosted, file, quick, random_bytes, sample};
 use std::io::ErrorKind;
@@ -17,7 +17,7 @@ pub fn read_ranges(file: &ObjectFile, ranges: &[Range<u64>]) -> Vec<Vec<u8>> {
     lengths.map(|length| rest.split_off(..length).unwrap().to_vec()).collect()
 }
 
-/// Returns how ranges are coalesced, with another gap, length and number of requests.
+/// Returns a config for coalescing with this gap, length and number of requests.
 pub fn coalesce(gap_bytes: u64, max_request_bytes: u64, max_in_flight: usize) -> CoalesceConfig {
     let mut config = CoalesceConfig::OBJECT_STORE;
     (config.gap_bytes, config.max_request_bytes, config.max_in_flight) = (gap_bytes, max_request_bytes, max_in_flight);
@@ -70,7 +70,7 @@ fn opening_is_two_requests_at_the_same_time() {
     assert_eq!(hosted.take_ranges(), ["-65536", "0-65535"]);
     file.read_exact_at(100, &mut [0; 1000]).unwrap();
     file.read_exact_at(999_000, &mut [0; 1000]).unwrap();
-    assert_eq!(hosted.take_ranges(), [""; 0], "both ends are kept");
+    assert_eq!(hosted.take_ranges(), [""; 0], "both ends are cached");
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn small_structures_are_read_in_lines() {
     let hosted = Hosted::new(random_bytes(1_000_000), quick());
     let file = hosted.storage.open(&hosted.address).unwrap();
     hosted.take_ranges();
-    // a third read would be one of a sequence, and more would be read ahead
+    // a third sequential read would cause read-ahead
     for offset in [259_000, 200_000] {
         file.read_exact_at(offset, &mut [0; 64]).unwrap();
     }

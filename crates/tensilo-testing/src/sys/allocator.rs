@@ -1,27 +1,30 @@
-//! A global allocator that counts the allocations of Rust code. Zstandard's contexts are memory of
-//! C and are not counted.
+//! A global allocator that counts the allocations of Rust code.
+//!
+//! [`allocations_of`] counts on the current thread, so tests can run in parallel. Live and peak
+//! bytes are counted for the whole process, so tests that measure them hold an [`ExclusiveTest`].
+//! Zstandard's contexts are allocated by C and are not counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The system's allocator, counting. A test program that measures memory makes it its own:
+/// The system allocator with counters. A test program that measures memory installs it:
 /// `#[global_allocator] static ALLOCATOR: CountingAllocator = CountingAllocator;`.
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// Bytes that the process has allocated, now and at most.
+/// The bytes that the process has allocated, now and at the peak.
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Allocations of this thread so far, and their bytes. An allocator may use it: it needs
-    /// neither initialization nor a destructor.
+    /// The allocations of this thread so far, and their bytes. An allocator may use this variable,
+    /// because it needs neither initialization nor a destructor.
     static THREAD_ALLOCATIONS: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
 }
 
-/// Allocations, and their bytes.
+/// A number of allocations, and their bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocations {
     pub count: u64,
@@ -37,8 +40,8 @@ fn add(bytes: usize) {
     });
 }
 
-// SAFETY: every call is passed on to the system's allocator with its arguments as they are;
-// counting allocates nothing.
+// SAFETY: every call is forwarded to the system allocator with unchanged arguments; counting
+// allocates nothing.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
@@ -55,7 +58,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
         LIVE_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         add(bytes);
-        // SAFETY: as above, for `realloc`; the block is from `System`, as all are.
+        // SAFETY: as above, for `realloc`; the block is from `System`, like all blocks.
         unsafe { System.realloc(block, layout, bytes) }
     }
 
@@ -66,7 +69,7 @@ unsafe impl GlobalAlloc for CountingAllocator {
     }
 }
 
-/// Runs `work`; returns what it allocated on this thread.
+/// Runs `work`, and returns its allocations on this thread.
 pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
     let before = THREAD_ALLOCATIONS.with(Cell::get);
     let result = work();
@@ -74,27 +77,27 @@ pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
     (Allocations { count: after.count - before.count, bytes: after.bytes - before.bytes }, result)
 }
 
-/// The right to run: of all tests of a process that ask for it, one has it at a time.
+/// The right to run exclusively: one test of a process has it at a time.
 #[derive(Debug)]
 pub struct ExclusiveTest(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
 
-/// Waits until no other test of this process is alone. Peaks are those of the whole process, so
-/// each test of a program that measures them begins with this call.
+/// Waits until no other test of this process runs exclusively. Peaks are measured for the whole
+/// process, so each test of a program that measures them starts with this call.
 pub fn exclusive_test() -> ExclusiveTest {
     static LOCK: Mutex<()> = Mutex::new(());
     ExclusiveTest(LOCK.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl ExclusiveTest {
-    /// Runs `work`; returns the bytes that it has allocated and not freed.
+    /// Runs `work`, and returns the bytes that it allocated and did not free.
     pub fn retained_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
         let before = LIVE_BYTES.load(Ordering::Relaxed);
         let result = work();
         (result, LIVE_BYTES.load(Ordering::Relaxed).saturating_sub(before))
     }
 
-    /// Runs `work`; returns the most bytes that the process had allocated meanwhile, beyond those
-    /// it had before.
+    /// Runs `work`, and returns the peak of the process's allocated bytes meanwhile, above the
+    /// bytes allocated before.
     pub fn peak_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
         let before = LIVE_BYTES.load(Ordering::Relaxed);
         PEAK_BYTES.store(before, Ordering::Relaxed);

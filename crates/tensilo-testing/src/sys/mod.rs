@@ -1,4 +1,4 @@
-//! All that needs unsafe code.
+//! Helpers that need unsafe code.
 
 mod allocator;
 #[cfg(unix)]

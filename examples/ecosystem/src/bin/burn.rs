@@ -1,7 +1,7 @@
-//! A `burn` dataset and batcher over a tensilo dataset, and `burn` tensors straight from a loader.
+//! Feeds `burn` in two ways: through its own data loader, and directly from a tensilo loader.
 //!
-//! burn's data loader asks for samples one by one or in lists, and makes tensors of them. A loader
-//! of tensilo delivers whole batches, and its order goes on after a stop.
+//! burn's data loader requests samples one by one or in lists, and collates them. tensilo's loader
+//! delivers whole batches, and can resume its order after a stop.
 
 use burn::data::dataloader::DataLoaderBuilder;
 use burn::data::dataloader::batcher::Batcher;
@@ -12,14 +12,14 @@ use tensilo::DType;
 use tensilo_data::{DataError, Loader, LoaderOptions, SampleReader, View};
 use tensilo_ecosystem::{SAMPLES, WIDTH, dataset};
 
-/// A sample, as burn's data loader hands it to a batcher.
+/// A sample as burn's data loader passes it to a batcher.
 #[derive(Clone, Debug)]
 struct Sample {
     embedding: Vec<f32>,
     label: i32,
 }
 
-/// The samples of a loader's view. Threads of burn take turns with the reader.
+/// The samples of a loader's view. burn's threads share one reader.
 struct Samples {
     reader: Mutex<SampleReader>,
 }
@@ -89,9 +89,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert_eq!(batch.embeddings.dims(), [100, WIDTH]);
         samples += batch.labels.dims()[0];
     }
-    println!("{samples} samples by burn's data loader");
+    println!("{samples} samples from burn's data loader");
 
-    // with a loader of tensilo
+    // with tensilo's loader
     let mut sum = 0.0;
     for batch in loader.epoch(0) {
         let batch = batch?;

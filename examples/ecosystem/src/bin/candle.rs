@@ -1,4 +1,4 @@
-//! `candle` tensors from batches.
+//! Makes `candle` tensors from batches, with one copy to the device.
 
 use candle_core::{DType, Device, Tensor};
 use half::bf16;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for batch in LoaderOptions::new(100).loader(&view)?.epoch(0) {
         let batch = batch?;
         let count = batch.samples().len();
-        // one copy, to the device
+        // the only copy, to the device
         let embeddings = Tensor::from_slice(batch.column("embedding")?.values::<bf16>()?, (count, WIDTH), &device)?;
         let labels: Vec<i64> = batch.column("label")?.values::<i32>()?.iter().map(|&label| label.into()).collect();
         let labels = Tensor::from_vec(labels, count, &device)?;

@@ -1,4 +1,4 @@
-//! Views of a batch as `ndarray` arrays, without a copy.
+//! Views batches as `ndarray` arrays, without a copy.
 
 use ndarray::{ArrayView1, ArrayView2, Axis};
 use tensilo::DType;

@@ -1,17 +1,17 @@
-//! A plain training loop, which stops in the middle and goes on.
+//! A plain training loop that stops in the middle of an epoch and resumes on two ranks.
 
 use half::bf16;
-use tensilo_data::{LastBatch, LoaderOptions, Mode, State, View};
+use tensilo_data::{LastBatch, LoaderOptions, Order, State, View};
 use tensilo_ecosystem::{SAMPLES, WIDTH, dataset};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let view = View::all(&dataset(&folder.path().join("train"))?);
-    // the default, `LastBatch::Drop`, leaves out what does not fill a step of all ranks
+    // the default, `LastBatch::Drop`, drops samples that do not fill a step of all ranks
     let options = || LoaderOptions::new(64).last_batch(LastBatch::Exact);
-    let loader = options().mode(Mode::Shuffled).seed(1).loader(&view)?;
+    let loader = options().order(Order::Shuffled).seed(1).loader(&view)?;
 
-    // epoch 0: threads read ahead while the loop works
+    // epoch 0: threads prefetch while the loop works
     let (mut checkpoint, mut taken) = (None, 0);
     let mut batches = loader.epoch(0);
     while let Some(batch) = batches.next() {
@@ -21,23 +21,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         assert_eq!((embeddings.len(), labels.len()), (64 * WIDTH, 64));
         taken += labels.len();
         if batch.position() == 64 * 7 {
-            checkpoint = Some(batches.state().to_bytes()); // 96 bytes, saved with the model
+            checkpoint = Some(batches.state().to_bytes()); // 96 bytes, to save with the model
             break;
         }
     }
     println!("{}", batches.metrics());
     drop(batches);
 
-    // another process, with two ranks instead of one: the rest of the epoch, each sample once
+    // new processes, two ranks instead of one: the rest of the epoch, each sample once
     let state = State::from_bytes(&checkpoint.ok_or("no checkpoint")?)?;
     for rank in 0..2 {
-        // columns, casts and batch size are given again; mode and seed are those of the state
+        // columns, casts and batch size are set again; order and seed come from the state
         let loader = options().rank(rank, 2).loader(&view)?;
         let mut samples = 0;
         for batch in loader.resume(&state)? {
             samples += batch?.samples().len();
         }
-        println!("rank {rank} goes on with {samples} samples");
+        println!("rank {rank} continues with {samples} samples");
         taken += samples;
     }
     assert_eq!(taken as u64, SAMPLES);

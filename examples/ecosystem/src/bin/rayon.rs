@@ -1,17 +1,17 @@
-//! Batches read by a pool of the caller, instead of the threads of a loader.
+//! Reads batches on the caller's thread pool instead of the threads of a loader.
 
 use half::bf16;
 use rayon::prelude::*;
-use tensilo_data::{DataError, LoaderOptions, Mode, Order, View};
+use tensilo_data::{DataError, EpochOrder, LoaderOptions, Order, View};
 use tensilo_ecosystem::{SAMPLES, WIDTH, dataset};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let loader = LoaderOptions::new(1).loader(&View::all(&dataset(&folder.path().join("train"))?))?;
-    let order = Order::new(Mode::Shuffled, SAMPLES, 1, 0);
+    let order = EpochOrder::new(Order::Shuffled, SAMPLES, 1, 0);
     let positions: Vec<u64> = (0..SAMPLES).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build()?;
-    // each thread has a reader of its own, which keeps its memory from batch to batch
+    // each thread has its own reader, which reuses its memory from batch to batch
     let sums: Result<Vec<f32>, DataError> = pool.install(|| {
         let batches = positions.par_chunks(128);
         batches

@@ -1,17 +1,17 @@
-//! Bins, in blocks and in one block: tables and blocks that lie (chapter 5.13).
+//! Bins, in blocks and in one block: invalid tables and blocks (chapter 5.13).
 
 use super::Refusal::Reading;
 use super::block_indexes::StoredPart;
 use super::{BINS, BLOCKS, Row, U8, column, one_chunk, row};
 use crate::support::build::Chunk;
 
-/// The elements of a sample, which is a block of one group.
+/// Elements of a sample: a block of one group.
 const ELEMENTS: usize = 64;
-/// The samples of a part without *blocks*, of a chunk that is decoded as a whole, and of one whose
-/// front is read on its own.
+/// Numbers of samples: of a part without *blocks*, of a chunk that is decoded as a whole, and of
+/// one whose block index is read on its own.
 const SAMPLES: [u32; 3] = [1, 20, 200];
 
-/// A part of bins, in which all blocks are the same.
+/// A part of bins whose blocks are all the same.
 #[derive(Clone)]
 pub struct Bins {
     pub table_bytes: Option<u32>,
@@ -34,8 +34,8 @@ pub struct Bins {
 }
 
 impl Bins {
-    /// Two bins of 128 windows of a byte. State `512 + x` then codes the window `x`, and needs no
-    /// stream.
+    /// Returns two bins of 128 windows of a byte. State `512 + x` then codes the window `x` and
+    /// needs no stream.
     pub fn new() -> Self {
         Self {
             table_bytes: None,
@@ -64,8 +64,8 @@ impl Bins {
         [&table_bytes.to_le_bytes()[..], &tables].concat()
     }
 
-    /// A file of a column of this type, whose samples are blocks of this many elements. One sample
-    /// is a part without *blocks*.
+    /// Returns a file of a column of this type, whose samples are blocks of this many elements. One
+    /// sample is a part without *blocks*.
     pub fn file_of(&self, dtype: u8, samples: u32, elements: u32) -> Vec<u8> {
         let block = [&self.prefix[..], &self.lower, &self.upper, &self.stream].concat();
         let element_bytes = [2, 2, 4, 8, 1, 2, 4, 8, 1, 2, 4, 8][usize::from(dtype) - 1];
@@ -97,15 +97,15 @@ impl Bins {
     }
 }
 
-/// Rows of all lengths.
+/// Returns rows for each number of samples.
 pub fn rows(what: &str, dtype: u8, bins: &Bins, rule: &'static str) -> [Row; 3] {
     rows_of(what, dtype, ELEMENTS as u32, bins, rule)
 }
 
-/// Rows of blocks of this many elements.
+/// Returns rows with blocks of this many elements.
 pub fn rows_of(what: &str, dtype: u8, elements: u32, bins: &Bins, rule: &'static str) -> [Row; 3] {
     SAMPLES.map(|samples| {
-        // is about fronts: without one, tables that do not fit break another rule
+        // is about block indexes: without one, tables that do not fit break another rule
         let rule = if samples == 1 && rule == "R-5.14" { "R-5.18" } else { rule };
         row(format!("{what}, in {samples} samples"), bins.file_of(dtype, samples, elements), Reading(rule, rule))
     })
@@ -138,25 +138,25 @@ pub fn bins() -> Vec<Row> {
         bits("bins beyond the window", &[7, 7, 7]),
         bits("64 bins beyond the window", &[15; 64]),
         bits("a bin of 2^255 windows", &[255, 7]),
-        tables("255 bins, of which two are there", "R-5.18", &|bins| bins.bin_count = Some(255)),
+        tables("255 bins, but only two of them", "R-5.18", &|bins| bins.bin_count = Some(255)),
         tables("no bins", "R-5.18", &|bins| bins.bin_count = Some(0)),
-        tables("255 classes, of which one is there", "R-5.18", &|bins| bins.class_count = 255),
+        tables("255 classes, but only one of them", "R-5.18", &|bins| bins.class_count = 255),
         tables("five classes", "R-5.18", &|bins| (bins.class_count, bins.classes) = (5, [0, 2, 128, 128].repeat(5))),
-        tables("4 classes, but the frequencies of one", "R-5.18", &|bins| bins.class_count = 4),
+        tables("4 classes, but frequencies for only one", "R-5.18", &|bins| bins.class_count = 4),
         tables("255 bytes below a window of one", "R-5.18", &|bins| bins.low_bytes = 255),
         tables("an unknown mapping", "R-5.18", &|bins| bins.mapping = 255),
         tables("tables of 4 GiB", "R-5.14", &|bins| bins.table_bytes = Some(u32::MAX)),
-        tables("tables that end where they begin", "R-5.14", &|bins| bins.table_bytes = Some(0)),
+        tables("tables of no bytes", "R-5.14", &|bins| bins.table_bytes = Some(0)),
         changed("states below 256", "R-5.19", &|bins| bins.upper = vec![0; ELEMENTS]),
         changed("one state below 256", "R-5.19", &|bins| bins.upper[ELEMENTS - 1] = 0),
         changed("states that end above 511", "R-5.19", &|bins| bins.upper = vec![255; ELEMENTS]),
-        changed("states that take bytes that are not there", "R-5.19", &|bins| bins.upper = vec![1; ELEMENTS]),
-        changed("blocks that end in their states", "R-5.19", &|bins| bins.upper.truncate(1)),
-        changed("a stream of which nothing is taken", "R-5.19", &|bins| bins.stream = vec![0; 1000]),
+        changed("states that take missing bytes", "R-5.19", &|bins| bins.upper = vec![1; ELEMENTS]),
+        changed("blocks that end within their states", "R-5.19", &|bins| bins.upper.truncate(1)),
+        changed("a stream that no state reads", "R-5.19", &|bins| bins.stream = vec![0; 1000]),
         changed("a class out of range, in blocks", "R-5.19", &|bins| {
             (bins.class_count, bins.classes, bins.prefix) = (3, three_classes.clone(), vec![3]);
         }),
-        changed("class codes that are all of a block", "R-5.19", &|bins| {
+        changed("a block of class codes only", "R-5.19", &|bins| {
             (bins.class_count, bins.classes, bins.prefix) = (3, three_classes.clone(), vec![0]);
             (bins.lower, bins.upper) = (Vec::new(), Vec::new());
         }),

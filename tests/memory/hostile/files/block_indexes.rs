@@ -1,4 +1,4 @@
-//! Chunks in blocks: fronts that lie about their length, their directory, and their blocks.
+//! Chunks in blocks: block indexes with invalid lengths, entries or blocks.
 
 use super::Refusal::Reading;
 use super::{
@@ -13,11 +13,11 @@ const BLOCKED_RESIDUALS: u16 = BLOCKS | RESIDUAL_TIERS;
 /// The length of the tables of tiers.
 pub const TIER_TABLES: usize = 48;
 
-/// The elements and stored bytes of all blocks, if these are short, and of a chunk whose front is
-/// read alone.
+/// The elements and stored bytes of all blocks: of short ones, and of a chunk whose block index is
+/// read on its own.
 const LENGTHS: [u32; 2] = [2000, 20_000];
 
-/// A front, and the blocks after it.
+/// A block index and the blocks after it.
 pub struct StoredPart {
     pub block_index_bytes: Option<u32>,
     pub block_count: Option<u32>,
@@ -29,7 +29,7 @@ pub struct StoredPart {
 }
 
 impl StoredPart {
-    /// Four blocks of bytes, as long as each other.
+    /// Returns four blocks of bytes of equal length.
     fn new(length: u32) -> Self {
         Self {
             block_index_bytes: None,
@@ -41,8 +41,7 @@ impl StoredPart {
         }
     }
 
-    /// Returns the stored bytes of a part without anything before it. All checksums are right that
-    /// can be.
+    /// Returns the stored bytes of a part. All checksums that can be correct are.
     fn bytes(&self, encoding: u16) -> Vec<u8> {
         let (of_index, of_blocks) = match encoding ^ BLOCKS {
             0 => (64, 1),
@@ -74,12 +73,12 @@ impl StoredPart {
         stored
     }
 
-    /// A file of a column of bytes with these values, in samples of 100.
+    /// Returns a file of a column of bytes with these values, in samples of 100.
     fn of_bytes(&self, length: u32) -> Vec<u8> {
         self.file(bytes(&[100]), BLOCKED_RAW, length / 100, length)
     }
 
-    /// A file of this column, whose only chunk has these values.
+    /// Returns a file of this column, whose only chunk has these values.
     pub fn file(&self, column: Vec<u8>, encoding: u16, samples: u32, raw_bytes: u32) -> Vec<u8> {
         one_chunk(column, &Chunk::of_values(samples, (encoding, raw_bytes, &self.bytes(encoding))))
     }
@@ -92,7 +91,7 @@ pub fn tier_tables() -> [u8; TIER_TABLES] {
     tables
 }
 
-/// Fronts that refuses, in chunks of both lengths.
+/// Returns block indexes that refuses, in chunks of both lengths.
 pub fn block_indexes() -> Vec<Row> {
     LENGTHS.into_iter().flat_map(malformed).chain(large()).chain(LENGTHS.into_iter().flat_map(of_tables)).collect()
 }
@@ -121,24 +120,24 @@ fn malformed(length: u32) -> Vec<Row> {
         changed("a block of 4 GiB before the last", &entries([1, 2, u32::MAX, all], [1, 2, u32::MAX, all])),
         changed("a last block of 2^32 - 1 elements", &entries([1, 2, 3, u32::MAX], right)),
         changed("2^32 - 1 blocks", &|stored| stored.block_count = Some(u32::MAX)),
-        changed("blocks whose directory passes 2^32 bytes", &|stored| stored.block_count = Some(u32::MAX / 12 + 5)),
+        changed("entries of more than 2^32 bytes", &|stored| stored.block_count = Some(u32::MAX / 12 + 5)),
         changed("no blocks", &|stored| stored.block_count = Some(0)),
         changed("one block", &|stored| stored.entries = vec![(all, all)]),
         changed("fewer blocks than are listed", &|stored| stored.block_count = Some(3)),
-        changed("a front of 4 GiB", &|stored| stored.block_index_bytes = Some(u32::MAX)),
+        changed("a block index of 4 GiB", &|stored| stored.block_index_bytes = Some(u32::MAX)),
         changed("a block index one byte longer than its chunk", &|stored| {
             stored.block_index_bytes = Some(block_index + all + 1)
         }),
-        changed("a block index that is all of its chunk", &|stored| stored.block_index_bytes = Some(block_index + all)),
-        changed("a front of no bytes", &|stored| stored.block_index_bytes = Some(0)),
-        changed("a front of a byte", &|stored| stored.block_index_bytes = Some(1)),
+        changed("a block index as long as its chunk", &|stored| stored.block_index_bytes = Some(block_index + all)),
+        changed("a block index of no bytes", &|stored| stored.block_index_bytes = Some(0)),
+        changed("a block index of one byte", &|stored| stored.block_index_bytes = Some(1)),
         changed("a block index without a checksum", &|stored| stored.block_index_bytes = Some(8)),
-        changed("blocks that begin in the directory", &|stored| stored.block_index_bytes = Some(48)),
+        changed("blocks that begin within the entries", &|stored| stored.block_index_bytes = Some(48)),
         changed("a block index with 64 zero bytes more", &|stored| stored.filling = 64),
     ]
 }
 
-/// Tables that are cut off, and what only tables say.
+/// Returns tables that are cut off, and faults that only tables can have.
 fn of_tables(length: u32) -> Vec<Row> {
     let both = |rule| Reading(rule, rule);
     let of_tiers = |what: &str, tables: &[u8], block_index_bytes: Option<u32>, rule| {
@@ -161,13 +160,13 @@ fn of_tables(length: u32) -> Vec<Row> {
         of_tiers("a block index that ends in its tables", &[0; TIER_TABLES], Some(8 + 30), "R-5.14"),
         of_tiers("tiers without tables", &[], None, "R-5.14"),
         of_tiers("tiers of no width", &[0; TIER_TABLES], None, "R-5.8"),
-        of_texts("texts with table 2^32 - 2, which is not there", &(u32::MAX - 1).to_le_bytes(), "R-5.13"),
-        of_texts("blocks that are no frames", &NO_TABLE, "R-5.5"),
+        of_texts("texts with the missing table 2^32 - 2", &(u32::MAX - 1).to_le_bytes(), "R-5.13"),
+        of_texts("blocks that are not frames", &NO_TABLE, "R-5.5"),
         row(format!("a shape in 2^32 - 1 blocks, in {length}"), of_shape, both("R-5.14")),
     ]
 }
 
-/// Chunks that claim to decode to 4 GiB.
+/// Returns chunks that claim to decode to 4 GiB.
 fn large() -> Vec<Row> {
     let of = |encoding: u16, tables: &[u8], entries: &[(u32, u32)], dtype: u8, raw_bytes: u32| {
         let stored = StoredPart { tables: tables.to_vec(), entries: entries.to_vec(), ..StoredPart::new(20_000) };
@@ -181,7 +180,7 @@ fn large() -> Vec<Row> {
         row("a block of 4 GiB of elements", of(BLOCKED_RAW, &[], &second, U8, MAX_CHUNK_BYTES), refused("R-5.3")),
         row("four blocks of 1 GiB", of(BLOCKED_RAW, &[], &quarters, F32, MAX_CHUNK_BYTES / 4 * 4), refused("R-5.3")),
         row(
-            "a block of 4 GiB that is no frame",
+            "a block of 4 GiB that is not a frame",
             of(BLOCKED_ZSTD, &NO_TABLE, &second, U8, MAX_CHUNK_BYTES),
             refused("R-5.5"),
         ),

@@ -1,4 +1,4 @@
-//! Heads of chunks, and chunks where none can be.
+//! Headers of chunks, and chunks in impossible positions.
 
 use super::Refusal::{Reading, Verifying};
 use super::{MAX_CHUNK_BYTES, Row, bytes, patched, row};
@@ -25,7 +25,7 @@ pub fn chunk_headers() -> Vec<Row> {
     ]
 }
 
-/// Empty chunks, 64 bytes each, and 64 bytes between any two that are none.
+/// Empty chunks of 64 bytes, with 64 bytes of garbage between them.
 fn chunks_and_garbage(count: usize) -> Vec<u8> {
     let mut build = Build::new(&[bytes(&[0])]);
     for _ in 0..count {

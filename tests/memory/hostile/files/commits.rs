@@ -14,10 +14,10 @@ pub fn footers() -> Vec<Row> {
         row("a schema of 4 GiB in the footer", footer(64 + 16, &[0xFF; 4]), Opening("R-7.2")),
         row("another content id", footer(64, &[0xFF; 16]), Verifying("R-7.9")),
         row("2^32 - 1 tables", footer(FACTS - 4, &[0xFF; 4]), Opening("R-7.2")),
-        row("65,536 tables that are not there", footer(FACTS - 4, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
+        row("65,536 missing tables", footer(FACTS - 4, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
         row("2^32 - 1 runs", footer(FACTS + 32, &[0xFF; 4]), Opening("R-7.2")),
-        row("65,536 runs that are not there", footer(FACTS + 32, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
-        row("65,535 encodings that are not there", footer(FACTS + 36, &[0xFF; 2]), Opening("R-7.2")),
+        row("65,536 missing runs", footer(FACTS + 32, &65_536_u32.to_le_bytes()), Opening("R-7.2")),
+        row("65,535 missing encodings", footer(FACTS + 36, &[0xFF; 2]), Opening("R-7.2")),
         row("an unknown encoding", footer(FACTS + 40, &[0xFF; 2]), Reading("R-7.6", "R-7.6")),
         row("65,536 runs of the same page", many_runs(65_536), Opening("R-7.3")),
         row("2^64 - 1 chunks", run(3, u64::MAX), Opening("R-7.3")),
@@ -28,11 +28,11 @@ pub fn footers() -> Vec<Row> {
         row("an index that is the header", run(0, 0), Reading("R-7.4", "R-2.2")),
         row("an index that is its footer", run(0, region_range(&base(), Footer).start as u64), Opening("R-7.3")),
         row("an index at the end of the address space", run(0, u64::MAX - 63), Opening("R-7.3")),
-        row("an index in the middle of nowhere", run(0, 77), Reading("R-7.4", "R-2.1")),
+        row("an index where no region starts", run(0, 77), Reading("R-7.4", "R-2.1")),
     ]
 }
 
-/// The footer counts `samples` samples, in one run and one chunk.
+/// Returns a file whose footer counts `samples` samples in one run of one chunk.
 fn one_run_of(samples: u64) -> Vec<u8> {
     let mut file = patched(Footer, RUN + 16, &samples.to_le_bytes());
     patch(&mut file, Footer, RUN + 32, &[0; 4]);
@@ -48,7 +48,7 @@ fn chunks_of_one(chunks: u64) -> Vec<u8> {
     file
 }
 
-/// A file of zeros, with a footer that counts a million chunks of one sample.
+/// Returns a file of zeros with a footer that counts a million chunks of one sample.
 pub fn chunks_of_zeros() -> Vec<u8> {
     let count = 1_000_000_u64;
     let mut file = chunks_of_one(count);
@@ -61,7 +61,7 @@ pub fn chunks_of_zeros() -> Vec<u8> {
     file
 }
 
-/// As many runs of one chunk, all at the page of the first. With its trailer.
+/// Returns that many runs of one chunk, all at the page of the first, with a trailer.
 fn many_runs(count: u32) -> Vec<u8> {
     let mut file = base();
     let page = region_range(&file, IndexPage).start as u64;
@@ -99,7 +99,7 @@ pub fn trailers() -> Vec<Row> {
     ]
 }
 
-/// A file, and behind it trailers that point to `footer`.
+/// Returns a file followed by trailers that point to `footer`.
 fn fake_trailers(file: &[u8], count: usize, footer: u64) -> Vec<u8> {
     let mut build = Build::after(file);
     for _ in 0..count {
@@ -108,9 +108,8 @@ fn fake_trailers(file: &[u8], count: usize, footer: u64) -> Vec<u8> {
     build.file
 }
 
-/// Returns a file, followed by the heads of many footers, followed by as many trailers. The first
-/// footer ends at the first trailer and so on: checking all their bodies would read the file half
-/// as often as the number of footers.
+/// Returns a file followed by the headers of many footers, and as many trailers. Each footer ends
+/// at its trailer, so checking every body would read the file half as often as there are footers.
 fn nested_footers(file: &[u8], count: usize) -> Vec<u8> {
     let mut build = Build::after(file);
     let footers: Vec<u64> = (0..count).map(|_| build.region(b"TSLF", [0; 4], &[0; 12], &[0; 8], &[])).collect();
@@ -119,7 +118,8 @@ fn nested_footers(file: &[u8], count: usize) -> Vec<u8> {
         build.region(b"TSLE", [1, 0, 0, 0], &[&footer.to_le_bytes()[..], &[0; 4]].concat(), &[0; 8], &[]);
         let at = footer as usize;
         build.file[at + 44..at + 48].copy_from_slice(&((end - footer - 64) as u32).to_le_bytes());
-        // of the head alone: a checksum of the body that is right would take as long here
+        // the checksum in the header only: computing a correct one for the body would take as long
+        // here
         build.file[at + 56..at + 60].copy_from_slice(&[0xAB; 4]);
         let crc = crc32fast::hash(&build.file[at..at + 60]);
         build.file[at + 60..at + 64].copy_from_slice(&crc.to_le_bytes());

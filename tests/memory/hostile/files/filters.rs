@@ -1,5 +1,5 @@
-//! Blocks of bins with filters: fields and blocks that lie (chapter 5.15), and some that are as
-//! they should be, and large.
+//! Blocks of bins with filters: invalid fields and blocks (chapter 5.15), and valid ones, some of
+//! them large.
 
 use super::bins::{Bins, rows, rows_of};
 use super::mapped::{ZEROS, int_multiple, zeros};
@@ -21,13 +21,13 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// So many filters of two coefficients.
+    /// Filters of two coefficients.
     pub fn new(filter_count: u8) -> Self {
         let coefficients = [8192, -4096].repeat(filter_count.into());
         Self { taps: 2, filter_count, restart: 8, zero: 0, coefficients }
     }
 
-    /// The most coefficients, which are the greatest and the least ones.
+    /// The maximum number of coefficients, with the largest and smallest values.
     fn max_size(restart: u16) -> Self {
         let coefficients = (0..16 * 16).map(|i: u16| if i % 17 < i % 5 { i16::MAX } else { i16::MIN }).collect();
         Self { taps: 16, filter_count: 16, restart, zero: 0x8000, coefficients }
@@ -41,12 +41,12 @@ impl Fields {
     }
 }
 
-/// Adds the option to others.
+/// Adds filters to bins with other options.
 pub fn with_filters(bins: Bins, fields: &Fields) -> Bins {
     Bins { mapping: bins.mapping | FILTERS, fields: [bins.fields, fields.bytes()].concat(), ..bins }
 }
 
-/// A block of 64 numbers whose filter codes are these.
+/// A block of 64 numbers with these filter codes.
 fn coded(fields: &Fields, codes: &[u8]) -> Bins {
     with_filters(Bins { prefix: codes.to_vec(), ..wide() }, fields)
 }
@@ -74,7 +74,7 @@ fn of_fields() -> Vec<Row> {
     };
     let mut long = coded(&Fields::new(2), &[0]);
     long.fields.push(0);
-    // differences of integers: of samples, and along a row of one
+    // differences of integers: between samples, and along a row of one
     let mut delta = coded(&Fields::new(1), &[]);
     (delta.transform[0], delta.transform[4], delta.transform[8]) = (2, 64, 1);
     let of_outliers = Bins { fields: vec![1, 0, 0], ..outliers(1, [0; 2], NONE_OF_64, &[]) };
@@ -90,7 +90,7 @@ fn of_fields() -> Vec<Row> {
         of_numbers(4, U32),
         of_numbers(8, U64),
         rows(
-            "filters of a mapping's numbers of a byte",
+            "filters of one-byte numbers of a mapping",
             U64,
             &with_filters(int_multiple(0, 1), &Fields::new(1)),
             "R-5.22",
@@ -103,8 +103,8 @@ fn of_fields() -> Vec<Row> {
         cut(5),
         cut(6),
         cut(13),
-        claims("16 filters of 16 taps, of which two are there", 16, 16),
-        claims("a filter of 3 taps, of which two are there", 3, 1),
+        claims("16 filters of 16 taps, but only two coefficients", 16, 16),
+        claims("a filter of 3 taps, but only two coefficients", 3, 1),
         rows("a byte after the coefficients", U16, &long, "R-5.18"),
     ];
     all.into_iter().flatten().collect()
@@ -122,10 +122,10 @@ fn of_blocks() -> Vec<Row> {
         of_codes("a bit after filter codes of one", 2, &[2], "R-5.23"),
         of_codes("a bit after filter codes of two", 4, &[4], "R-5.23"),
         of_codes("a bit after filter codes of four", 16, &[16], "R-5.23"),
-        of_codes("a filter code of a filter that is alone", 1, &[0], "R-5.19"),
-        of_16("16 filter codes, of which 14 are there", 7, "R-5.23"),
-        of_16("16 filter codes, of which 2 are there", 1, "R-5.23"),
-        of_16("filter codes that are all of a block", 8, "R-5.19"),
+        of_codes("a filter code for the only filter", 1, &[0], "R-5.19"),
+        of_16("14 of 16 filter codes", 7, "R-5.23"),
+        of_16("2 of 16 filter codes", 1, "R-5.23"),
+        of_16("a block of filter codes only", 8, "R-5.19"),
     ];
     all.into_iter().flatten().collect()
 }
@@ -134,17 +134,17 @@ pub fn filters() -> Vec<Row> {
     of_fields().into_iter().chain(of_blocks()).collect()
 }
 
-/// 65,535 residuals of 32,767, and as many filter codes as there can be.
+/// 65,535 residuals of 32,767, and the maximum number of filter codes.
 fn largest(fields: &Fields) -> Bins {
     let codes: Vec<u8> = (0..ZEROS.div_ceil(256)).map(|i| (i * 37) as u8).collect();
-    // the last bin but one has the window 65,534, and a frequency of 255
+    // the second to last bin has the window 65,534, and a frequency of 255
     let bits = (0..16).rev().chain([0]).collect();
     let zeros =
         Bins { mapping: 0, fields: Vec::new(), prefix: codes, bits, classes: vec![15, 2, 255, 1], ..zeros(ZEROS) };
     with_filters(zeros, fields)
 }
 
-/// Numbers that are all gaps, so that there are no filter codes.
+/// A block of gaps only, which has no filter codes.
 fn only_gaps() -> Bins {
     let prefix = bytes_of("0 10 011111111111111");
     let (mapping, fields) = (GAPS, vec![0x3F, 0x3F, 0, 15]);
@@ -152,14 +152,14 @@ fn only_gaps() -> Bins {
     with_filters(gaps, &Fields::max_size(1))
 }
 
-/// The options that filters go with, in one block.
+/// All options that filters can be combined with, in one block.
 fn with_others() -> Bins {
     let prefix = [bytes_of(NONE_OF_64), vec![2]].concat();
     let gaps = Bins { mapping: GAPS, fields: vec![0x3F, 0x3F, 0, 0], prefix, ..wide() };
     with_filters(gaps, &Fields::new(3))
 }
 
-/// Files that are as they should be.
+/// Returns valid files.
 pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let of_restart = |restart| largest(&Fields::max_size(restart)).file_of(U16, 16, ZEROS as u32);
     let one = Fields { taps: 1, coefficients: vec![i16::MIN], restart: u16::MAX, ..Fields::new(1) };

@@ -1,11 +1,11 @@
-//! Files without a fault, some of them much larger when they are decoded.
+//! Valid files, some of them much larger when decoded.
 
 use super::{
     BOOL, CONSTANT, F32, MAX_CHUNK_BYTES, U8, UTF8, VARYING, base, bytes, filters, lists, mapped, options, two_chunks,
 };
 use crate::support::build::{ABSENT, Build, Chunk, column};
 
-/// Files that are as they should be, some of them much larger when they are decoded.
+/// Returns valid files, some of them much larger when decoded.
 pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let finish = |columns: &[Vec<u8>], chunk: &Chunk, count: usize, nulls: u64, encodings: &[(u16, u64)]| {
         let mut build = Build::new(columns);
@@ -28,7 +28,7 @@ pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
         [ABSENT, (0, 4, &(MAX_CHUNK_BYTES - 4).to_le_bytes()), (CONSTANT, MAX_CHUNK_BYTES - 4, b"x")],
     );
     let files = vec![
-        ("the file that most others are made of", base()),
+        ("the file that most others derive from", base()),
         ("two chunks", two_chunks()),
         ("4 samples of 4 GiB, all floats the same", constant(F32, &[1, 2, 3, 4])),
         ("4 samples of 4 GiB of bools", constant(BOOL, &[1])),

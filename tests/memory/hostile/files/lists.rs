@@ -1,4 +1,4 @@
-//! Lists of nested columns, from files of some hundred bytes.
+//! Lists of nested columns, in files of a few hundred bytes.
 
 use super::Refusal::Reading;
 use super::{BOOL, CONSTANT, MAX_CHUNK_BYTES, Row, U8, UTF8, VARYING, row};
@@ -7,7 +7,7 @@ use crate::support::build::{ABSENT, Build, Chunk, Part, nested_column};
 fn one_chunk(record: Vec<u8>, chunk: &Chunk, nulls: u64) -> Vec<u8> {
     let mut build = Build::new(&[record]);
     build.chunk(chunk);
-    // those of validity, shape and values, where they are present
+    // the encodings of validity, shape and values, if present
     let part = |at: usize| u16::from_le_bytes(chunk.body[at + 8..at + 10].try_into().unwrap());
     let used = [0, 16, 32].map(part);
     let count = |id: u16| (id, u64::from(chunk.encoding == id));
@@ -23,7 +23,7 @@ fn bytes() -> Vec<u8> {
     nested_column("x", U8, true, &[], &[true])
 }
 
-/// Shapes and validities that state more than a chunk may have.
+/// Returns shapes and validities that state more than a chunk may have.
 pub fn lists() -> Vec<Row> {
     let both = |rule| Reading(rule, rule);
     let chunk = |samples, parts: [Part; 3]| Chunk::of_parts(samples, parts);
@@ -35,11 +35,11 @@ pub fn lists() -> Vec<Row> {
         let shape = count.to_le_bytes();
         one_chunk(empty.clone(), &chunk(1, [ABSENT, (0, 4, &shape), ABSENT]), 0)
     };
-    // 16 levels of one list, the last of which has all items
+    // 16 levels of one list each; the last list has all items
     let levels: Vec<u8> = [1_u32; 15].iter().chain(&[MAX_CHUNK_BYTES - 64]).flat_map(|end| end.to_le_bytes()).collect();
     vec![
         row(
-            "a list of 2^30 texts, all lengths the same",
+            "a list of 2^30 texts of one length",
             one_chunk(texts(), &chunk(1, [ABSENT, (CONSTANT, 4 * max_extent, &shape), (CONSTANT, 4, b"x")]), 0),
             Reading("R-4.12", "OverLimit"),
         ),
@@ -56,7 +56,7 @@ pub fn lists() -> Vec<Row> {
             Reading("nothing", "OverLimit"),
         ),
         row(
-            "two samples, the lists of which have 64 MiB",
+            "two samples with lists of 64 MiB",
             one_chunk(texts(), &chunk(2, [ABSENT, (CONSTANT, 1 << 26, &[0; 4]), (0, 1, b"x")]), 0),
             both("R-4.10"),
         ),
@@ -77,7 +77,7 @@ pub fn lists() -> Vec<Row> {
     ]
 }
 
-/// Files that are as they should be.
+/// Returns valid files.
 pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let ends = 1_u32 << 24;
     let empty = Chunk::of_parts(1, [ABSENT, (0, 4, &ends.to_le_bytes()), ABSENT]);

@@ -1,4 +1,8 @@
-//! The table of files: what is wrong with each, and the check that must refuse it first.
+//! The table of files: the fault of each, and the check that must refuse it first.
+//!
+//! Files come from the builder in `support`, with correct checksums. The named fault is therefore
+//! the first thing a reader can object to, and a row fails if another check refuses the file
+//! earlier.
 
 mod bins;
 mod block_indexes;
@@ -25,11 +29,11 @@ use tensilo::facts::RegionKind::{self, Footer, IndexPage};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     Opening(&'static str),
-    /// It opens, and a verification names this first.
+    /// The file opens, and verification names this rule first.
     Verifying(&'static str),
-    /// As `Verifying`, but only one that decodes.
+    /// As `Verifying`, but only if it decodes.
     Decoding(&'static str),
-    /// As `Decoding`, and reading names the second.
+    /// As `Decoding`, and reading names the second rule.
     Reading(&'static str, &'static str),
 }
 
@@ -69,9 +73,9 @@ const EXPONENT_TIERS: u16 = 4;
 const RESIDUAL_TIERS: u16 = 5;
 const BINS: u16 = 6;
 const PLANES_ZSTD: u16 = 7;
-/// The bit of an encoding in blocks.
+/// The bit of an encoding that marks blocks.
 const BLOCKS: u16 = 1 << 8;
-/// The table of frames that need none.
+/// The number of the table of frames that need no dictionary.
 const NO_TABLE: [u8; 4] = [0xFF; 4];
 
 fn bytes(extents: &[u32]) -> Vec<u8> {
@@ -85,7 +89,7 @@ fn base() -> Vec<u8> {
     build.finish(0, &[(0, 1)])
 }
 
-/// Two chunks of it.
+/// Returns a file of two such chunks.
 fn two_chunks() -> Vec<u8> {
     let mut build = Build::new(&[bytes(&[8])]);
     build.chunk(&Chunk::of_values(1, (0, 8, b"01234567")));
@@ -99,19 +103,19 @@ fn patched(kind: RegionKind, at: usize, bytes: &[u8]) -> Vec<u8> {
     file
 }
 
-/// Places in the footer's body of [`base`]: after content id, schema and tables, the facts of the
-/// column, then its run.
+/// Offsets in the footer of [`base`]: the facts of the column follow content id, schema and tables,
+/// and its run follows them.
 const FACTS: usize = 64 + 16 + 4 + 8 + 17 + 4;
 const RUN: usize = FACTS + 40 + 16;
 
-/// A file whose only column and chunk are these.
+/// Returns a file of this column and this chunk only.
 fn one_chunk(column: Vec<u8>, chunk: &Chunk) -> Vec<u8> {
     let mut build = Build::new(&[column]);
     build.chunk(chunk);
     build.finish(0, &[(chunk.encoding, 1)])
 }
 
-/// All hostile files.
+/// Returns all hostile files.
 pub fn all() -> Vec<Row> {
     let structure = [schemas::headers(), commits::footers(), commits::trailers(), indexes::indexes()];
     let chunks = [chunks::chunk_headers(), parts::frames(), parts::parts(), parts::tiers(), lists::lists()];
@@ -121,7 +125,7 @@ pub fn all() -> Vec<Row> {
 }
 
 #[test]
-fn offsets_in_the_footer_are_those_of_the_fields_that_are_patched() {
+fn the_patched_offsets_in_the_footer_are_those_of_their_fields() {
     let file = base();
     let footer = &file[region_range(&file, Footer)];
     let page = region_range(&file, IndexPage).start as u64;

@@ -1,4 +1,4 @@
-//! Blocks of bins with gaps or outliers: fields and blocks that lie (chapter 5.15), and valid ones,
+//! Blocks of bins with gaps or outliers: invalid fields and blocks (chapter 5.15), and valid ones,
 //! some of them large when decoded.
 
 use super::bins::{Bins, rows};
@@ -13,13 +13,13 @@ const ALL_OF_64: &str = "0 1111111111111111 1111110000000000";
 pub const NONE_OF_64: &str = "1111111111111111 0000001000000000";
 const LAST_OF_64: &str = "1111111111111111 1111110000000000 0";
 
-/// The bytes of a sequence of bits, as the specification writes these. Zeros fill up the last one.
+/// Returns the bytes of a sequence of bits as the specification writes them, padded with zeros.
 pub fn bytes_of(sequence: &str) -> Vec<u8> {
     let bits: Vec<u8> = sequence.bytes().filter(|digit| *digit != b' ').map(|digit| digit - b'0').collect();
     bits.chunks(8).map(|byte| byte.iter().rev().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
-/// Gaps in a block of which `others` elements are none.
+/// Gaps in a block with `others` elements that are not gaps.
 fn gaps(parameters: [u8; 2], marks: &str, others: u8) -> Bins {
     Bins {
         mapping: GAPS,
@@ -31,7 +31,7 @@ fn gaps(parameters: [u8; 2], marks: &str, others: u8) -> Bins {
     }
 }
 
-/// Bins of a window of 16 bits, of which those below 128 are coded.
+/// Bins of a window of 16 bits; only those below 128 are coded.
 pub fn wide() -> Bins {
     Bins { bits: vec![7, 7, 8, 9, 10, 11, 12, 13, 14, 15], ..Bins::new() }
 }
@@ -41,10 +41,10 @@ pub fn outliers(upper_bits: u8, parameters: [u8; 2], marks: &str, uppers: &[u8])
     Bins { mapping: OUTLIERS, fields, prefix: [&bytes_of(marks)[..], uppers].concat(), ..wide() }
 }
 
-/// The sections of all options at once, around multiples of 8 bytes.
+/// The sections of all options at once, around int multiples of 8 bytes.
 struct AllOptions {
     gaps: &'static str,
-    /// Elements that are no gaps.
+    /// The number of elements that are not gaps.
     others: u8,
     outliers: &'static str,
     uppers: Vec<u8>,
@@ -87,7 +87,7 @@ fn of_gaps() -> Vec<Row> {
         of_marks("a gap of 65 elements", [0; 2], "0 1111111111111111 0000001000000000", "R-5.23"),
         of_marks("a gap of 524,288 elements", [0, 15], &format!("0 {} 0 {}", "1".repeat(15), "1".repeat(15)), "R-5.23"),
         of_marks("a length of 32 bits that needs fewer", [0; 2], "1111111111111111 1111000000000000", "R-5.23"),
-        of_marks("a length of 32 bits beside a parameter of 12", [12, 0], &"1".repeat(32), "R-5.23"),
+        of_marks("a length of 32 bits with a parameter of 12", [12, 0], &"1".repeat(32), "R-5.23"),
         of_marks("bits after the marks", [0; 2], &format!("{ALL_OF_64} 1"), "R-5.23"),
         cut("gap marks that are cut off in a quotient", [0; 2], "11111111"),
         cut("gap marks that are cut off in 16 bits", [0; 2], "1111111111111111 11111111"),
@@ -115,12 +115,12 @@ fn of_outliers() -> Vec<Row> {
         of_upper("uppers of 49 bits", 49, U64),
         of_upper("uppers of 255 bits", 255, U64),
         of_upper("uppers of 17 bits above floats", 17, F32),
-        rows("uppers of elements of a byte", U8, &of_bytes, "R-5.22"),
+        rows("uppers of one-byte elements", U8, &of_bytes, "R-5.22"),
         rows("a parameter of 255 of outliers", U64, &outliers(48, [0, 255], NONE_OF_64, &[]), "R-5.22"),
         of_block("outliers beyond their block", &"1".repeat(32), &[], "R-5.23"),
-        of_block("uppers of 64 outliers that are not there", ALL_OF_64, &[], "R-5.23"),
+        of_block("missing uppers of 64 outliers", ALL_OF_64, &[], "R-5.23"),
         of_block("uppers that take the states", ALL_OF_64, &[0xFF; 380], "R-5.19"),
-        of_block("an upper more than outliers have", ALL_OF_64, &[0xFF; 390], "R-5.19"),
+        of_block("one upper more than there are outliers", ALL_OF_64, &[0xFF; 390], "R-5.19"),
         rows("a bit after the uppers", U64, &outliers(1, [0; 2], LAST_OF_64, &[2]), "R-5.23"),
     ];
     all.into_iter().flatten().collect()
@@ -151,22 +151,22 @@ fn only_gaps() -> Bins {
     Bins { mapping: GAPS, fields, prefix, lower: Vec::new(), upper: Vec::new(), ..wide() }
 }
 
-/// Zeros, of which every second is a gap: as many stretches as can be.
+/// Zeros with a gap at every second element: the maximum number of stretches.
 fn every_second() -> Bins {
     let zeros = zeros(ZEROS / 2 + 1);
     let fields = [&zeros.fields[..], &[0; 10]].concat();
-    // the first stretch is coded as its length, others as one less
+    // the first stretch is coded as its length, later ones as their length minus one
     let prefix = [&[1][..], &vec![0; ZEROS / 8], &zeros.prefix].concat();
     Bins { mapping: zeros.mapping | GAPS, fields, prefix, ..zeros }
 }
 
-/// Files that are as they should be, some of them large when decoded.
+/// Returns valid files, some of them large when decoded.
 pub fn intact() -> Vec<(&'static str, Vec<u8>)> {
     let all_outliers = outliers(48, [0; 2], ALL_OF_64, &[0xFF; 384]);
     vec![
         ("gaps that decode to 8 MiB", only_gaps().file_of(F64, 16, ZEROS as u32)),
         ("every second element a gap, 8 MiB", every_second().file_of(F64, 16, ZEROS as u32)),
-        ("outliers alone, with all bits", all_outliers.file(U64, 200)),
+        ("only outliers, with all bits", all_outliers.file(U64, 200)),
         ("all options", all().bins().file(U64, 200)),
     ]
 }

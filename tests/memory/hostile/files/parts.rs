@@ -1,4 +1,4 @@
-//! Parts of chunks: frames of Zstandard, shapes and values, streams of tiers.
+//! Parts of chunks: Zstandard frames, shapes and values, streams of tiers.
 
 use super::Refusal::{Decoding, Reading};
 use super::block_indexes::tier_tables;
@@ -66,7 +66,7 @@ pub fn frames() -> Vec<Row> {
     ]
 }
 
-/// Byte planes, one of which claims to be huge.
+/// Byte planes; one of them claims to be huge.
 fn chunk_of_planes(raw: u32) -> Vec<u8> {
     let frame = bomb(PLAIN, SMALL_WINDOW, u64::from(raw) / 4, 1);
     let mut stored = vec![0; 16];
@@ -104,33 +104,29 @@ pub fn parts() -> Vec<Row> {
     let zeros = Chunk::of_values(1, (CONSTANT, MAX_CHUNK_BYTES, &[0]));
     vec![
         row("texts that end before they begin", text(&[8, 3, 8], values(8)), Decoding("R-4.7")),
-        row(
-            "a text that reaches beyond the values, which the last does not",
-            text(&[0, 100, 3], values(3)),
-            Decoding("R-4.7"),
-        ),
+        row("a text before the last that reaches beyond the values", text(&[0, 100, 3], values(3)), Decoding("R-4.7")),
         row("texts that reach beyond the values", text(&[4, 9], values(8)), both("R-4.5")),
-        row("texts of 2^32 - 1 bytes that are not there", text(&[u32::MAX, u32::MAX], values(8)), both("R-4.5")),
+        row("texts of 2^32 - 1 missing bytes", text(&[u32::MAX, u32::MAX], values(8)), both("R-4.5")),
         row(
-            "a text of 4 GiB, of a byte that is no text",
+            "a text of 4 GiB of a byte that is not UTF-8",
             text(&[MAX_CHUNK_BYTES - 4], (CONSTANT, MAX_CHUNK_BYTES - 4, &[0xFF])),
             Decoding("R-4.9"),
         ),
         row("16 extents whose product is 2^64 and more", deep(&[u32::MAX - 1; 16], 0), both("R-4.7")),
         row("16 extents whose product wraps to 0", deep(&[1 << 4; 16], 0), both("R-4.7")),
-        row("an extent of 2^32 - 1 beside a zero", deep(&[u32::MAX, 0], 0), both("R-4.7")),
+        row("an extent of 2^32 - 1 next to a zero", deep(&[u32::MAX, 0], 0), both("R-4.7")),
         row("a part of 4 GiB in a small chunk", part_table(32, &[0xFF; 4]), both("R-4.4")),
         row("a shape of 4 GiB in a small chunk", part_table(16, &[0xFF; 4]), both("R-4.4")),
         row("parts that decode to 2^32 bytes more than their chunk", part_table(4, &[0xFF; 4]), both("R-4.4")),
         row(
-            "4 GiB of the same bool, which is none",
+            "4 GiB of one invalid bool",
             one_chunk(
                 column("x", BOOL, false, &[MAX_CHUNK_BYTES]),
                 &Chunk::of_values(1, (CONSTANT, MAX_CHUNK_BYTES, &[2])),
             ),
             Decoding("R-4.9"),
         ),
-        row("4 GiB of zeros where 8 are due", one_chunk(bytes(&[8]), &zeros), Reading("R-4.5", "OverLimit")),
+        row("4 GiB of zeros where 8 are expected", one_chunk(bytes(&[8]), &zeros), Reading("R-4.5", "OverLimit")),
         row("2^24 nulls that have values", nulls_with_values(), Decoding("R-4.8")),
     ]
 }
@@ -143,7 +139,7 @@ fn nulls_with_values() -> Vec<u8> {
     build.finish(1 << 24, &[(CONSTANT, 1)])
 }
 
-/// Tiers of one block (chapters 5.7 to 5.9).
+/// Returns tiers of one block (chapters 5.7 to 5.9).
 pub fn tiers() -> Vec<Row> {
     let both = |rule| Reading(rule, rule);
     let too_large = |rule| Reading(rule, "OverLimit");
@@ -172,8 +168,8 @@ pub fn tiers() -> Vec<Row> {
         ),
         row("65,536 elements in one block of tiers", stream(EXPONENT_TIERS, [0; 3], 8192, 65_536), both("R-5.14")),
         row("65,535 elements in tiers of 64 bytes", stream(RESIDUAL_TIERS, [0; 3], 64, 65_535), both("R-5.17")),
-        // tier 1 takes 8 bytes, tier 2 one and its padding, tier 3 one
-        row("more symbols escape than are there", stream(EXPONENT_TIERS, [1, 1, 0], 17, 64), both("R-5.9")),
+        // tier 1 takes 8 bytes, tier 2 one byte and its padding, tier 3 one byte
+        row("more escapes than symbols", stream(EXPONENT_TIERS, [1, 1, 0], 17, 64), both("R-5.9")),
         row("tables of exponent tiers that are cut off", cut(EXPONENT_TIERS), both("R-5.17")),
         row("tables of residual tiers that are cut off", cut(RESIDUAL_TIERS), both("R-5.17")),
     ]

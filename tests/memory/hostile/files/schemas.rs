@@ -1,4 +1,4 @@
-//! Headers, and the schemas in them.
+//! File headers and the schemas in them.
 
 use super::Refusal::Opening;
 use super::{Row, U8, U64, patched, row};
@@ -12,14 +12,10 @@ pub fn headers() -> Vec<Row> {
     two_gigabytes[..4].copy_from_slice(&(1_u32 << 31).to_le_bytes());
     vec![
         row("2^32 - 1 columns", patched(Header, 64, &[0xFF; 4]), Opening("R-3.6")),
-        row("65,536 columns, of which one is there", patched(Header, 64, &65_536_u32.to_le_bytes()), Opening("R-3.3")),
+        row("65,536 columns, but only one of them", patched(Header, 64, &65_536_u32.to_le_bytes()), Opening("R-3.3")),
         row("a name of 2 GiB", raw_column(&two_gigabytes), Opening("R-3.4")),
         row("2^32 - 1 entries of metadata", patched(Header, 68, &[0xFF; 4]), Opening("R-3.4")),
-        row(
-            "65,536 entries of metadata that are not there",
-            patched(Header, 68, &65_536_u32.to_le_bytes()),
-            Opening("R-3.4"),
-        ),
+        row("65,536 missing entries of metadata", patched(Header, 68, &65_536_u32.to_le_bytes()), Opening("R-3.4")),
         row("rank 255", raw_column(&column("x", U8, false, &[1; 255])), Opening("R-3.6")),
         row("16 extents of 2^32 - 2", raw_column(&column("x", U64, false, &[u32::MAX - 1; 16])), Opening("R-3.6")),
         row("extents whose product is 2^64", raw_column(&column("x", U8, false, &[1 << 16; 4])), Opening("R-3.6")),

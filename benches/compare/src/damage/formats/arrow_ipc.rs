@@ -1,5 +1,4 @@
-//! The Arrow IPC file of the comparison, read by arrow-rs' reader of files, record batch by record
-//! batch.
+//! The Arrow IPC file of the comparison, read with arrow-rs' `FileReader`, batch by batch.
 
 use super::super::outcome::ReadOutcome;
 use super::Format;
@@ -33,7 +32,7 @@ impl Format for ArrowIpc {
     fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         let mut reader = FileReader::try_new_buffered(File::open(file)?, None)?;
         let per_batch = data.samples_in(peer::BATCH_BYTES);
-        ensure!(reader.num_batches() == data.samples().div_ceil(per_batch), "another number of batches");
+        ensure!(reader.num_batches() == data.samples().div_ceil(per_batch), "wrong number of batches");
         for number in 0..reader.num_batches() {
             let mut batch = || {
                 reader.set_index(number)?;

@@ -1,9 +1,8 @@
-//! The formats whose files are damaged: how each is written, and how its ordinary reader reads it
-//! with the checks that it makes by default.
+//! The formats whose files are damaged: how each is written, and read with its default checks.
 //!
 //! After an error, a reader continues wherever its interface allows it: with the next sample,
-//! record batch or row group. The program knows what it has written: another name, type, shape or
-//! number of samples counts as an error, whoever notices it.
+//! record batch or row group. The program knows what it has written. A wrong name, type, shape or
+//! number of samples counts as an error, even if only this program notices it.
 
 mod arrow_ipc;
 mod page_checksums;
@@ -24,31 +23,32 @@ use half::bf16;
 use std::path::Path;
 
 pub trait Format {
-    /// Short, and different from all others.
+    /// Returns a short, unique name.
     fn name(&self) -> String;
 
-    /// Settings and version, and what the reader checks, in one line.
+    /// Returns version, settings, and the checks of the reader, in one line.
     fn about(&self) -> String;
 
-    /// Writes the tensors to a file, which is not there yet.
+    /// Writes the tensors to a new file.
     fn write(&self, data: &Dataset, file: &Path) -> Result<()>;
 
-    /// Reads all that can be read. Shows values and errors to `outcome`; returns an error that ends
-    /// it.
+    /// Reads as much as possible. Reports values and errors to `outcome`; returns an error that
+    /// ends the reading.
     fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()>;
 
-    /// Whether the format's own verification finds the file damaged, if it has one.
+    /// Returns whether the format's own verification finds damage; `None` if it has none.
     fn finds_damage(&self, _file: &Path) -> Option<bool> {
         None
     }
 
-    /// As `read`, by a reader that is made for damaged files, for those who verify.
+    /// Reads as `read` does, but with a reader for damaged files. Only used if `finds_damage`
+    /// returns a result.
     fn salvage(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         self.read(data, file, outcome)
     }
 }
 
-/// All of them, in the order of the report.
+/// Returns all formats, in the order of the report.
 pub fn all() -> Vec<Box<dyn Format>> {
     let blosc = Blosc2 { chunk_bytes: 64 << 10, level: Level::Five };
     let none = "no checksums";

@@ -1,6 +1,8 @@
-//! Parquet with page checksums, as other writers make it: parquet-rs checks them but writes none.
-//! Copies a file without checksums and adds the missing field to each page header. The offset index
-//! tells where pages begin and end.
+//! Adds page checksums to a Parquet file.
+//!
+//! Other writers can write them; parquet-rs checks them, but cannot write them. This module copies
+//! a file without checksums and inserts the missing field into each page header. The offset index
+//! states where pages begin and end.
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
@@ -53,21 +55,23 @@ pub fn write(file: Vec<u8>, out: impl Write + Send) -> Result<()> {
     Ok(())
 }
 
-/// Appends a page with its checksum. A header is a Thrift struct in the compact protocol. Its first
-/// three fields are 32-bit integers, the third of which is the number of bytes behind the header;
-/// the checksum is the fourth.
+/// Appends a page with its checksum. A page header is a Thrift struct in the compact protocol. Its
+/// first three fields are 32-bit integers; the third is the number of bytes after the header. The
+/// checksum is the fourth.
 fn seal(page: &[u8], out: &mut Vec<u8>) -> Result<()> {
     const NEXT_FIELD: u8 = 0x10;
     const INTEGER: u8 = NEXT_FIELD | 5;
     let (mut at, mut body_bytes) = (0, 0);
     for _ in 0..3 {
-        ensure!(page[at] == INTEGER, "a page header that is not as expected");
-        let end = at + 1 + page[at + 1..].iter().position(|byte| *byte < 0x80).context("an endless integer")?;
+        ensure!(page[at] == INTEGER, "unexpected field in a page header");
+        let end = at
+            + 1
+            + page[at + 1..].iter().position(|byte| *byte < 0x80).context("unterminated integer in a page header")?;
         // zigzag
         body_bytes = page[at + 1..=end].iter().rev().fold(0, |sum, byte| sum << 7 | usize::from(byte & 0x7f)) / 2;
         at = end + 1;
     }
-    let body = page.len().checked_sub(body_bytes).context("a page that is too short")?;
+    let body = page.len().checked_sub(body_bytes).context("a page is shorter than its header states")?;
     let checksum = crc32fast::hash(&page[body..]) as i32;
     out.extend(&page[..at]);
     out.push(INTEGER);
@@ -77,8 +81,8 @@ fn seal(page: &[u8], out: &mut Vec<u8>) -> Result<()> {
         zigzag >>= 7;
     }
     out.push(zigzag as u8);
-    ensure!(page[at] >> 4 > 1, "the page has a checksum");
-    out.push(page[at] - NEXT_FIELD); // fields are numbered from the one before
+    ensure!(page[at] >> 4 > 1, "the page already has a checksum");
+    out.push(page[at] - NEXT_FIELD); // field ids are relative to the preceding field
     out.extend(&page[at + 1..]);
     Ok(())
 }

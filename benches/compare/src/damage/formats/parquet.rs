@@ -1,5 +1,5 @@
-//! Parquet by parquet-rs, as the comparison lays it out (a row is one value), row group by row
-//! group and sample by sample.
+//! Parquet with parquet-rs, in the layout of the comparison: a row is one value. Reads row groups
+//! individually, and in each of them sample by sample.
 
 use super::super::outcome::ReadOutcome;
 use super::{Format, page_checksums};
@@ -25,7 +25,7 @@ pub enum Parquet {
 
 const ZSTD: &str = "BYTE_STREAM_SPLIT and Zstandard level 9, pages of 64 KiB, row groups of 1 MiB";
 
-/// Rows of a row group: the writer's default, in whole samples.
+/// Returns the rows of a row group: the writer's default, rounded down to whole samples.
 fn default_rows(data: &Dataset) -> usize {
     parquet::file::properties::DEFAULT_MAX_ROW_GROUP_ROW_COUNT / data.elements() * data.elements()
 }
@@ -55,9 +55,7 @@ impl Format for Parquet {
         let (options, checks) = match self {
             Self::Default => ("the writer's default options (dictionary, no compression)", "no checksums"),
             Self::Zstd => (ZSTD, "no checksums"),
-            Self::Checksums => {
-                (ZSTD, "a checksum in each page, put there afterwards, for parquet-rs cannot write them")
-            }
+            Self::Checksums => (ZSTD, "a checksum in each page, added afterwards because parquet-rs cannot write them"),
         };
         format!("parquet-rs {version}, {options}, `ParquetRecordBatchReader`; {checks}")
     }
@@ -75,9 +73,10 @@ impl Format for Parquet {
     fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
         let file = File::open(file)?;
         let metadata = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())?;
-        let group_rows = self.properties(data)?.max_row_group_row_count().context("no limit of rows")?;
+        let group_rows =
+            self.properties(data)?.max_row_group_row_count().context("the row groups have no limit of rows")?;
         let groups = data.values.len().div_ceil(group_rows);
-        ensure!(metadata.metadata().num_row_groups() == groups, "another number of row groups");
+        ensure!(metadata.metadata().num_row_groups() == groups, "wrong number of row groups");
         for group in 0..groups {
             let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.try_clone()?, metadata.clone())
                 .with_row_groups(vec![group])
@@ -93,7 +92,7 @@ impl Format for Parquet {
     }
 }
 
-/// A batch is a sample.
+/// Reads a row group in batches of one sample.
 fn read_group(
     batches: impl Iterator<Item = std::result::Result<RecordBatch, ArrowError>>,
     first: usize,
@@ -102,7 +101,8 @@ fn read_group(
     for (i, batch) in (first..).zip(batches) {
         let batch = batch?;
         let values = batch.column_by_name(peer::COLUMN).and_then(|column| column.as_fixed_size_binary_opt());
-        let values = values.filter(|values| values.value_length() == 2).context("another column")?;
+        let values =
+            values.filter(|values| values.value_length() == 2).context("the column has another name or type")?;
         outcome.samples(i, &bytemuck::pod_collect_to_vec(values.value_data()));
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! A safetensors file of one tensor.
+//! A safetensors file with one tensor, read whole.
 
 use super::super::outcome::ReadOutcome;
 use super::Format;
@@ -31,7 +31,7 @@ impl Format for Safetensors {
         let bytes = fs::read(file)?;
         let file = SafeTensors::deserialize(&bytes)?;
         let tensor = file.tensor(NAME)?;
-        ensure!(tensor.dtype() == Dtype::BF16 && tensor.shape() == shape(data), "another type or shape");
+        ensure!(tensor.dtype() == Dtype::BF16 && tensor.shape() == shape(data), "wrong type or shape");
         outcome.samples(0, &bytemuck::pod_collect_to_vec(tensor.data()));
         Ok(())
     }

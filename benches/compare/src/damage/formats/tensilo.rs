@@ -1,4 +1,4 @@
-//! tensilo, mapped: its reader sample by sample, `verify`, and `salvage`.
+//! A mapped tensilo file: its reader, sample by sample, `verify` and `salvage`.
 
 use super::super::outcome::ReadOutcome;
 use super::Format;
@@ -31,7 +31,7 @@ impl Format for Tensilo {
     }
 
     fn read(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {
-        // SAFETY: nobody changes the file as long as it is read.
+        // SAFETY: the file is this process's own, and is not changed while it is read.
         read(&unsafe { Reader::map(file) }?, data, outcome)
     }
 

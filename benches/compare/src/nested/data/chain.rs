@@ -1,8 +1,8 @@
-//! Generated paragraphs: a Markov chain of order 2 over the words of this project's documentation.
+//! Generates paragraphs with a Markov chain of order 2 over the words of this documentation.
 //!
-//! A paragraph of the documentation that is no table, heading or code is a sequence of words from a
-//! start to an end; so is a generated one. The texts repeat the phrases of the documentation, so
-//! they compress better than texts of people do.
+//! The chain learns from all paragraphs that are prose: tables, headings and code are skipped. Each
+//! paragraph is a sequence of words between two edges, and so is a generated one. Generated texts
+//! repeat phrases of the documentation, so they compress better than texts that people write.
 
 use super::texts;
 use crate::measure::Random;
@@ -21,14 +21,14 @@ const FILES: [&str; 8] = [
     "docs/src/reading.md",
     "docs/src/start.md",
 ];
-/// The most words of a paragraph.
+/// The maximum number of words in a paragraph.
 const MAX_WORDS: usize = 400;
-/// Stands before and after every paragraph.
+/// The number of the word before and after every paragraph.
 const EDGE: u32 = 0;
 
 pub struct Chain {
     words: Vec<String>,
-    /// The words that follow two others, as often as they do.
+    /// The words that follow each pair of words, as often as they do.
     next: HashMap<[u32; 2], Vec<u32>>,
     random: Random,
 }
@@ -64,7 +64,7 @@ impl Chain {
         let mut out = String::new();
         let mut before = [EDGE; 2];
         for _ in 0..MAX_WORDS {
-            // every pair of words was followed by something
+            // learning added a successor to every pair
             let choices = &self.next[&before];
             let number = choices[self.random.below(choices.len())];
             if number == EDGE {
@@ -80,7 +80,7 @@ impl Chain {
     }
 }
 
-/// The paragraphs of a Markdown file that are prose.
+/// Returns the paragraphs of a Markdown file that are prose.
 fn prose(text: &str) -> Vec<String> {
     let mut is_code = false;
     let mut lines = Vec::new();

@@ -1,4 +1,4 @@
-//! Jagged lists of 32-bit floats, of mel spectra: the values of each frame that are above its mean.
+//! Jagged lists of 32-bit floats: of each frame of mel spectra, the values above its mean.
 
 use crate::data;
 use crate::measure::Random;
@@ -6,10 +6,10 @@ use crate::nested::columns::{Columns, Element, Values};
 use anyhow::Result;
 use std::path::Path;
 
-/// The most frames of a sample.
+/// The maximum number of frames in a sample.
 const MAX_FRAMES: usize = 20;
 
-/// All frames of the spectra of this folder, or of variations of the excerpt, and their origin.
+/// Returns the frames of the spectra in this folder, or of the generated ones, and their origin.
 pub fn frames(folder: Option<&Path>) -> Result<(Columns, String)> {
     let (values, bins, origin) = data::mel_values(folder)?;
     let mut columns = Columns { lists: Vec::new(), fields: vec![Values::default()] };

@@ -5,9 +5,9 @@
 //! * `web`: consecutive paragraphs, joined to 0.2 to 8 kB.
 //! * `jagged`: 1 to 20 consecutive frames of mel spectra; of each frame, the values above its mean.
 //!
-//! Texts come from a folder of files if one is given. Otherwise they are generated, the same on
-//! every machine that has the same version of this repository. Each data set names its origin, and
-//! the reports repeat it.
+//! If a folder is given, texts come from its files. Otherwise they are generated, the same on every
+//! machine with the same version of this repository. Each data set states its origin, which the
+//! reports repeat.
 
 mod chain;
 mod jagged;
@@ -17,7 +17,7 @@ use super::columns::{Columns, Element, IndexedColumns, Layout};
 use anyhow::{Result, bail};
 use std::path::Path;
 
-/// The names, in the order of the reports.
+/// The names of the data sets, in the order of the reports.
 pub const NAMES: [&str; 4] = ["chat", "captions", "web", "jagged"];
 
 pub struct Dataset {
@@ -27,7 +27,7 @@ pub struct Dataset {
     pub samples: IndexedColumns,
 }
 
-/// Where data comes from, if not from this program.
+/// The folders with real data, if given.
 #[derive(Clone, Copy)]
 pub struct Folders<'a> {
     pub tensors: Option<&'a Path>,
@@ -46,7 +46,7 @@ pub const CHAT: Layout =
 const CAPTIONS: Layout = Layout { name: "captions", is_list: true, fields: &[], element: Element::Text };
 const JAGGED: Layout = Layout { name: "frames", is_list: true, fields: &[], element: Element::F32 };
 
-/// The data set of this name. Of texts, samples up to `bytes` of raw data.
+/// Loads the data set of this name. For texts, takes samples up to `bytes` of raw data.
 pub fn load(name: &str, folders: Folders<'_>, bytes: usize) -> Result<Dataset> {
     let (name, origin, samples) = match name {
         "chat" => texts(&CHAT, "chat", folders, bytes)?,
@@ -71,7 +71,7 @@ fn texts(
     let mut columns = Columns::new(layout);
     while columns.raw_bytes() < bytes && source.append(&mut columns)? {}
     if columns.raw_bytes() == 0 {
-        bail!("{name}: there is no sample in the texts");
+        bail!("{name}: the texts do not suffice for a sample");
     }
     Ok((name, source.origin(), IndexedColumns::new(*layout, columns)))
 }

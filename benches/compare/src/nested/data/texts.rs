@@ -1,4 +1,4 @@
-//! Samples of texts, from files or generated.
+//! Cuts texts, from files or generated, into samples: chats, captions and pages.
 
 use super::chain::Chain;
 use crate::measure::Random;
@@ -8,20 +8,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;
 
-/// The shortest and longest text of `web`, in bytes.
+/// The minimum and maximum bytes of a text of `web`.
 const PAGE_BYTES: [usize; 2] = [200, 8000];
-/// The shortest and longest caption, in bytes, and how many a sample has.
+/// The minimum and maximum bytes of a caption.
 const CAPTION_BYTES: [usize; 2] = [20, 300];
+/// The number of captions in a sample.
 const CAPTIONS: usize = 5;
-/// The most questions of a chat, each with its answer.
+/// The maximum number of questions in a chat. Each has an answer.
 const MAX_QUESTIONS: usize = 3;
 
-/// Samples of one kind, one after the other.
+/// A source of samples of one kind.
 pub struct Samples {
     kind: Kind,
     paragraphs: Paragraphs,
     random: Random,
-    /// What is left of the paragraphs before.
+    /// Text of earlier paragraphs that no sample has used yet.
     rest: Vec<String>,
 }
 
@@ -33,14 +34,14 @@ enum Kind {
 }
 
 impl Samples {
-    /// Takes the texts of this folder, or of the folder of the same name as the data set in it.
-    /// Without a folder, they are generated, and have no end.
+    /// Uses the texts of this folder, or of its subfolder with the name of the data set. Without a
+    /// folder, texts are generated and never end.
     pub fn new(name: &str, folder: Option<&Path>) -> Result<Self> {
         let kind = match name {
             "chat" => Kind::Chat,
             "captions" => Kind::Captions,
             "web" => Kind::Web,
-            _ => bail!("{name} are no texts"),
+            _ => bail!("{name} is not a data set of texts"),
         };
         let paragraphs = match folder {
             Some(folder) => Paragraphs::Files(Files::new(name, folder)?),
@@ -63,7 +64,7 @@ impl Samples {
         }
     }
 
-    /// Begins at the first file again; generated texts just go on.
+    /// Starts with the first file again. Generated texts just continue.
     pub fn rewind(&mut self) {
         if let Paragraphs::Files(files) = &mut self.paragraphs {
             (files.next, files.open) = (0, Vec::new().into_iter());
@@ -110,7 +111,7 @@ impl Samples {
 
     fn append_page(&mut self, out: &mut Columns) -> Result<bool> {
         let [min_bytes, max_bytes] = PAGE_BYTES;
-        // lengths are spread evenly over their logarithms
+        // the logarithms of the lengths are uniform
         let target_bytes = min_bytes as f32 * (max_bytes as f32 / min_bytes as f32).powf(self.random.uniform());
         let mut page = self.rest.pop().unwrap_or_default();
         while page.len() < target_bytes as usize {
@@ -124,7 +125,7 @@ impl Samples {
             return Ok(false);
         }
         if page.len() > max_bytes {
-            // a character has at most 4 bytes
+            // one of four consecutive offsets is a boundary: a character has at most 4 bytes
             let end = (max_bytes - 3..=max_bytes).rev().find(|&end| page.is_char_boundary(end));
             self.rest.push(page.split_off(end.unwrap_or(max_bytes)));
         }
@@ -133,7 +134,7 @@ impl Samples {
     }
 }
 
-/// The sentences of a paragraph that could be captions, on one line each.
+/// Returns the sentences of a paragraph that are suitable as captions, each in one line.
 fn sentences(paragraph: &str) -> Vec<String> {
     let mut sentences = vec![String::new()];
     for word in paragraph.split_whitespace() {
@@ -169,9 +170,9 @@ impl Paragraphs {
 /// The paragraphs of all files of a folder, one file in memory at a time.
 struct Files {
     paths: Vec<PathBuf>,
-    /// The next file.
+    /// The index of the next file.
     next: usize,
-    /// The paragraphs of the one before.
+    /// The remaining paragraphs of the current file.
     open: IntoIter<String>,
 }
 
@@ -184,9 +185,9 @@ impl Files {
             paths.push(entry?.path());
         }
         paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
-        ensure!(!paths.is_empty(), "there is no *.txt in {}", folder.display());
+        ensure!(!paths.is_empty(), "there is no file *.txt in {}", folder.display());
         paths.sort();
-        // a part of the texts should be of all sorts of files
+        // shuffled, so that the first texts represent all files
         let mut random = Random::new(6);
         for i in (1..paths.len()).rev() {
             paths.swap(i, random.below(i + 1));
@@ -207,7 +208,7 @@ impl Files {
     }
 }
 
-/// The paragraphs of a text: what is between blank lines.
+/// Returns the paragraphs of a text, which are separated by blank lines.
 pub fn paragraphs(text: &str) -> Vec<String> {
     let mut paragraphs = vec![String::new()];
     for line in text.lines() {
@@ -235,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn sentences_of_other_lengths_are_no_captions() {
+    fn sentences_of_other_lengths_are_not_captions() {
         let long = "long ".repeat(60);
         let text = format!("Short. A dog runs\nover  the grass. {long}. Is this one a caption?");
         assert_eq!(sentences(&text), ["A dog runs over the grass.", "Is this one a caption?"]);

@@ -1,4 +1,4 @@
-//! Samples as record batches of Arrow, and back.
+//! Converts samples to Arrow record batches, and back.
 
 use crate::nested::columns::{Columns, Element, IndexedColumns, Layout};
 use anyhow::{Context, Result};
@@ -10,7 +10,7 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The name of the members of lists.
+/// The name of list members.
 const ITEM: &str = "item";
 
 pub fn schema(layout: &Layout) -> Schema {
@@ -36,7 +36,7 @@ fn struct_fields(layout: &Layout) -> Fields {
     layout.fields.iter().map(|field| Field::new(*field, value_type(layout), false)).collect()
 }
 
-/// Returns these samples as a batch of `schema`, which is that of their layout.
+/// Returns these samples as a batch. `schema` must be the schema of their layout.
 pub fn batch(samples: &IndexedColumns, range: Range<usize>, schema: Arc<Schema>) -> Result<RecordBatch> {
     let layout = samples.layout();
     let items = samples.items(&range);
@@ -75,7 +75,7 @@ fn offsets(lengths: &[u32]) -> OffsetBuffer<i32> {
 /// The buffers of a batch.
 pub struct Arrays {
     lists: Option<OffsetBuffer<i32>>,
-    /// For each field the offsets of its items, in elements, and their elements.
+    /// For each field, the offsets of its items in elements, and the elements.
     fields: Vec<(OffsetBuffer<i32>, Buffer)>,
     element: Element,
     rows: usize,
@@ -85,7 +85,7 @@ impl Arrays {
     pub fn new(layout: &Layout, batch: &RecordBatch) -> Result<Self> {
         let column = batch.columns().first().context("no column")?;
         let (lists, item) = if layout.is_list {
-            let list = column.as_list_opt::<i32>().context("the column is no list")?;
+            let list = column.as_list_opt::<i32>().context("the column is not a list")?;
             (Some(list.offsets().clone()), list.values())
         } else {
             (None, column)
@@ -93,13 +93,13 @@ impl Arrays {
         let values = if layout.fields.is_empty() {
             std::slice::from_ref(item)
         } else {
-            item.as_struct_opt().context("the items are no structs")?.columns()
+            item.as_struct_opt().context("the items are not structs")?.columns()
         };
         let fields = values.iter().map(|array| buffers(layout.element, array)).collect::<Result<_>>()?;
         Ok(Self { lists, fields, element: layout.element, rows: batch.num_rows() })
     }
 
-    /// Whether the elements are in this memory, and nowhere else.
+    /// Returns whether all elements are in this memory, so that nothing was copied.
     pub fn is_in(&self, memory: &Buffer) -> bool {
         let range = memory.as_slice().as_ptr_range();
         self.fields.iter().all(|(_, elements)| range.contains(&elements.as_ptr()))
@@ -128,7 +128,7 @@ impl Arrays {
     }
 }
 
-/// Offsets ascend.
+/// Returns the lengths between ascending offsets.
 fn lengths(offsets: &[i32]) -> impl ExactSizeIterator<Item = u32> {
     offsets.windows(2).map(|pair| (pair[1] - pair[0]) as u32)
 }
@@ -139,10 +139,10 @@ fn range(offsets: &[i32]) -> Range<usize> {
 
 fn buffers(element: Element, array: &ArrayRef) -> Result<(OffsetBuffer<i32>, Buffer)> {
     if element == Element::Text {
-        let texts = array.as_string_opt::<i32>().context("the values are no texts")?;
+        let texts = array.as_string_opt::<i32>().context("the values are not texts")?;
         return Ok((texts.offsets().clone(), texts.values().clone()));
     }
-    let lists = array.as_list_opt::<i32>().context("the values are no lists")?;
-    let numbers = lists.values().as_primitive_opt::<Float32Type>().context("no 32-bit floats")?;
+    let lists = array.as_list_opt::<i32>().context("the values are not lists")?;
+    let numbers = lists.values().as_primitive_opt::<Float32Type>().context("the values are not 32-bit floats")?;
     Ok((lists.offsets().clone(), numbers.values().inner().clone()))
 }

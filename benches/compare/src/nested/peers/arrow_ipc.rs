@@ -1,8 +1,8 @@
-//! Arrow IPC files, mapped: uncompressed, read out of the map, or with buffers that are compressed
-//! with Zstandard 3, in two sizes of record batches.
+//! Mapped Arrow IPC files: uncompressed, read directly from the map, or with buffers compressed
+//! with Zstandard 3, in record batches of two sizes.
 //!
-//! Uncompressed batches are opened once, which checks all texts. A compressed batch is decoded
-//! whole; the one decoded last is kept, and a request decodes each batch once.
+//! Uncompressed batches are opened once, which checks that all texts are UTF-8. A compressed batch
+//! is decoded whole. The last decoded batch is cached, and a request decodes each batch once.
 
 use super::arrow::{self, Arrays};
 use super::{LEVEL, Peer, Store};
@@ -124,9 +124,9 @@ struct Compressed {
     blocks: Blocks,
     layout: Layout,
     per_batch: usize,
-    /// The batch decoded last for a sample, and its number.
+    /// The last batch that was decoded for a sample, and its index.
     cached: Option<(usize, Arrays)>,
-    /// Everything, decoded.
+    /// All batches, decoded.
     all: Vec<Arrays>,
     /// Gathered samples.
     out: Columns,

@@ -1,9 +1,8 @@
-//! An LMDB database with one value for each sample: MessagePack, plain or each compressed with
-//! Zstandard.
+//! An LMDB database with one value per sample: MessagePack, plain or compressed with Zstandard.
 //!
-//! Structs are maps with the names of their fields, as from a dictionary of Python. A list of
-//! numbers is a byte string, which is smaller and quicker than numbers one by one. Texts and byte
-//! strings are read without a copy of their own.
+//! Structs are maps with field names, as MessagePack encodes a Python dictionary. A list of numbers
+//! is a byte string, which is smaller and faster than individual numbers. Texts and byte strings
+//! borrow from the value, without an intermediate copy.
 
 use super::{LEVEL, Peer, Store};
 use crate::nested::columns::{Columns, Element, IndexedColumns, Layout};
@@ -108,16 +107,22 @@ struct Coder {
 }
 
 impl Coder {
-    /// Appends a stored sample to `out`.
+    /// Decodes a stored sample, and appends it to `out`.
     fn decode(&mut self, stored: &[u8], out: &mut Columns) -> Result<()> {
         let Some(decompressor) = &mut self.decompressor else { return unpack(stored, &self.layout, out) };
-        let length = zstd_safe::get_frame_content_size(stored).ok().flatten().context("a frame without its length")?;
+        let length = zstd_safe::get_frame_content_size(stored)
+            .ok()
+            .flatten()
+            .context("a Zstandard frame does not state its length")?;
         let length = usize::try_from(length)?;
         if self.packed.len() < length {
             self.packed.resize(length, 0);
         }
         let packed = &mut self.packed[..length];
-        ensure!(decompressor.decompress_to_buffer(stored, packed)? == length, "a frame is too short");
+        ensure!(
+            decompressor.decompress_to_buffer(stored, packed)? == length,
+            "a Zstandard frame is shorter than it states"
+        );
         unpack(packed, &self.layout, out)
     }
 }

@@ -1,4 +1,4 @@
-//! `memcpy`: columns in memory, the yardstick.
+//! `memcpy`: columns in memory, the baseline of every report.
 
 use super::{Peer, Store};
 use crate::nested::columns::{Columns, IndexedColumns};

@@ -1,13 +1,13 @@
 //! The competitors for texts and lists, and the interface that each implements.
 //!
-//! The rules are those of `src/peers/mod.rs`, and these:
+//! In addition to the rules of `src/peers/mod.rs`:
 //!
-//! * One sample is appended to columns that the caller has, as lengths and elements.
-//! * Decoding everything and gathering end in columns in memory of the competitor: those that its
-//!   library returns if it does, else the same as the caller's. They do not refer to the file, and
-//!   the samples of a request are in its order.
-//! * All texts that come from a file are checked to be UTF-8: when the file is opened (Arrow IPC,
-//!   uncompressed) or when they are read (all others).
+//! * A single sample is appended to the caller's columns, as lengths and elements.
+//! * Decoding everything and gathering fill columns in the competitor's memory: the columns of its
+//!   library if it has any, else the same as the caller's. They do not refer to the file. Gathered
+//!   samples are in the order of the request.
+//! * All texts from a file are checked to be UTF-8: when the file is opened (uncompressed Arrow
+//!   IPC), or when they are read (all others).
 
 pub mod arrow;
 mod arrow_ipc;
@@ -22,25 +22,25 @@ use crate::peers::Peer;
 use ::tensilo::Profile;
 use anyhow::Result;
 
-/// The Zstandard level of everybody but tensilo, whose profiles have their own.
+/// The Zstandard level of all competitors except tensilo, whose profiles have their own levels.
 const LEVEL: i32 = 3;
 
-/// A file of a competitor, open.
+/// An open file of a competitor.
 pub trait Store {
-    /// Decodes everything, in order, to memory of its own.
+    /// Decodes everything, in order, to its own memory.
     fn decode_all(&mut self) -> Result<()>;
 
     /// Appends sample `i` to `out`.
     fn sample(&mut self, i: usize, out: &mut Columns) -> Result<()>;
 
-    /// Copies these samples, in this order, to memory of its own.
+    /// Copies these samples, in this order, to its own memory.
     fn gather(&mut self, request: &[usize]) -> Result<()>;
 
-    /// Appends what the last call of `decode_all` or `gather` made to `out`.
+    /// Appends the results of the last `decode_all` or `gather` to `out`.
     fn results(&self, out: &mut Columns) -> Result<()>;
 }
 
-/// All competitors, in the order of the reports.
+/// Returns all competitors, in the order of the reports.
 pub fn all() -> Vec<Box<dyn Peer<Dataset>>> {
     let mut peers: Vec<Box<dyn Peer<Dataset>>> = vec![Box::new(memory::Memory)];
     let profiles = [Profile::Raw, Profile::Fast, Profile::Balanced, Profile::Small];

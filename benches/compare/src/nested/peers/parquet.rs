@@ -1,9 +1,10 @@
-//! Parquet, read by the Arrow reader out of a map.
+//! Parquet, read from a map with the Arrow reader.
 //!
-//! Zstandard 3, one row group; for numbers, BYTE_STREAM_SPLIT. A dictionary only for the few roles
-//! of chats: with one for texts that are all different, each random sample would have to decode it.
-//! No statistics. Footer and offset index are read once. The index lets a random sample decode its
-//! pages alone: small ones make that quicker, large ones make the file smaller.
+//! Zstandard 3, one row group, BYTE_STREAM_SPLIT for numbers, no statistics. Only the roles of
+//! chats, which have few values, have a dictionary: for other texts, each random sample would have
+//! to decode a dictionary of all texts. Footer and offset index are read once. With the offset
+//! index, a random sample decodes only its pages: small pages make this faster, large ones make the
+//! file smaller.
 
 use super::arrow::{self, Arrays};
 use super::{LEVEL, Peer, Store};
@@ -30,9 +31,9 @@ pub struct Parquet {
     pub page_bytes: usize,
 }
 
-/// Rows of a batch when everything is decoded.
+/// The rows of a batch when everything is decoded.
 const BATCH_ROWS: usize = 8192;
-/// The field with few different texts.
+/// The path of the field with few distinct texts.
 const ROLE: [&str; 4] = ["messages", "list", "item", "role"];
 
 impl Peer<Dataset> for Parquet {
@@ -69,7 +70,7 @@ impl Peer<Dataset> for Parquet {
         let file = Bytes::from_owner(map(file)?);
         let options = ArrowReaderOptions::new().with_offset_index_policy(PageIndexPolicy::Required);
         let metadata = ArrowReaderMetadata::load(&file, options)?;
-        ensure!(metadata.metadata().num_row_groups() == 1, "the row groups are not as asked for");
+        ensure!(metadata.metadata().num_row_groups() == 1, "expected one row group");
         let layout = *data.samples.layout();
         let out = Columns::new(&layout);
         Ok(Box::new(Open { file, metadata, layout, batches: Vec::new(), order: Vec::new(), out }))
@@ -80,9 +81,10 @@ struct Open {
     file: Bytes,
     metadata: ArrowReaderMetadata,
     layout: Layout,
-    /// Everything, decoded.
+    /// All batches, decoded.
     batches: Vec<RecordBatch>,
-    /// Samples of a request with their positions in it, and among the different ones of it.
+    /// The samples of a request, with their positions in it and their ranks among its distinct
+    /// samples.
     order: Vec<(usize, usize, usize)>,
     /// Gathered samples.
     out: Columns,
@@ -93,7 +95,7 @@ impl Open {
         ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.metadata.clone())
     }
 
-    /// Reads samples that ascend, each once.
+    /// Reads distinct samples in ascending order.
     fn read(&self, samples: impl Iterator<Item = usize>) -> Result<Arrays> {
         let (mut selectors, mut next, mut count) = (Vec::new(), 0, 0);
         for i in samples {
@@ -103,7 +105,8 @@ impl Open {
             selectors.push(RowSelector::select(1));
             (next, count) = (i + 1, count + 1);
         }
-        // by default a request of many samples would decode the pages between them, too
+        // with the default policy, a request of many samples would also decode the pages between
+        // them
         let builder = self.builder().with_row_selection_policy(RowSelectionPolicy::Selectors);
         let builder = builder.with_row_selection(RowSelection::from(selectors)).with_batch_size(count);
         let batch = builder.build()?.next().context("no batch")??;

@@ -1,8 +1,7 @@
-//! tensilo, one row for each profile: a mapped file, default options, checksums checked on first
-//! touch.
+//! tensilo, one row per profile: a mapped file, default options, chunks verified on first touch.
 //!
 //! Each field of a struct is a column. `Rows` decodes everything and gathers; `read_list` and
-//! `read` return one sample. Each decoding of everything takes new cursors, as for tensors.
+//! `read` return one sample. Decoding everything uses new cursors each time, as for tensors.
 
 use super::{Peer, Store};
 use crate::nested::columns::{Columns, Element, Layout, Values};
@@ -49,7 +48,7 @@ impl Peer<Dataset> for Tensilo {
     }
 }
 
-/// Writes a data set to `sink`, and returns it.
+/// Writes a data set to `sink`, and returns the sink.
 pub fn write<K: Sink>(data: &Dataset, sink: K, options: &WriterOptions) -> Result<K> {
     let layout = data.samples.layout();
     let schema = Schema::new((0..layout.field_count()).map(|field| column(layout, field)));
@@ -71,12 +70,12 @@ fn dtype(layout: &Layout) -> DType {
     }
 }
 
-/// `messages.role`.
+/// Returns the name of a column, such as `messages.role`.
 fn name(layout: &Layout, field: usize) -> String {
     layout.fields.get(field).map_or_else(|| layout.name.to_owned(), |field| format!("{}.{field}", layout.name))
 }
 
-/// The column that conversion makes of this field.
+/// Returns the schema of a column as a conversion would make it from this field.
 fn column(layout: &Layout, field: usize) -> ColumnSchema {
     let mut column = ColumnSchema::tensor(name(layout, field), dtype(layout), Shape::ragged());
     if layout.is_list {
@@ -104,7 +103,7 @@ struct Open {
 }
 
 impl Open {
-    /// Refuses what is no UTF-8: reading many samples does not.
+    /// Returns an error if texts are not UTF-8, which bulk reads do not check.
     fn check_text(&self) -> Result<()> {
         if self.layout.element != Element::Text {
             return Ok(());
@@ -154,7 +153,7 @@ impl Store for Open {
     }
 }
 
-/// Appends the items of one sample. Returns their number.
+/// Appends the items of a sample. Returns their number.
 fn copy_sample(cursor: &mut Cursor, i: u64, layout: &Layout, out: &mut Values) -> Result<u32> {
     let mut push = |item: tensilo::Sample<'_>| -> Result<()> {
         let bytes = match layout.element {

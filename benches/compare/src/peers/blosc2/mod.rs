@@ -1,9 +1,8 @@
-//! c-blosc2: bit-shuffle and Zstandard on elements as wide as the data's, with the block size
-//! that it chooses. As bare chunks, and for each sample in the recipe (`lmdb_blosc.rs`).
+//! c-blosc2: bit-shuffle and Zstandard with the element size of the data, and blocks of its choice.
+//! Used for bare chunks, and for each sample of the LMDB recipe (`lmdb_blosc.rs`).
 //!
-//! Its level 9 is not Zstandard's level 9 but its highest, 22: the smallest files, and slow to
-//! encode. Its level 5 is Zstandard's level 9, which tensilo, Parquet and plain Zstandard use. Both
-//! are shown.
+//! Its level 9 is Zstandard's highest, 22: the smallest files, but slow to encode. Its level 5 is
+//! Zstandard's level 9, which tensilo, Parquet and plain Zstandard use. Both are shown.
 //!
 //! If a chunk has several blocks, a random sample is read by `blosc2_getitem_ctx`, which decodes
 //! only the blocks that it needs.
@@ -29,7 +28,7 @@ pub enum Level {
     Nine = 9,
 }
 
-/// Settings, in words.
+/// Describes the settings for the reports.
 pub fn settings(level: Level) -> String {
     let zstandard = match level {
         Level::Five => 9,

@@ -1,22 +1,24 @@
-//! Checks that c-blosc2 runs its SIMD kernels: a build without them works as well, only slower.
+//! Checks that c-blosc2 runs its SIMD kernels. A build without them works as well, only slower, and
+//! would make the comparison unfair.
 //!
-//! Compiled in: the library's own constants say so. Run: the bit-shuffle that c-blosc2 picks on
-//! this machine is timed against its scalar one and its AVX2 one, on a block in the second-level
-//! cache.
+//! Constants of the library state which kernels are compiled in. To see which one runs, the
+//! bit-shuffle that c-blosc2 picks on this machine is timed against its scalar and its AVX2 kernel,
+//! on a block in the second-level cache.
 
 use anyhow::{Result, ensure};
 use std::fmt;
 
-/// The findings.
+/// The results of the check.
 pub struct Report {
-    /// Whether the library has kernels for AVX2, for AVX-512.
+    /// Whether the library has kernels for AVX2.
     pub has_avx2: bool,
+    /// Whether the library has kernels for AVX-512.
     pub has_avx512: bool,
     /// GB/s of the bit-shuffle that c-blosc2 uses.
     pub chosen: f64,
-    /// Of its scalar kernel.
+    /// GB/s of its scalar kernel.
     pub scalar: f64,
-    /// Of its AVX2 kernel.
+    /// GB/s of its AVX2 kernel.
     pub avx2: f64,
 }
 
@@ -32,7 +34,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// An error if this machine has AVX2 and c-blosc2 does not use it, or better.
+/// Returns an error if this machine has AVX2, and c-blosc2 does not use AVX2 or better.
 #[cfg(target_arch = "x86_64")]
 pub fn check() -> Result<Option<Report>> {
     if !is_x86_feature_detected!("avx2") {
@@ -44,7 +46,7 @@ pub fn check() -> Result<Option<Report>> {
     Ok(Some(report))
 }
 
-/// On other machines c-blosc2's bit-shuffle is scalar.
+/// Checks nothing: on other architectures, c-blosc2's bit-shuffle is scalar.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn check() -> Result<Option<Report>> {
     Ok(None)
@@ -68,23 +70,23 @@ mod x86_64 {
     unsafe extern "C" {
         static is_bshuf_AVX: bool;
         static is_bshuf_AVX512: bool;
-        /// Runs the kernel that the library has chosen for this machine.
+        /// Runs the kernel that the library picks for this machine.
         fn bitshuffle(type_bytes: i32, block_bytes: i32, from: *const u8, to: *mut u8) -> i32;
         fn bshuf_trans_bit_elem_scal(from: *const c_void, to: *mut c_void, elements: usize, type_bytes: usize) -> i64;
         fn bshuf_trans_bit_elem_AVX(from: *const c_void, to: *mut c_void, elements: usize, type_bytes: usize) -> i64;
     }
 
-    /// `bitshuffle` as a kernel.
+    /// Calls `bitshuffle` with the signature of a kernel.
     ///
     /// # Safety
     ///
-    /// Both blocks are as long as `elements` elements.
+    /// Both blocks must have `elements` elements of `type_bytes` bytes.
     unsafe extern "C" fn chosen(from: *const c_void, to: *mut c_void, elements: usize, type_bytes: usize) -> i64 {
         // SAFETY: the caller's promise.
         unsafe { bitshuffle(type_bytes as i32, (type_bytes * elements) as i32, from.cast(), to.cast()) }.into()
     }
 
-    /// The machine has AVX2.
+    /// Measures the kernels. The machine must have AVX2.
     pub fn measure() -> Result<Report> {
         // SAFETY: constants of the library, which nothing writes.
         let (has_avx2, has_avx512) = unsafe { (is_bshuf_AVX, is_bshuf_AVX512) };
@@ -103,7 +105,7 @@ mod x86_64 {
             let seconds = seconds_per_call(Duration::from_millis(2), || {
                 // SAFETY: both blocks have ELEMENTS elements of two bytes; the machine has AVX2.
                 let returned = unsafe { kernel(black_box(&from).as_ptr().cast(), to.as_mut_ptr().cast(), ELEMENTS, 2) };
-                ensure!(returned > 0, "a bit-shuffle of c-blosc2: error {returned}");
+                ensure!(returned > 0, "bit-shuffle of c-blosc2: error {returned}");
                 black_box(&mut to);
                 Ok(())
             })?;

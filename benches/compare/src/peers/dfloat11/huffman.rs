@@ -1,20 +1,20 @@
-//! A canonical Huffman code of bytes, with codes of at most 12 bits.
+//! A canonical Huffman code for bytes, with codes of at most 12 bits.
 //!
-//! Codes are written from the lowest bit of each byte, first bit first. 8 bytes of zeros follow
-//! the last code, so that the decoder may always load a word.
+//! Codes are written from the lowest bit of each byte, first bit first. 8 zero bytes follow the
+//! last code, so that the decoder can always load a word.
 
 use anyhow::{Context, Result, ensure};
 
-/// Bits of the longest code.
+/// The maximum bits of a code.
 const MAX_CODE_BITS: usize = 12;
-/// Stored lengths: 4 bits for each symbol.
+/// The size of the stored lengths: 4 bits for each symbol.
 pub const TABLE_BYTES: usize = 128;
 
-/// The length of the code of each symbol; 0 if it does not occur.
+/// The code length of each symbol; 0 if the symbol does not occur.
 pub struct Lengths([u8; 256]);
 
 impl Lengths {
-    /// Finds the best lengths by package-merge (Larmore and Hirschberg 1990).
+    /// Finds the optimal lengths with package-merge (Larmore and Hirschberg 1990).
     pub fn of(counts: &[u64; 256]) -> Self {
         let mut leaves: Vec<(u64, Vec<u8>)> =
             (0..=255).zip(counts).filter(|(_, count)| **count > 0).map(|(i, count)| (*count, vec![i])).collect();
@@ -43,14 +43,14 @@ impl Lengths {
     }
 
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
-        ensure!(bytes.len() == TABLE_BYTES, "{} bytes of code lengths, expected {TABLE_BYTES}", bytes.len());
+        ensure!(bytes.len() == TABLE_BYTES, "the code lengths have {} bytes, expected {TABLE_BYTES}", bytes.len());
         let mut lengths = [0; 256];
         for (pair, byte) in lengths.as_chunks_mut().0.iter_mut().zip(bytes) {
             *pair = [byte & 15, byte >> 4];
         }
         ensure!(
             lengths.iter().all(|length| usize::from(*length) <= MAX_CODE_BITS),
-            "a code longer than {MAX_CODE_BITS} bits"
+            "a code is longer than {MAX_CODE_BITS} bits"
         );
         Ok(Self(lengths))
     }
@@ -71,7 +71,7 @@ impl Lengths {
 }
 
 pub struct Encoder {
-    /// Code and length.
+    /// The code and the code length of each symbol.
     codes: [(u16, u8); 256],
 }
 
@@ -107,7 +107,7 @@ pub struct Decoder {
     table: Box<[(u8, u8); 1 << MAX_CODE_BITS]>,
 }
 
-/// Symbols that are decoded from one word: 7 bits of it may be used already.
+/// The number of symbols decoded per word: up to 7 bits of the word may already be used.
 const SYMBOLS: usize = (64 - 7) / MAX_CODE_BITS;
 
 impl Decoder {
@@ -120,14 +120,14 @@ impl Decoder {
                 filled += 1;
             }
         }
-        ensure!(filled <= table.len(), "the code lengths are of no code");
+        ensure!(filled <= table.len(), "the code lengths do not form a code");
         Ok(Self { table })
     }
 
     pub fn decode(&self, mut stream: &[u8], out: &mut [u8]) -> Result<()> {
         let mut used = 0; // bits of the first byte
         for symbols in out.chunks_mut(SYMBOLS) {
-            let word = stream.first_chunk().context("the codes are cut off")?;
+            let word = stream.first_chunk().context("the codes are truncated")?;
             let mut bits = u64::from_le_bytes(*word) >> used;
             for out in symbols {
                 let (symbol, length) = self.table[bits as usize % (1 << MAX_CODE_BITS)];

@@ -1,28 +1,28 @@
-//! The graphs that are tried.
+//! The compression graphs that are tried.
 
 use anyhow::{Result, ensure};
 use openzl_sys::{self as ffi, ZL_Compressor, ZL_GraphID, ZL_NodeID};
 use std::ptr::NonNull;
 use tensilo::DType;
 
-/// A graph that compresses numbers.
+/// A compression graph for numbers.
 #[derive(Clone, Copy)]
 pub enum Graph {
     /// The library's choice for numbers.
     Numbers,
     /// The library's trained model, which chooses transforms one by one.
     Model,
-    /// Matches of whole numbers.
+    /// LZ matches of whole numbers.
     FieldLz,
-    /// Each byte of all numbers apart.
+    /// Byte planes, compressed separately.
     Planes,
-    /// Differences of neighbours, as planes.
+    /// Differences of neighbours, as byte planes.
     Deltas,
-    /// Exponents apart from signs and mantissas.
+    /// Exponents separate from signs and mantissas.
     Bfloat16,
     Float32,
     Float64,
-    /// Distinct values in order, and indices of them.
+    /// The distinct values in order, and indices into them.
     Tokens,
 }
 
@@ -51,7 +51,7 @@ impl Graph {
         }
     }
 
-    /// Makes it the graph of a compressor.
+    /// Builds the graph in a compressor.
     pub fn select(self, compressor: NonNull<ZL_Compressor>) -> Result<ZL_GraphID> {
         let build = Builder(compressor);
         match self {
@@ -72,11 +72,12 @@ fn standard(gid: ffi::ZL_StandardGraphID) -> ZL_GraphID {
     ZL_GraphID { gid }
 }
 
-/// Makes graphs of a compressor, which lives.
+/// Builds graphs in a compressor that outlives it.
 struct Builder(NonNull<ZL_Compressor>);
 
 impl Builder {
-    /// Returns a graph that tries several for a stream of any type, and takes the smallest result.
+    /// Returns a graph that tries several codecs for a stream of any type, and takes the smallest
+    /// result.
     fn best(&self) -> Result<ZL_GraphID> {
         let planes = self.planes()?;
         self.smallest(&[
@@ -114,9 +115,9 @@ impl Builder {
         valid(graph)
     }
 
-    /// Returns a graph of a node, with a graph for each output of it.
+    /// Returns a graph of a node, with a graph for each of its outputs.
     fn after(&self, nid: ffi::ZL_StandardNodeID, graphs: &[ZL_GraphID]) -> Result<ZL_GraphID> {
-        // SAFETY: the compressor lives, and the slice is as long as said.
+        // SAFETY: the compressor lives, and pointer and length come from a slice.
         valid(unsafe {
             ffi::ZL_Compressor_registerStaticGraph_fromNode(
                 self.0.as_ptr(),
@@ -128,12 +129,16 @@ impl Builder {
     }
 
     fn smallest(&self, graphs: &[ZL_GraphID]) -> Result<ZL_GraphID> {
-        // SAFETY: the compressor lives, and the slice is as long as said. The result is a graph if
-        // its code is 0.
+        // SAFETY: the compressor lives, and pointer and length come from a slice. The result is a
+        // graph if its code is 0.
         unsafe {
             let result =
                 ffi::ZL_Compressor_buildBruteForceSelectorGraph(self.0.as_ptr(), graphs.as_ptr(), graphs.len());
-            ensure!(result._code == ffi::ZL_ErrorCode_no_error, "OpenZL made no selector: error {}", result._code);
+            ensure!(
+                result._code == ffi::ZL_ErrorCode_no_error,
+                "OpenZL cannot build a selector: error {}",
+                result._code
+            );
             Ok(result._value._value)
         }
     }
@@ -141,6 +146,6 @@ impl Builder {
 
 fn valid(graph: ZL_GraphID) -> Result<ZL_GraphID> {
     // SAFETY: it takes any identifier.
-    ensure!(unsafe { ffi::ZL_GraphID_isValid(graph) } != 0, "OpenZL made no graph");
+    ensure!(unsafe { ffi::ZL_GraphID_isValid(graph) } != 0, "OpenZL cannot build a graph");
     Ok(graph)
 }

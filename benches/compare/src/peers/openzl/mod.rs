@@ -1,7 +1,7 @@
-//! OpenZL: the smallest of several graphs. Each is fixed, but chooses the codec of each stream by
-//! trying several, for every chunk anew.
+//! OpenZL, with the graph that makes the smallest file. A graph is fixed, but for every chunk it
+//! tries several codecs for each stream.
 //!
-//! Values are numeric input, as wide as the type. Checksums are off: the container has none.
+//! Values are numeric input of the width of their type. Checksums are off, as in the container.
 
 mod graph;
 mod sys;
@@ -19,7 +19,7 @@ pub struct OpenZl {
 
 const LEVEL: i32 = 9;
 
-/// The settings that are tried for the smallest file.
+/// Returns the settings that are tried for the smallest file.
 pub fn candidates(dtype: DType) -> Vec<OpenZl> {
     let of_size = |chunk_bytes| Graph::of_type(dtype).into_iter().map(move |graph| OpenZl { chunk_bytes, graph });
     [256 << 10, WHOLE].into_iter().flat_map(of_size).collect()

@@ -1,4 +1,4 @@
-//! The calls of OpenZL that compress and decompress.
+//! Calls OpenZL to compress and decompress.
 
 use super::graph::Graph;
 use anyhow::{Context, Result, bail, ensure};
@@ -6,14 +6,14 @@ use openzl_sys as ffi;
 use std::ffi::CStr;
 use std::ptr::NonNull;
 
-/// `0.3.0`.
+/// Returns the version of OpenZL, such as `0.3.0`.
 pub fn version() -> String {
     let [major, minor, patch] =
         [ffi::ZL_LIBRARY_VERSION_MAJOR, ffi::ZL_LIBRARY_VERSION_MINOR, ffi::ZL_LIBRARY_VERSION_PATCH];
     format!("{major}.{minor}.{patch}")
 }
 
-/// Defines an object of OpenZL's that is freed when dropped.
+/// Defines a wrapper of an OpenZL object that frees it when dropped.
 macro_rules! owned {
     ($Name:ident, $object:ident, $create:ident, $free:ident) => {
         struct $Name(NonNull<ffi::$object>);
@@ -38,18 +38,18 @@ owned!(CompressionContext, ZL_CCtx, ZL_CCtx_create, ZL_CCtx_free);
 owned!(Compressor, ZL_Compressor, ZL_Compressor_create, ZL_Compressor_free);
 owned!(DecompressionContext, ZL_DCtx, ZL_DCtx_create, ZL_DCtx_free);
 
-/// A compressor with its contexts, of one thread. Contexts are freed before the compressor.
+/// A compressor with its contexts, for one thread. Contexts are dropped before the compressor.
 pub struct Contexts {
     context: CompressionContext,
     decompressor: DecompressionContext,
     compressor: Compressor,
-    /// Bytes of a number.
+    /// The bytes of a number.
     width: usize,
 }
 
-/// The value of a call, unless that is an error.
+/// Returns the value of a call, or its error.
 fn done(call: &str, report: ffi::ZL_Report) -> Result<usize> {
-    // SAFETY: these take any report; the text is a constant string that ends with a zero.
+    // SAFETY: these take any report; the text is a constant, zero-terminated string.
     unsafe {
         if ffi::ZL_isError(report) == 0 {
             return Ok(ffi::ZL_validResult(report));
@@ -75,8 +75,8 @@ impl Contexts {
             done("ZL_Compressor_setParameter", report)?;
         }
         let graph = graph.select(compressor.0)?;
-        // SAFETY: both objects live, the graph is the compressor's, and the compressor lives longer
-        // than the context.
+        // SAFETY: both objects live, the graph belongs to the compressor, and the compressor
+        // outlives the context.
         unsafe {
             let report = ffi::ZL_Compressor_selectStartingGraphID(compressor.0.as_ptr(), graph);
             done("ZL_Compressor_selectStartingGraphID", report)?;
@@ -89,15 +89,15 @@ impl Contexts {
     /// Appends `raw` to `stored`, compressed.
     pub fn compress(&mut self, raw: &[u8], stored: &mut Vec<u8>) -> Result<()> {
         let start = stored.len();
-        // SAFETY: the slices are as long as said, and `raw` is aligned for numbers. The reference
-        // to it is freed when nothing uses it any more.
+        // SAFETY: pointers and lengths come from slices, and `raw` is aligned for numbers. The
+        // reference to it is freed after its last use.
         let report = unsafe {
             stored.resize(start + ffi::ZL_compressBound(raw.len()), 0);
             let out = &mut stored[start..];
             let (context, compressor) = (self.context.0.as_ptr(), self.compressor.0.as_ptr());
             done("ZL_CCtx_refCompressor", ffi::ZL_CCtx_refCompressor(context, compressor))?;
             let input = ffi::ZL_TypedRef_createNumeric(raw.as_ptr().cast(), self.width, raw.len() / self.width);
-            ensure!(!input.is_null(), "OpenZL made no reference to numbers");
+            ensure!(!input.is_null(), "OpenZL cannot create an input");
             let report = ffi::ZL_CCtx_compressTypedRef(context, out.as_mut_ptr().cast(), out.len(), input);
             ffi::ZL_TypedRef_free(input);
             report
@@ -106,11 +106,11 @@ impl Contexts {
         Ok(())
     }
 
-    /// Decompresses numbers to `out`, which is as long as all of them.
+    /// Decompresses numbers to `out`, which must have exactly their length.
     pub fn decompress(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
-        // SAFETY: any bits are a description.
+        // SAFETY: all bit patterns are valid for this struct.
         let mut found: ffi::ZL_OutputInfo = unsafe { std::mem::zeroed() };
-        // SAFETY: the slices are as long as said, and `out` is aligned for numbers.
+        // SAFETY: pointers and lengths come from slices, and `out` is aligned for numbers.
         let report = unsafe {
             ffi::ZL_DCtx_decompressTyped(
                 self.decompressor.0.as_ptr(),

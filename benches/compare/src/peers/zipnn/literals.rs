@@ -1,5 +1,5 @@
-//! Zstandard without matches: frames of blocks of literals, which are Huffman-coded if that is
-//! shorter. All unsafe code of it.
+//! Zstandard without matches: frames of blocks with only literals, which are Huffman-coded if that
+//! is shorter. Has all unsafe code of this competitor.
 
 use anyhow::{Context, Result, ensure};
 use std::ffi::CStr;
@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 use zstd::bulk::Decompressor;
 use zstd_sys::{self as ffi, ZSTD_Sequence, ZSTD_cParameter};
 
-/// Literals of a block: the most that the format allows.
+/// The number of literals in a block, which is the maximum of the format.
 const BLOCK_BYTES: usize = ffi::ZSTD_BLOCKSIZE_MAX as usize;
 
 pub struct Contexts {
@@ -26,9 +26,9 @@ impl Drop for Compressor {
     }
 }
 
-/// The result of a call, unless that is an error.
+/// Returns the result of a call, or its error.
 fn done(call: &str, returned: usize) -> Result<usize> {
-    // SAFETY: both take any number, and the name is a constant string that ends with a zero.
+    // SAFETY: both take any number, and the name is a constant, zero-terminated string.
     let name = unsafe {
         if ffi::ZSTD_isError(returned) == 0 {
             return Ok(returned);
@@ -41,12 +41,12 @@ fn done(call: &str, returned: usize) -> Result<usize> {
 impl Contexts {
     pub fn new() -> Result<Self> {
         // SAFETY: it has no arguments.
-        let context = NonNull::new(unsafe { ffi::ZSTD_createCCtx() }).context("Zstandard made no context")?;
+        let context = NonNull::new(unsafe { ffi::ZSTD_createCCtx() }).context("Zstandard cannot create a context")?;
         let compressor = Compressor(context);
         let parameters = [
             // ZSTD_c_literalCompressionMode: always try Huffman codes
             (ZSTD_cParameter::ZSTD_c_experimentalParam5, ffi::ZSTD_ParamSwitch_e::ZSTD_ps_enable as i32),
-            // ZSTD_c_blockDelimiters: the sequences say where blocks end
+            // ZSTD_c_blockDelimiters: the sequences determine the ends of blocks
             (
                 ZSTD_cParameter::ZSTD_c_experimentalParam11,
                 ffi::ZSTD_SequenceFormat_e::ZSTD_sf_explicitBlockDelimiters as i32,
@@ -73,8 +73,8 @@ impl Contexts {
         let start = stored.len();
         stored.resize(start + zstd::zstd_safe::compress_bound(raw.len()), 0);
         let out = &mut stored[start..];
-        // SAFETY: all slices are as long as said, and the context lives. The sequences end all
-        // blocks, and their lengths have the sum `raw.len()`.
+        // SAFETY: pointers and lengths come from slices, and the context lives. Each sequence ends
+        // a block, and their lengths add up to `raw.len()`.
         let returned = unsafe {
             ffi::ZSTD_compressSequences(
                 self.compressor.0.as_ptr(),
@@ -90,7 +90,7 @@ impl Contexts {
         Ok(())
     }
 
-    /// Decompresses a frame to `out`, which is as long as what was compressed.
+    /// Decompresses a frame to `out`, which must have exactly its decompressed length.
     pub fn decompress(&mut self, stored: &[u8], out: &mut [u8]) -> Result<()> {
         let length = self.decompressor.decompress_to_buffer(stored, out)?;
         ensure!(length == out.len(), "{length} bytes instead of {}", out.len());

@@ -1,9 +1,8 @@
 //! The method of ZipNN (Hershcovitch et al. 2024), reimplemented: the bits of a float are rotated,
-//! so that one byte is the exponent. Each byte of all elements is a group of its own, compressed by
-//! Huffman codes alone.
+//! so that one byte is the exponent. Each byte plane is a group, compressed only by Huffman codes.
 //!
-//! The Huffman coder is Zstandard's, which ZipNN uses too: a frame of literals, no matches. It
-//! stores a group that does not shrink as it is.
+//! The Huffman coder is Zstandard's, which ZipNN uses too: a frame of literals without matches. A
+//! group that would not shrink is stored raw.
 
 mod literals;
 
@@ -16,7 +15,7 @@ use zstd::zstd_safe;
 
 pub struct ZipNn;
 
-/// As of ZipNN.
+/// The chunk size of ZipNN.
 const CHUNK_BYTES: usize = 256 << 10;
 
 impl Codec for ZipNn {
@@ -42,7 +41,8 @@ impl Codec for ZipNn {
     }
 }
 
-/// A coder of elements of `N` bytes. A stored chunk is each group after the length of its frame.
+/// A coder for elements of `N` bytes. A stored chunk has, for each group, the length of the frame
+/// and the frame.
 struct Groups<const N: usize> {
     contexts: Contexts,
     groups: [Vec<u8>; N],
@@ -74,9 +74,9 @@ impl<const N: usize> Coder for Groups<N> {
     fn decode(&mut self, mut stored: &[u8], out: &mut [u8]) -> Result<()> {
         let elements: &mut [[u8; N]] = out.as_chunks_mut().0;
         for group in &mut self.groups {
-            let (length, rest) = stored.split_first_chunk().context("the chunk is cut off")?;
+            let (length, rest) = stored.split_first_chunk().context("the chunk is truncated")?;
             let length = u32::from_le_bytes(*length) as usize;
-            let (frame, rest) = rest.split_at_checked(length).context("a group outside the chunk")?;
+            let (frame, rest) = rest.split_at_checked(length).context("a group exceeds the chunk")?;
             group.resize(elements.len(), 0);
             self.contexts.decompress(frame, group)?;
             stored = rest;

@@ -1,7 +1,7 @@
-//! The arguments of `tensilo bench`, and what both measurements share: percentiles of times, and
-//! cold files.
+//! The arguments of `tensilo bench`, and the parts that both measurements share: percentiles of
+//! times, and cold files.
 //!
-//! Only the times of the first million reads of a thread are kept, so that memory is bounded; a
+//! Only the times of the first million reads of a thread are recorded, which bounds the memory; a
 //! longer measurement would hardly change its percentiles. Cold reads need a system that can drop
 //! the pages of a file from its cache.
 
@@ -30,28 +30,29 @@ lists are gathered. A batch is one gather.
 
 --io mmap maps files. Only map a file that no process changes or truncates
 meanwhile: a truncated file kills this program (SIGBUS), a changed file gives
-wrong values or undefined behaviour. Read network file systems with pread.
+wrong values or undefined behaviour. Use pread on network file systems.
 
-Warm: every chunk is read once before, for at most five times --seconds.
-Cold: the pages of the file are dropped from the page cache, and a new reader is
-measured for at most as many reads as the column has samples. Files in memory
+Warm: every chunk is read once first, for at most five times --seconds.
+Cold: the pages of the file are dropped from the page cache, and a new reader
+is measured for at most as many reads as the column has samples. Files in memory
 (tmpfs) cannot be dropped.
 
 decoded       bytes of the delivered elements
-p50, p99      of the time of a sample; of a batch, its time divided by its
-              samples. Of the first million reads of each thread, including
-              the time to read the clock.
+p50, p99      percentiles of the time per sample; for batches, the time of a
+              batch divided by its samples. They cover the first million reads
+              of each thread, and include the time to read the clock.
 
-With --loader, and always of a dataset, batches of several columns are taken as
-fast as threads deliver them. Required is what the GPUs take: their number times
-the bytes of a batch, divided by the time of a step. If less is delivered, they
-wait for the rest of the time. p50 and p99 are of the time to take a batch.
+With --loader, and always for a dataset, batches of several columns are taken as
+fast as threads deliver them. \"required\" is what the GPUs consume: their number
+times the bytes of a batch, divided by the time of a step. If less is delivered,
+they wait for the rest of the time. p50 and p99 are percentiles of the time to
+take a batch.
 
 JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
 unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
-  io           pread or mmap; object in a store
-  warmed_up    whether all chunks were read before
+  io           pread or mmap; object for an object store
+  warmed_up    whether all chunks were read first
   samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
   ns_per_sample_p50, ns_per_sample_p99
   decoded_bytes_per_sample
@@ -59,7 +60,7 @@ unknown number is null):
 JSON with --loader, schema tensilo.bench-loader/1:
   schema, file, sample_count, files, stored_bytes, order, batch, io, cold
   gpus, step_s, sample_bytes, required_gb_per_s, verdict
-  runs         for each number of decode threads: decode_threads, io_depth,
+  runs         one for each number of decode threads: decode_threads, io_depth,
                samples, seconds, samples_per_s, delivered_gb_per_s,
                ns_per_batch_p50, ns_per_batch_p99, waiting_share,
                first_batch_s, read_bytes, planning_s, fetching_s, decoding_s";
@@ -70,23 +71,23 @@ JSON with --loader, schema tensilo.bench-loader/1:
 pub(crate) struct BenchArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
-    /// The column [default: the first of a fixed shape that is not scalar, else the first scalar,
-    /// else the first column]
+    /// The column [default: the first tensor of a fixed shape, else the first scalar, else the
+    /// first column]
     #[arg(short, long, value_name = "COLUMN")]
     pub(super) column: Option<String>,
     /// The order in which samples are read
     #[arg(long, value_enum, default_value_t)]
     pub(super) pattern: Pattern,
-    /// Samples per read [default: 1; with --loader 256, or all if they are fewer]
+    /// Samples per read [default: 1; with --loader 256, or all if there are fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Option<u32>,
-    /// Threads that read, each with its own cursor; at most one per sample
+    /// Reading threads, each with its own cursor; at most one per sample
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) threads: u32,
     /// Drop the file from the page cache first (Linux, Android, FreeBSD)
     #[arg(long)]
     pub(super) cold: bool,
-    /// How files are read
+    /// The I/O method
     #[arg(long, value_enum, default_value_t)]
     pub(super) io: IoName,
     /// The duration of the measurement
@@ -102,29 +103,29 @@ pub(crate) struct BenchArgs {
 /// The values of `--io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum IoName {
-    /// As suits the file system and the size of the files; the report says why
+    /// Chosen by the file system and the size of the files; the report says why
     #[default]
     Auto,
     /// Memory maps; no process may change or truncate the files meanwhile
     Mmap,
-    /// One range after the other
+    /// Positioned reads, one range at a time
     Pread,
     /// All ranges of a batch at the same time (Linux, with --loader)
     #[value(name = "io_uring")]
     IoUring,
-    /// The same with direct I/O (O_DIRECT), for datasets larger than memory
+    /// io_uring with direct I/O (O_DIRECT), for datasets larger than memory
     Direct,
 }
 
 /// The values of `--pattern`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Pattern {
-    /// Uniform, with replacement, the same in every run
+    /// Uniformly random with replacement, the same in every run
     #[default]
     Random,
-    /// File order; each thread reads its own part
+    /// File order; each thread reads its own range
     Sequential,
-    /// Each sample once, in an order that is the same in every run, then again in another order
+    /// Every sample once, then again in another order; the same in every run
     Shuffled,
 }
 
@@ -135,32 +136,32 @@ const DEFAULT_GPUS: u32 = 8;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loader")]
 pub(super) struct LoaderArgs {
-    /// Measure batches that a loader reads ahead, of a file or of a folder of files
+    /// Measure the batches of a loader, which reads ahead in a file or a dataset
     #[arg(long, conflicts_with_all = ["column", "pattern", "threads"])]
     pub(super) loader: bool,
     /// The columns of a batch [default: all]
     #[arg(long, value_name = "a,b")]
     pub(super) columns: Vec<Names>,
-    /// Threads that decode; auto finds how many are enough
+    /// Decode threads; auto finds how many are enough
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = decode_threads)]
     pub(super) decode_threads: DecodeThreads,
-    /// Batches that are read at the same time; raise it for storage with a high latency [default:
-    /// the decode threads, and at least 4 for an object store]
+    /// Batches that are fetched at the same time; raise it for storage with a high latency
+    /// [default: the decode threads, and at least 4 for an object store]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) io_depth: Option<u32>,
-    /// Decode on a GPU of NVIDIA, such as cuda or cuda:1
+    /// Decode on an NVIDIA GPU, such as cuda or cuda:1
     #[arg(long, value_name = "cuda[:N]", value_parser = device)]
     pub(super) device: Option<usize>,
     /// The order of samples
     #[arg(long, value_enum, default_value_t)]
     pub(super) order: OrderName,
-    /// The samples of a run of the windowed order [default: as the manifest records]
+    /// Samples in a run of the windowed order [default: as recorded in the manifest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) run: Option<u32>,
-    /// The runs of a window of the windowed order [default: as the manifest records]
+    /// Runs in a window of the windowed order [default: as recorded in the manifest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
-    /// Consumers that each take a batch in a step
+    /// GPUs that each consume one batch per step
     #[arg(long, value_name = "N", default_value_t = DEFAULT_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,
     /// The time of a step, in milliseconds
@@ -171,22 +172,22 @@ pub(super) struct LoaderArgs {
 /// The values of `--order`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum OrderName {
-    /// As they are stored
+    /// The stored order
     Sequential,
-    /// Any sample may follow any other
+    /// A full shuffle: any sample may follow any other
     Shuffled,
-    /// Runs of samples, and then the samples in windows of runs, as the manifest records them
+    /// Runs of samples are shuffled, then the samples within windows of runs
     #[default]
     Windowed,
 }
 
 impl BenchArgs {
-    /// Returns whether any option asks for the reads of one column.
+    /// Returns whether any option for reads of one column is set.
     pub(super) fn has_column_options(&self) -> bool {
         self.column.is_some() || self.pattern != Pattern::default() || self.threads != 1
     }
 
-    /// Returns whether any option asks for batches of a loader.
+    /// Returns whether any option for batches of a loader is set.
     pub(super) fn has_loader_options(&self) -> bool {
         let LoaderArgs { columns, decode_threads, io_depth, device, order, run, window, gpus, step_ms, .. } =
             &self.loader;
@@ -201,7 +202,7 @@ pub(super) fn name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// A number of decode threads; `None` for some numbers, one after the other, until one is enough.
+/// A number of decode threads; `None` to try increasing numbers until one is enough.
 type DecodeThreads = Option<u32>;
 
 /// Parses `auto` or a number.
@@ -209,7 +210,7 @@ fn decode_threads(text: &str) -> Result<DecodeThreads, String> {
     match text.parse() {
         Ok(number @ 1..=1024) => Ok(Some(number)),
         _ if text == "auto" => Ok(None),
-        _ => Err("write auto, or a number of 1 to 1024".to_owned()),
+        _ => Err("write auto, or a number from 1 to 1024".to_owned()),
     }
 }
 
@@ -220,17 +221,17 @@ fn number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
 
 /// Parses seconds: above 0, at most an hour.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = number(text, 0.001..=3600.0).ok_or("write seconds, 0.001 to 3600")?;
+    let seconds = number(text, 0.001..=3600.0).ok_or("write seconds, from 0.001 to 3600")?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
 /// Parses milliseconds: above 0, at most an hour.
 fn step(text: &str) -> Result<Duration, String> {
-    let milliseconds = number(text, 0.001..=3.6e6).ok_or("write milliseconds, 0.001 to 3600000")?;
+    let milliseconds = number(text, 0.001..=3.6e6).ok_or("write milliseconds, from 0.001 to 3600000")?;
     Ok(Duration::from_secs_f64(milliseconds / 1e3))
 }
 
-/// Parses the name of a GPU. Returns its number.
+/// Parses the name of a GPU, and returns its number.
 fn device(text: &str) -> Result<usize, String> {
     let number = match text {
         "cuda" => Some(0),
@@ -242,7 +243,7 @@ fn device(text: &str) -> Result<usize, String> {
 /// The limit of the warm-up, as a multiple of the measuring time.
 pub(super) const WARM_UP_FACTOR: u32 = 5;
 
-/// The times of reads. Only the first ones are kept, so that memory is bounded.
+/// The times of reads. Only the first ones are recorded, which bounds the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times(pub(super) Vec<Duration>);
 
@@ -268,8 +269,8 @@ pub(super) fn per_second(amount: u64, time: Duration) -> Option<f64> {
     divide(amount, time.as_secs_f64())
 }
 
-/// Drops the pages of a file from the page cache. Writes dirty pages first, because they would
-/// stay.
+/// Drops the pages of a file from the page cache. Writes dirty pages back first, because the system
+/// does not drop those.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(super) fn drop_from_cache(path: &Path) -> Outcome {
     use rustix::fs::{Advice, fadvise};
@@ -279,15 +280,15 @@ pub(super) fn drop_from_cache(path: &Path) -> Outcome {
         fadvise(&file, 0, None, Advice::DontNeed).map_err(std::io::Error::from)
     };
     drop().map_err(|error| {
-        Failure::Usage(format!("{}: --cold: its pages cannot be dropped from the cache: {error}", display_path(path)))
+        Failure::Usage(format!("{}: --cold: cannot drop the file from the page cache: {error}", display_path(path)))
     })
 }
 
-/// Fails: this system has no call for it.
+/// Fails, because this system has no such call.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(super) fn drop_from_cache(_: &Path) -> Outcome {
     Err(Failure::Usage(
-        "--cold: this system cannot drop a file from its cache; it works on Linux, Android and FreeBSD".to_owned(),
+        "--cold: this system cannot drop a file from the page cache; Linux, Android and FreeBSD can".to_owned(),
     ))
 }
 

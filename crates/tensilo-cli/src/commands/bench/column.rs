@@ -1,10 +1,11 @@
 //! Reads of one column: threads with a cursor each, in a pattern.
 //!
-//! The order of the next samples is made while the clock is stopped, and buffers have their final
-//! size after the warm-up, so that only reads are measured. Patterns are the same in every run. A
-//! shuffled pass is an [`EpochOrder`] of the loader, whose positions the threads share.
+//! Only reads must be measured. So the indices of the next samples are made while the clock is
+//! stopped, and buffers reach their final size in the warm-up. Patterns are the same in every run.
+//! A shuffled pass is an [`EpochOrder`] of the loader, whose positions are divided among the
+//! threads.
 //!
-//! What a cold sample reads from the file is not measured here: `tensilo inspect --wide` tells it.
+//! The bytes that a cold sample costs are not measured here; `tensilo inspect --wide` shows them.
 
 use super::args::{BenchArgs, IoName, Pattern, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
 use crate::failure::{Failure, Outcome};
@@ -30,7 +31,7 @@ pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     match args.io {
         IoName::Mmap if Address::is_url_path(&args.file) => {
             let path = display_path(&args.file);
-            Err(Failure::Usage(format!("{path}: --io mmap maps files, and not objects of a store")))
+            Err(Failure::Usage(format!("{path}: --io mmap maps files, not objects of a store")))
         }
         IoName::Mmap => {
             let mapped = sys::map(&args.file).map_err(|error| Failure::about(&args.file, error))?;
@@ -38,7 +39,7 @@ pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
         }
         IoName::Auto | IoName::Pread => run_on(args, quiet, open::source(&args.file)?),
         IoName::IoUring | IoName::Direct => {
-            Err(Failure::Usage("--io: io_uring reads batches; add --loader, or use pread or mmap".to_owned()))
+            Err(Failure::Usage("--io: io_uring and direct read batches; add --loader, or use pread or mmap".to_owned()))
         }
     }
 }
@@ -99,7 +100,7 @@ fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
     Ok(Report { args, column: column.schema(), sample_count, batch, threads, warmed_up, counts })
 }
 
-/// The results of reads.
+/// The counts and times of reads.
 #[derive(Debug, Default)]
 struct Counts {
     samples: u64,
@@ -107,11 +108,11 @@ struct Counts {
     decoded_bytes: u64,
     /// Time spent in reads; for several threads, the longest.
     busy: Duration,
-    /// Times of the reads, one of each batch.
+    /// Times of the reads, one for each batch.
     times: Times,
 }
 
-/// A thread: how it reads, and in which order.
+/// The state of a reading thread.
 struct Worker {
     cursor: Cursor,
     /// The memory of a batch of samples of a fixed shape; others are gathered into `buffer`.
@@ -126,7 +127,7 @@ struct Worker {
 
 impl Worker {
     fn new(column: &Column, sequence: Sequence, batch: u32) -> Outcome<Self> {
-        /// The samples whose order is made at a time.
+        /// The number of samples whose indices are made at a time.
         const QUEUED_SAMPLES: usize = 1024;
         let schema = column.schema();
         let batch = usize::try_from(batch).unwrap_or(usize::MAX);
@@ -157,8 +158,8 @@ impl Worker {
         Ok(black_box(self.fixed.as_deref().unwrap_or_else(|| self.buffer.bytes())).len())
     }
 
-    /// Reads a batch, so that buffers have their final size, and a sample of each chunk, for at
-    /// most `time`. Returns whether all chunks were read.
+    /// Reads a batch, so that buffers reach their final size, and then a sample of each chunk, for
+    /// at most `time`. Returns whether all chunks were read.
     fn warm_up(&mut self, column: &Column, time: Duration) -> Result<bool> {
         let started = Instant::now();
         self.sequence.clone().fill(&mut self.next_samples);
@@ -175,8 +176,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Reads and measures for `time`. If `once`, reads at most as many samples as the thread's
-    /// share.
+    /// Reads and measures for `time`. If `once`, reads at most as many samples as the share of the
+    /// thread.
     fn measure(&mut self, time: Duration, once: bool) -> Result<()> {
         let share = &self.sequence.share;
         let max = if once { share.end.saturating_sub(share.start) } else { u64::MAX };
@@ -203,14 +204,14 @@ impl Worker {
     }
 }
 
-/// Runs `work` for each of `workers` on its own thread, and returns the results.
+/// Runs `work` for each worker on a thread of its own, and returns the results.
 fn on_threads<W: Send, R: Send>(workers: &mut [W], work: impl Fn(&mut W) -> R + Sync) -> Outcome<Vec<R>> {
     let work = &work;
     thread::scope(|scope| {
         let mut running = Vec::with_capacity(workers.len());
         for worker in workers {
             let thread = thread::Builder::new().spawn_scoped(scope, move || work(worker));
-            running.push(thread.map_err(|error| Failure::Usage(format!("a thread cannot be started: {error}")))?);
+            running.push(thread.map_err(|error| Failure::Usage(format!("cannot start a thread: {error}")))?);
         }
         Ok(running.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic))).collect())
     })
@@ -220,7 +221,7 @@ fn on_threads<W: Send, R: Send>(workers: &mut [W], work: impl Fn(&mut W) -> R + 
 #[derive(Clone, Debug)]
 struct Sequence {
     mode: Order,
-    /// Positions of this sequence are random, with replacement.
+    /// The state of the generator, if samples are random with replacement.
     random: Option<u64>,
     count: u64,
     /// The positions of this thread.
@@ -264,7 +265,7 @@ impl Sequence {
     }
 }
 
-/// Returns a uniform number below `end` from the generator SplitMix64, with a bias below 2^-64 x
+/// Returns a uniform number below `end` from the SplitMix64 generator, with a bias below 2^-64 x
 /// `end`.
 fn below(state: &mut u64, end: u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -283,7 +284,7 @@ struct Report<'a> {
     sample_count: u64,
     batch: u32,
     threads: u32,
-    /// Whether all chunks were read before.
+    /// Whether all chunks were read in the warm-up.
     warmed_up: bool,
     counts: Counts,
 }

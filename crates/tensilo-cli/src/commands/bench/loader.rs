@@ -1,8 +1,9 @@
-//! Batches of a loader, as a training takes them: as fast as decode threads deliver them.
+//! Batches of a loader, taken as fast as decode threads deliver them.
 //!
-//! What the consumers require is known from the options: GPUs x bytes of a batch / time of a step.
-//! Runs with more and more decode threads are measured until one delivers that much. The verdict
-//! names it, or the share of time that the consumers would wait.
+//! The question is how many threads a training job needs. The options say what it consumes: GPUs x
+//! bytes of a batch / time of a step. Runs with more and more decode threads are measured until one
+//! delivers that much. The verdict names that number, or the share of time that the GPUs would
+//! wait.
 
 use super::args::{BenchArgs, IoName, OrderName, Times, WARM_UP_FACTOR, drop_from_cache, name};
 use crate::commands::dataset::DatasetSize;
@@ -33,7 +34,7 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
     output.finish()
 }
 
-/// Opens the dataset with the I/O of the arguments; without one, as suits its files.
+/// Opens the dataset with the requested I/O method; by default, one that suits its files.
 fn open(args: &BenchArgs) -> Outcome<Dataset> {
     let options = DatasetOptions::new();
     let options = match args.io {
@@ -49,20 +50,20 @@ fn open(args: &BenchArgs) -> Outcome<Dataset> {
     }
 }
 
-/// Reads files by io_uring. Fails if the system has none.
+/// Reads files by io_uring. Fails if the system does not provide it.
 #[cfg(target_os = "linux")]
 fn uring(options: DatasetOptions, is_direct: bool) -> Outcome<DatasetOptions> {
     use tensilo_data::UringFile;
     match UringFile::unavailable() {
         None => Ok(if is_direct { options.direct() } else { options.io_uring() }),
-        Some(error) => Err(Failure::Usage(format!("--io: this system has no io_uring, or forbids it: {error}"))),
+        Some(error) => Err(Failure::Usage(format!("--io: io_uring is missing or forbidden on this system: {error}"))),
     }
 }
 
-/// Fails: this system has no io_uring.
+/// Fails, because this system has no io_uring.
 #[cfg(not(target_os = "linux"))]
 fn uring(_: DatasetOptions, _: bool) -> Outcome<DatasetOptions> {
-    Err(Failure::Usage("--io: io_uring is there on Linux only".to_owned()))
+    Err(Failure::Usage("--io: io_uring and direct need Linux".to_owned()))
 }
 
 fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
@@ -75,7 +76,7 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
     let gpu = args.loader.device.map(Gpu::open).transpose().map_err(DataError::from)?;
     let bench = LoaderBench { args, gpu: gpu.as_ref(), mode: mode(args, order, dataset)?, batch };
     if sample_count < u64::from(batch) {
-        let message = format!("--batch {batch}: the dataset has {sample_count} samples");
+        let message = format!("--batch {batch}: the dataset has only {sample_count} samples");
         return Err(Failure::Usage(message));
     }
     let size = DatasetSize::of(dataset)?;
@@ -110,15 +111,15 @@ fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order>
             Order::Windowed(WindowSizes::new(run, window)?)
         }
         _ if run.or(window).is_some() => {
-            return Err(Failure::Usage("--run and --window are sizes of --order windowed".to_owned()));
+            return Err(Failure::Usage("--run and --window need --order windowed".to_owned()));
         }
         OrderName::Sequential => Order::Sequential,
         OrderName::Shuffled => Order::Shuffled,
     })
 }
 
-/// Returns the numbers of decode threads that are tried, if none is given: powers of two, and the
-/// number of processors.
+/// Returns the numbers of decode threads to try by default: powers of two below the number of
+/// processors, and that number.
 fn thread_counts() -> Vec<u32> {
     let processors = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
     let doubled = iter::successors(Some(1_u32), |number| number.checked_mul(2));
@@ -129,7 +130,7 @@ fn thread_counts() -> Vec<u32> {
 struct Run {
     decode_threads: u32,
     elapsed: Duration,
-    /// The 50th and 99th percentile of the time from asking for a batch to having it, in
+    /// The 50th and 99th percentile of the time from requesting a batch to receiving it, in
     /// nanoseconds.
     percentiles: [Option<f64>; 2],
     metrics: LoaderMetrics,
@@ -151,7 +152,7 @@ impl Run {
     }
 }
 
-/// The loader that is measured.
+/// The measured loader.
 struct LoaderBench<'a> {
     args: &'a BenchArgs,
     /// The GPU that decodes, if one does.
@@ -173,13 +174,13 @@ impl LoaderBench<'_> {
         }
     }
 
-    /// Returns how the loader reads files, and why.
+    /// Returns the I/O method of the loader, and the reason for it.
     fn io(&self, dataset: &Dataset) -> Outcome<(Io, &'static str)> {
         Ok(self.options(1).loader(&View::all(dataset))?.io())
     }
 
-    /// Reads batches for some time before the measurement, so that they are in the cache. Or drops
-    /// the files from the page cache.
+    /// Prepares a measurement: for cold reads, drops the files from the page cache; otherwise,
+    /// reads batches for some time to fill it.
     fn prepare(&self, dataset: &Dataset) -> Outcome {
         if self.args.cold {
             for group in dataset.groups() {
@@ -199,7 +200,7 @@ impl LoaderBench<'_> {
         Ok(())
     }
 
-    /// Takes batches as fast as they come.
+    /// Takes batches as fast as the loader delivers them.
     fn run(&self, dataset: &Dataset, decode_threads: u32) -> Outcome<Run> {
         let loader = self.options(decode_threads).loader(&View::all(dataset))?;
         let batches = loader.epochs(0..if self.args.cold { 1 } else { u64::MAX });
@@ -221,7 +222,7 @@ impl LoaderBench<'_> {
         Ok(Run { decode_threads, elapsed, percentiles, metrics })
     }
 
-    /// Takes batches for the time of a run. Returns the time from `started` to the last one.
+    /// Takes batches for the time of a run. Returns the time from `started` to the last batch.
     fn take_all<B>(
         &self,
         batches: &mut impl Iterator<Item = Result<B, DataError>>,
@@ -243,7 +244,7 @@ impl LoaderBench<'_> {
 /// The results of all runs.
 struct Report<'a> {
     args: &'a BenchArgs,
-    /// How files are read, and why.
+    /// The I/O method, and the reason for it.
     io: (Io, &'static str),
     /// The name of the GPU that decodes, if one does.
     gpu: Option<String>,
@@ -251,7 +252,7 @@ struct Report<'a> {
     batch: u32,
     sample_count: u64,
     size: DatasetSize,
-    /// At least one, by ascending decode threads.
+    /// At least one, in ascending order of decode threads.
     runs: Vec<Run>,
 }
 
@@ -261,19 +262,19 @@ impl Report<'_> {
         bytes as f64 / samples.max(1) as f64 // an approximation
     }
 
-    /// Returns the bytes per second that the consumers take.
+    /// Returns the bytes per second that the GPUs consume.
     fn required(&self) -> f64 {
         let step = self.args.loader.step_ms.as_secs_f64(); // above 0
         f64::from(self.args.loader.gpus) * f64::from(self.batch) * self.sample_bytes() / step
     }
 
-    /// Returns the share of time that the consumers would have waited.
+    /// Returns the share of time that the GPUs would have waited.
     fn waiting(&self, run: &Run) -> f64 {
         let required = self.required();
         if required > 0.0 { (1.0 - run.bytes_per_s() / required).max(0.0) } else { 0.0 }
     }
 
-    /// Returns whether the last run delivers what the consumers take.
+    /// Returns whether the last run delivers as much as the GPUs consume.
     fn is_enough(&self) -> bool {
         self.runs.last().is_some_and(|run| self.waiting(run) == 0.0)
     }
@@ -285,7 +286,7 @@ impl Report<'_> {
             let times = run.bytes_per_s() / self.required().max(1.0);
             let threads = text::count(run.decode_threads, "decode thread");
             let are = if run.decode_threads == 1 { "is" } else { "are" };
-            return format!("{threads} {are} enough: the loader delivers {times:.1} times what {gpus} GPUs take");
+            return format!("{threads} {are} enough: the loader delivers {times:.1} times what {gpus} GPUs consume");
         }
         let best = self.runs.iter().min_by(|a, b| self.waiting(a).total_cmp(&self.waiting(b)));
         best.map_or_else(String::new, |run| {
@@ -353,7 +354,7 @@ impl Report<'_> {
         let required = self.required() / 1e9;
         let mut facts = vec![
             ("dataset", text::excerpt(&self.args.file.to_string_lossy())),
-            ("samples", format!("{} in {files} of {stored} together", self.sample_count)),
+            ("samples", format!("{} in {files}, {stored} in total", self.sample_count)),
             ("batches", format!("{} samples of {:.0} B, {order}", self.batch, self.sample_bytes())),
             ("io", format!("{}: {}; {cache}", self.io.0.name(), self.io.1)),
             ("required", format!("{required:.3} GB/s: a batch for each of {} GPUs every {step}", args.gpus)),

@@ -1,9 +1,9 @@
 //! The arguments of `tensilo get`, and the option `--indices`: `5`, `1,2,9`, `10..20`, and mixtures
 //! of them.
 //!
-//! Indices are parsed with the command line, and resolved when the number of samples is known. All
-//! of them are checked before anything is written. Ranges are never expanded, so that the memory
-//! of a request does not depend on its number of samples. One bare index gives the sample itself,
+//! Indices are parsed with the command line, and resolved once the number of samples is known. All
+//! of them are checked before anything is written. Ranges are never expanded, so the memory of a
+//! request does not depend on its number of samples. One bare index gives the sample itself,
 //! anything else a list.
 
 use crate::failure::{Failure, Outcome};
@@ -19,11 +19,11 @@ Examples:
   tensilo get train.tsl -c embedding -i 100..200 --format raw | xxd | head
   tensilo get train.tsl -c label -i ..            every sample
   tensilo get train/ -c label -i 5,70000          of a dataset
-  tensilo get 'train/*.tsl' -c label -i 5         of files in the order of names
+  tensilo get 'train/*.tsl' -c label -i 5         of files, ordered by name
 
-Indices count from 0, in a dataset over all its files. A..B ends before B; A..,
-..B and .. are open. Order and repetitions are kept. Samples of a file that does
-not have a column of its dataset are null in it.
+Indices count from 0; in a dataset, over all files. A..B ends before B; A..,
+..B and .. are open. Order and repetitions are preserved. Samples of a file that
+lacks a column of its dataset are null in it.
 
 json  One index gives the sample itself, anything else an array with a line
       for each sample. Tensors are nested arrays. Floats are the shortest
@@ -33,14 +33,14 @@ json  One index gives the sample itself, anything else an array with a line
       in the metadata) are strings such as \"-0.05\", unless --as bits is given.
       The name of a struct gives objects with all its fields.
 npy   NumPy's format, little-endian, C order. One index gives an array of the
-      sample's shape; anything else gives an array with one dimension more, the
-      first. bf16 becomes float32, which is exact, or uint16 with --as bits.
+      sample's shape; anything else gives an array with one more dimension in
+      front. bf16 becomes float32, which is exact, or uint16 with --as bits.
       Decimals and timestamps are refused, unless --as bits is given.
       Ragged samples must have the same shape.
 raw   The stored elements, little-endian, sample after sample.
 
-npy and raw have no nulls. These formats refuse null samples unless
---nulls zero is given.";
+npy and raw cannot express nulls, and refuse null samples unless --nulls zero is
+given.";
 
 /// The arguments of `tensilo get`.
 #[derive(Args, Debug)]
@@ -51,22 +51,22 @@ pub(crate) struct GetArgs {
     /// The column, or the struct whose fields are columns
     #[arg(short, long, value_name = "COLUMN")]
     pub(super) column: String,
-    /// The samples, as numbers and ranges: 5 or 1,2,9 or 0..10,20
+    /// The samples, as indices and ranges: 5 or 1,2,9 or 0..10,20
     #[arg(short, long, value_name = "I[,J,A..B]", allow_negative_numbers = true)]
     pub(super) indices: Indices,
-    /// The format of the output
+    /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,
-    /// Elements as f32 (floats of at most 32 bits), or as unsigned integers with the same bits
+    /// Convert elements: floats of at most 32 bits to f32, or any to integers with the same bits
     #[arg(long = "as", value_name = "TYPE", value_enum)]
     pub(super) elements: Option<As>,
-    /// Treatment of nulls in npy and raw
+    /// What to do with nulls in npy and raw
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(super) nulls: OnNull,
     /// Write to a file, which appears when it is complete; - is the standard output
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
-    /// Replace OUT if it exists; write binary data to a terminal
+    /// Replace OUT if it exists; allow binary data on a terminal
     #[arg(short, long)]
     pub(super) force: bool,
 }
@@ -77,34 +77,34 @@ pub(super) enum Format {
     /// JSON
     #[default]
     Json,
-    /// NumPy's array file
+    /// A NumPy array file
     Npy,
-    /// Element bytes
+    /// The bytes of the elements
     Raw,
 }
 
 /// The values of `--as`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum As {
-    /// Single precision floats
+    /// Single-precision floats
     F32,
-    /// Unsigned integers
+    /// Unsigned integers with the same bits
     Bits,
 }
 
 /// The values of `--nulls`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum OnNull {
-    /// Stop, and name the first null sample
+    /// Fail, and name the first null sample
     #[default]
     Refuse,
-    /// Write zeros; nothing for text, bytes and ragged samples in raw
+    /// Write zeros, or nothing for text, bytes and ragged samples in raw
     Zero,
 }
 
-const FORMS: &str = "write sample numbers and ranges, counted from 0, such as 5 or 1,2,9 or 10..20 or 0,100..";
+const FORMS: &str = "write indices and ranges of samples, counted from 0, such as 5 or 1,2,9 or 10..20 or 0,100..";
 
-/// The value of the option.
+/// The value of `--indices`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Indices(Vec<Term>);
 
@@ -134,12 +134,12 @@ fn term(text: &str) -> Result<Term, String> {
 }
 
 fn number(text: &str) -> Result<u64, String> {
-    // `parse` alone would accept a sign
+    // `parse` would accept a sign
     let digits = Some(text).filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()));
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| FORMS.to_owned())
 }
 
-/// Existing samples, in the order of the request.
+/// The requested samples in order; all of them exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
     ranges: Vec<Range<u64>>,
@@ -147,7 +147,7 @@ pub(super) struct Selection {
 }
 
 impl Indices {
-    /// Returns the samples out of `sample_count`. Fails if one of them does not exist.
+    /// Returns the samples. Fails if one of them is not below `sample_count`.
     pub(super) fn resolve(&self, sample_count: u64) -> Outcome<Selection> {
         let ranges = self.0.iter().map(|term| term.resolve(sample_count)).collect::<Outcome<_>>()?;
         Ok(Selection { ranges, single: matches!(self.0.as_slice(), [Term::One(_)]) })
@@ -169,7 +169,7 @@ impl Term {
 }
 
 fn no_sample(index: u64, sample_count: u64) -> Failure {
-    Failure::Usage(format!("there is no sample {index}: there are {sample_count}, counted from 0"))
+    Failure::Usage(format!("there is no sample {index}: there are {sample_count} samples, counted from 0"))
 }
 
 impl Selection {
@@ -184,7 +184,7 @@ impl Selection {
         lengths.fold(0, u64::saturating_add)
     }
 
-    /// Returns whether the request is one bare index: the output is then the sample, not a list.
+    /// Returns whether the request is one bare index; the output is then the sample, not a list.
     pub(super) fn is_single(&self) -> bool {
         self.single
     }

@@ -1,7 +1,8 @@
 //! Samples as bytes: NumPy arrays (version 1.0 of the format) and raw elements.
 //!
 //! Both are little-endian and in C order. NumPy has no bf16 and no floats of 8 bits or fewer, so
-//! they become f32, which is exact. An array has one shape, so ragged samples must agree in theirs.
+//! these become f32, which is exact. An array has one shape, so ragged samples must all have the
+//! same shape.
 
 use super::args::{As, Format, GetArgs, OnNull, Selection};
 use super::samples::{SampleEntry, Samples, is_f32, to_f32, unsupported_as};
@@ -15,7 +16,8 @@ use tensilo_convert::npy_header;
 pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection, destination: Destination) -> Outcome {
     let schema = &samples.schema;
     if !schema.levels.is_empty() {
-        let message = format!("column {:?}: {} has no binary form; use --format json", schema.name, schema.type_name());
+        let message =
+            format!("column {:?}: type {} has no binary form; use --format json", schema.name, schema.type_name());
         return Err(Failure::Usage(message));
     }
     if args.format == Format::Npy && args.elements != Some(As::Bits) {
@@ -89,7 +91,7 @@ impl Elements {
                     "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"
                 )));
             }
-            // NumPy has no numbers of fewer than 8 bits, and neither bf16 nor floats of 8 bits
+            // NumPy has no numbers below 8 bits, no bf16 and no floats of 8 bits
             None if is_npy && dtype == DType::I4 => Self { dtype: DType::I8, change: Change::SignI4, ..stored },
             None if is_npy && (dtype == DType::Bf16 || dtype.is_small() && is_f32(dtype)) => widened,
             None => stored,
@@ -116,7 +118,7 @@ impl Elements {
     }
 }
 
-/// Returns the unsigned integers that have the bits of elements.
+/// Returns the unsigned integer type with the bits of the elements.
 fn bits_of(dtype: DType) -> DType {
     match dtype.element_bytes() {
         1 => DType::U8,
@@ -126,9 +128,9 @@ fn bits_of(dtype: DType) -> DType {
     }
 }
 
-/// Reads all samples before anything is written, unless the schema makes that needless. Fails on
-/// nulls that the user has not allowed, and for NumPy on samples of different shapes. Returns the
-/// shape of the samples, with 0 for extents that vary if no sample was read.
+/// Reads all samples before anything is written, unless the schema makes that unnecessary. Fails on
+/// nulls that the user did not allow, and for NumPy on samples of different shapes. Returns the
+/// shape of the samples, with 0 for varying extents if no sample was read.
 fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outcome<Vec<u32>> {
     let schema = samples.schema.clone();
     let refuse_nulls = args.nulls == OnNull::Refuse && samples.has_nulls;
@@ -139,8 +141,8 @@ fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outco
         match samples.read(i)? {
             entry if entry.is_null() && refuse_nulls => {
                 return Err(Failure::Usage(format!(
-                    "column {:?}: sample {i} is null, which this format cannot express; --nulls zero writes zeros for \
-                     it, --format json writes null",
+                    "column {:?}: sample {i} is null, which this format cannot express; --nulls zero writes zeros, \
+                     --format json writes null",
                     schema.name
                 )));
             }
@@ -149,7 +151,7 @@ fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outco
                 if shape.as_slice() != sample.shape() {
                     return Err(Failure::Usage(format!(
                         "column {:?}: sample {first_i} has shape {shape:?}, sample {i} has {:?}; a NumPy array has one \
-                         shape: ask for one sample at a time, or use --format json",
+                         shape: request one sample at a time, or use --format json",
                         schema.name,
                         sample.shape()
                     )));

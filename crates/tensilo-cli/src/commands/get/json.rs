@@ -1,12 +1,13 @@
-//! Samples as JSON: values of columns, and structs as the joined columns of their fields.
+//! Samples as JSON: values of columns, and structs assembled from the columns of their fields.
 //!
-//! Values are written one by one and not through `serde_json::Value`: a tensor may be large, floats
-//! must be the shortest decimals of their own type, and JSON has no numbers for NaN and infinities,
-//! which become strings. `{:?}` of a finite float is valid JSON and reads back the same.
+//! Values are written one by one instead of through `serde_json::Value`, because a tensor may be
+//! large and floats must be the shortest decimals of their own type. `{:?}` of a finite float is
+//! valid JSON and reads back the same. JSON has no numbers for NaN and infinities, so these become
+//! strings.
 //!
-//! A struct is a tree of fields. Each column of it yields a part of a sample; lists around the
-//! struct are walked in all parts at once. Only a file that was salvaged can have fields with
-//! different lists, which is an error.
+//! A struct is a tree of fields, with a column for each leaf and, if it is nullable, one for its
+//! nulls. Lists around the struct are walked in all columns at once, so all must have the same
+//! lists. Only a salvaged file can violate that, which is an error.
 
 use super::args::{As, GetArgs, Selection};
 use super::samples::{SampleEntry, SampleSource, Samples, element, is_f32, to_f32, unsupported_as};
@@ -25,7 +26,7 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     write_samples(selection, destination, |output, i| write_entry(output, &samples.read(i)?, print))
 }
 
-/// Writes the sample for one index, otherwise an array with a line for each sample.
+/// Writes the sample itself for one bare index, otherwise an array with a line for each sample.
 fn write_samples(
     selection: &Selection,
     destination: Destination,
@@ -109,7 +110,7 @@ fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Prin
     output.write_all(b"]")
 }
 
-/// The form in which elements of a column are written.
+/// How elements of a column are written.
 #[derive(Clone, Copy)]
 struct Printer {
     dtype: DType,
@@ -129,7 +130,7 @@ impl Printer {
         Ok(Self { dtype, is_bits: elements == Some(As::Bits), decimals })
     }
 
-    /// Returns the shape of a sample in elements. The bytes of a decimal are one.
+    /// Returns the shape of a sample in elements. The bytes of a decimal count as one element.
     fn shape_of<'a>(&self, sample: &'a Sample<'_>) -> &'a [u32] {
         let shape = sample.shape();
         match self.decimals {
@@ -189,13 +190,13 @@ fn write_float<T: Copy + Debug + Into<f64>>(output: &mut dyn Write, value: T) ->
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Decimals {
     scale: i8,
-    /// Whether the innermost dimension has the bytes of a decimal.
+    /// Whether the innermost dimension holds the bytes of a decimal.
     have_dimension: bool,
 }
 
 impl Decimals {
-    /// Returns the decimals of a column, if its metadata say that it has some, and it has the form
-    /// in which they are imported.
+    /// Returns the decimals of a column, if its metadata names a decimal type and it has the form
+    /// of an import.
     fn of(column: &ColumnSchema) -> Option<Self> {
         match imported_type(column)? {
             DataType::Decimal32(_, scale)
@@ -232,14 +233,14 @@ fn decimal_text(little_endian: &[u8], scale: i8) -> String {
             format!("{sign}{whole}.{fraction}")
         }
         _ if digits == "0" => number,
-        _ => number + &"0".repeat(decimal_places), // none without a scale
+        _ => number + &"0".repeat(decimal_places), // none for scale 0
     }
 }
 
-/// A struct that has a name as its fields do: `box`, or `box.corner` for a struct in that.
+/// A struct, named like its fields: `box`, or `box.corner` for a struct inside it.
 pub(super) struct NamedStruct {
     node: FieldNode,
-    /// All levels of lists around it.
+    /// The number of levels of lists around it.
     lists: usize,
 }
 
@@ -278,7 +279,7 @@ pub(super) fn write_structs(
     })
 }
 
-/// A sample of one column of a struct, or its member in a list.
+/// A sample of one column of a struct, or a member of its list.
 struct FieldValue<'a> {
     /// The name of the column.
     name: &'a str,
@@ -300,8 +301,7 @@ impl FieldValue<'_> {
     }
 }
 
-/// Checks that the lists of all columns of a struct are the same. In a file that was salvaged they
-/// may differ.
+/// Checks that all columns of a struct have the same lists. In a salvaged file they may differ.
 fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
     let Some(first) = fields.first() else { return Ok(()) };
     let is_other = |field: &&FieldValue<'_>| field.is_null() != first.is_null() || field.list_len() != first.list_len();
@@ -309,7 +309,7 @@ fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
     let length =
         |field: &FieldValue<'_>| if field.is_null() { "null".to_owned() } else { field.list_len().to_string() };
     Err(Failure::Usage(format!(
-        "the fields of a struct have different lists: {:?} has the length {}, {:?} has {}; print each by itself",
+        "the fields of the struct have different lists: {:?} has length {}, {:?} has {}; print each column individually",
         first.name,
         length(first),
         other.name,
@@ -317,7 +317,7 @@ fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
     )))
 }
 
-/// Writes a struct in this number of lists. `fields` are its columns, in their order.
+/// Writes a struct inside this number of lists. `fields` are its columns in order.
 fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, fields: &[FieldValue<'_>]) -> Outcome {
     let Some(first) = fields.first() else { return Ok(output.write_all(b"null")?) };
     if lists > 0 {

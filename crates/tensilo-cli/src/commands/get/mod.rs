@@ -1,9 +1,9 @@
 //! `tensilo get`: prints samples of one column or struct, of a file or of a dataset.
 //!
-//! Three formats: JSON of any column or struct, NumPy arrays and raw elements of tensors. Samples
+//! There are three formats: JSON of any column or struct, NumPy arrays, and raw elements. Samples
 //! are read and written one by one, so memory is bounded by the largest chunk of each column.
-//! Formats without nulls, and arrays of ragged samples, are surveyed in a first pass, so that a
-//! refusal comes before the first byte of output.
+//! Binary formats have no nulls, and a NumPy array has one shape. So a first pass checks the
+//! samples, and a refusal comes before the first byte of output.
 
 mod args;
 mod binary;
@@ -19,8 +19,8 @@ use json::NamedStruct;
 use samples::{SampleSource, Samples};
 use std::path::Path;
 
-/// Prints samples of one column or struct, of a file or of a dataset. Checks all arguments before
-/// it writes the first byte. Memory is bounded by the largest chunk of each column.
+/// Prints samples of one column or struct of a file or a dataset. Checks all arguments before it
+/// writes the first byte.
 pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     let data = if args.format == Format::Json { Data::Text } else { Data::Binary };
     let source = SampleSource::open(&args.file, quiet)?;
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     written.map_err(|failure| failure.with_output(args.output.as_deref()))
 }
 
-/// The samples that a name stands for.
+/// What a name refers to.
 enum Found {
     Column(Samples),
     Struct(NamedStruct),

@@ -1,8 +1,8 @@
-//! The samples of a column, of a file or of a dataset, by their numbers.
+//! The samples of a column of a file or a dataset, by index.
 //!
 //! A cursor reads one file. In a dataset, [`Samples`] finds the file of a sample and keeps its
-//! cursor, so that samples in order open each file once. A file of a dataset may lack the column:
-//! its samples are then [`SampleEntry::Absent`], which every format treats as null.
+//! cursor, so that reading in order opens each file once. A file of a dataset may lack the column.
+//! Its samples are then [`SampleEntry::Absent`], which every format treats as null.
 
 use crate::failure::{Failure, Outcome};
 use crate::open;
@@ -73,10 +73,10 @@ pub(super) struct Samples {
     pub(super) schema: ColumnSchema,
     /// Whether a sample may be null.
     pub(super) has_nulls: bool,
-    /// The samples that the cursor has. If there is no cursor, they are null.
+    /// The samples that the cursor covers. Without a cursor, they are null.
     range: Range<u64>,
     cursor: Option<Box<Cursor>>,
-    /// The dataset that has other samples, and the number of the column.
+    /// The dataset that holds all other samples, and the number of the column in it.
     dataset: Option<(Dataset, usize)>,
 }
 
@@ -95,7 +95,7 @@ impl Samples {
         })
     }
 
-    /// Goes to the file that has sample `i`.
+    /// Moves to the file that has sample `i`.
     fn find(&mut self, i: u64) -> Outcome {
         if let Some((dataset, number)) = &self.dataset {
             let found = dataset.find(*number, i)?;
@@ -109,7 +109,7 @@ impl Samples {
 /// A sample of a column, or a member of a list.
 #[derive(Clone)]
 pub(super) enum SampleEntry<'a> {
-    /// Null, because the files of a dataset do not have the column.
+    /// Null, because the file does not have the column.
     Absent,
     Item(Sample<'a>),
     List(List<'a>),
@@ -135,19 +135,18 @@ impl SampleEntry<'_> {
             Self::List(list) if list.has_lists() => Ok(Self::List(list.list(k)?)),
             Self::List(list) => Ok(Self::Item(list.item(k)?)),
             Self::Item(_) | Self::Absent => {
-                Err(Failure::Usage("a struct in lists has a field that is in none".to_owned()))
+                Err(Failure::Usage("a struct in lists has a field that is not in lists".to_owned()))
             }
         }
     }
 }
 
-/// Returns the bytes of one element as an array. Callers pass exactly `N` bytes; for fewer the
-/// result is zero.
+/// Returns the bytes of one element as an array. Callers pass exactly `N` bytes; fewer give zeros.
 pub(super) fn element<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().map_or([0; N], |bytes| *bytes)
 }
 
-/// Returns whether all values of a type are floats of at most 32 bits.
+/// Returns whether a type is a float of at most 32 bits.
 pub(super) fn is_f32(dtype: DType) -> bool {
     let is_small_float = dtype.is_small() && !matches!(dtype, DType::I4 | DType::U4);
     is_small_float || matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
@@ -169,6 +168,6 @@ pub(super) fn to_f32(dtype: DType, bytes: &[u8]) -> f32 {
 /// Returns the failure if `--as` does not fit the type of the column.
 pub(super) fn unsupported_as(dtype: DType) -> Failure {
     Failure::Usage(format!(
-        "a column of type {dtype}: --as f32 is for floats of at most 32 bits, --as bits for all but bytes and text"
+        "the column has type {dtype}: --as f32 needs floats of at most 32 bits, --as bits any type but bytes and text"
     ))
 }

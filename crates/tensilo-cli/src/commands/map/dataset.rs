@@ -1,7 +1,7 @@
 //! The map of a dataset: a bar of stored bytes for each file, all to one scale.
 //!
-//! Opening a file takes a request of an object store, so only the first files are drawn; the others
-//! are counted. In SVG a bar is divided into the columns of the file.
+//! Opening a file in an object store costs a request, so only the first files are drawn; the others
+//! are counted. In SVG, a bar is divided into the columns of the file.
 
 use super::subject::Form;
 use super::svg::{GREY, Svg, colour};
@@ -12,7 +12,7 @@ use crate::text;
 use std::path::{Path, PathBuf};
 use tensilo_data::Dataset;
 
-/// The maximum number of files, and of columns in the legend.
+/// The maximum number of files, and the maximum number of columns in the legend.
 const MAX: usize = 200;
 /// The maximum length of a name, in characters.
 const NAME: usize = 24;
@@ -22,7 +22,7 @@ struct FileBar {
     path: PathBuf,
     bytes: u64,
     raw_bytes: u64,
-    /// The stored and raw bytes of each column, by its number in the dataset.
+    /// For each column: its number in the dataset, its stored bytes and its raw bytes.
     columns: Vec<(usize, u64, u64)>,
 }
 
@@ -72,7 +72,7 @@ impl Bars {
         }
     }
 
-    /// Returns the length of a bar of `bytes`, if the largest file has the length `full`.
+    /// Returns the length of a bar of `bytes`, where the largest file has length `full`.
     fn scaled(&self, bytes: u64, full: f64) -> f64 {
         let max = self.files.iter().map(|file| file.bytes).max().unwrap_or(0).max(1);
         bytes as f64 / max as f64 * full // to scale, except for rounding
@@ -83,7 +83,7 @@ impl Bars {
     }
 
     fn text(&self, width: usize) -> String {
-        /// The room for the facts behind a bar.
+        /// The width reserved for the facts after a bar.
         const FACTS: usize = 26;
         let full = width.saturating_sub(NAME + FACTS).max(8);
         let mut drawing = format!("{}\n\n", self.title);
@@ -132,7 +132,7 @@ impl Bars {
 }
 
 impl FileBar {
-    /// Returns the end of the path.
+    /// Returns the file name, shortened.
     fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
         text::excerpt(&name).chars().take(NAME).collect()

@@ -1,8 +1,8 @@
 //! `tensilo map`: draws the layout of a file to scale, with its damage, or the files of a dataset.
 //!
-//! A drawing is a text: characters for a terminal, or SVG. It is made in memory from the index of a
-//! file, so it needs neither chunks nor a terminal. A file has one tile for each chunk in SVG, or
-//! equal tiles that fit; a dataset has one bar for each file.
+//! A drawing is text: characters for a terminal, or SVG. It is made in memory from the index of the
+//! file, and reads no chunk. In SVG, each chunk of a file is a tile; on a terminal, and for very
+//! many chunks, tiles are equal ranges of the file. Each file of a dataset is a bar.
 
 mod dataset;
 mod subject;
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
     let (drawing, is_damaged) = match &dataset {
         Some(_) if args.verify => {
             let path = shown(&args.file);
-            return Err(Failure::Usage(format!("{path}: this is a dataset; --verify is for a file of it")));
+            return Err(Failure::Usage(format!("{path}: this is a dataset; --verify needs one of its files")));
         }
         Some(dataset) => (draw_dataset(&args.file, dataset, form)?, false),
         None => {

@@ -1,7 +1,7 @@
-//! The arguments of `tensilo map`, and its subject: a file, and its damage.
+//! The arguments of `tensilo map`, and its subject: a file and its damage.
 //!
-//! Without `--verify` the file is opened as any other. With it, every byte is checked first. If the
-//! file cannot be opened then, its intact chunks are salvaged; the others count as structure.
+//! Without `--verify`, the file is opened like any other. With it, every byte is checked first. If
+//! the file then cannot be opened, its intact chunks are salvaged; the others count as structure.
 //!
 //! Each damage is drawn somewhere, even one without bytes, such as a missing end.
 
@@ -27,22 +27,22 @@ Examples:
   tensilo map broken.tsl --verify             with its damage
   tensilo map train/ --svg train.svg          a bar for each file of a dataset
 
-Draws the file to scale. On the terminal each character represents a range of
-the file, and shows the column that takes most of it: a letter where the column
+Draws the file to scale. On a terminal, each character represents a range of the
+file and shows the column that takes most of it: a letter where the column
 changes, otherwise a block. The lighter the block, the better its chunks are
-compressed. Bytes outside chunks (header, heads, dictionaries, index, footers,
+compressed. Bytes outside chunks (headers, dictionaries, index, footers,
 padding) are structure, shown as a dot.
 
-With --verify every byte is checked first. An exclamation mark is a range with
-damage; in the SVG, a cross covers it. If a file is too damaged to be opened,
-its salvaged chunks are drawn. Exits with 1 if anything is damaged.
+With --verify, every byte is checked first. An exclamation mark marks a damaged
+range; in the SVG, a cross covers it. If a file is too damaged to be opened, its
+salvaged chunks are drawn. Exits with 1 if anything is damaged.
 
 The SVG has a tile for each chunk and a hue for each column. A tooltip shows
 column, samples, encoding, stored bytes and ratio. If the file has more than
 4000 chunks, each tile is a 4000th of the file.
 
-Of a dataset, the first 200 files are drawn, each as a bar of its stored bytes,
-to one scale; in the SVG with its columns in their colours.
+For a dataset, the first 200 files are drawn, each as a bar of its stored bytes,
+all to one scale. In the SVG, a bar shows the columns in their colours.
 
 Ratio is raw bytes divided by stored bytes.";
 
@@ -52,14 +52,14 @@ Ratio is raw bytes divided by stored bytes.";
 pub(crate) struct MapArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
-    /// Write a drawing to a file, which appears when it is complete; - is the standard output
+    /// Write an SVG file, which appears when it is complete; - is the standard output
     #[arg(long, value_name = "OUT.svg")]
     pub(super) svg: Option<PathBuf>,
-    /// Check every byte, and mark the damage
+    /// Check every byte and mark the damage
     #[arg(long)]
     pub(super) verify: bool,
-    /// Width of a line in characters, 40 to 1000, or of the drawing in pixels, 600 to 10000
-    /// [default: the terminal's width or 80; 1200]
+    /// The width of a line in characters, 40 to 1000 [default: the terminal's width, or 80], or of
+    /// the SVG in pixels, 600 to 10000 [default: 1200]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(40..=10_000))]
     width: Option<u32>,
     /// Replace OUT.svg if it exists
@@ -102,26 +102,26 @@ impl Form {
     }
 }
 
-/// File name extensions of other picture formats.
+/// Extensions of other picture formats.
 const OTHER_PICTURES: &[&str] = &[
     "avif", "bmp", "emf", "eps", "gif", "heic", "ico", "jpeg", "jpg", "pdf", "png", "ps", "svgz", "tif", "tiff",
     "webp", "wmf",
 ];
 
-/// A file, and its damage.
+/// A file and its damage.
 pub(crate) struct Subject {
     pub(super) reader: Reader,
     /// Whether every byte was checked.
     pub(super) is_verified: bool,
-    /// Whether the file could not be opened. Chunks that are not drawn are then lost or not found.
+    /// Whether the file could not be opened. Missing chunks are then lost or not found.
     pub(super) is_salvaged: bool,
-    /// In file order; empty if the file was not verified.
+    /// In file order; empty if the file is not verified.
     pub(super) damages: Vec<Damage>,
 }
 
 impl Subject {
-    /// Opens the file, after verifying it if requested. If it cannot be opened, salvages the intact
-    /// chunks. `report_progress` is told the phase of this work, and the bytes done and in total.
+    /// Opens the file. If `is_verified`, verifies it first, and salvages its intact chunks if it
+    /// cannot be opened. `report_progress` receives the phase, and the bytes done and in total.
     pub(crate) fn open(
         path: &Path,
         is_verified: bool,
@@ -137,7 +137,7 @@ impl Subject {
         let mut advance = |bytes| report_progress("verifying", bytes, Some(source.byte_count()));
         let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
         let mut damages = verify(&source, options).map_err(about)?.damages;
-        damages.retain(|damage| damage.kind == DamageKind::Damaged); // `warn` tells the rest
+        damages.retain(|damage| damage.kind == DamageKind::Damaged); // `warn` reports the rest
         let mut is_salvaged = false;
         let reader = match OpenOptions::new().open(source.clone()) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -197,29 +197,29 @@ impl Subject {
         Some(format!("and {more} more columns"))
     }
 
-    /// Returns the name and the length of all bytes that belong to no readable chunk.
+    /// Returns the name and the length of the bytes outside readable chunks.
     pub(super) fn structure(&self) -> (&'static str, String) {
         let name = if self.is_salvaged { "structure, or lost" } else { "structure" };
         let stored = self.reader.columns().map(|column| column.facts().stored_bytes).fold(0, u64::saturating_add);
         (name, text::bytes(self.reader.file_bytes().saturating_sub(stored)))
     }
 
-    /// Returns what a verification has found; `None` if there was none.
+    /// Returns the result of the verification; `None` without one.
     pub(super) fn finding(&self) -> Option<String> {
         let ranges = text::count(u64::try_from(self.damages.len()).unwrap_or(u64::MAX), "range");
         self.is_verified.then(|| match self.damages.is_empty() {
             true => "nothing is damaged: every byte was checked".to_owned(),
-            false => format!("damaged: {ranges}; \"tensilo verify\" says what is wrong"),
+            false => format!("damaged: {ranges}; \"tensilo verify\" lists them"),
         })
     }
 }
 
 /// Returns the bytes to draw as damaged.
 fn drawn_range(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
-    /// The size of the header's region head.
+    /// The bytes of the header of the first region.
     const HEADER_BYTES: u64 = 64;
     match range {
-        // a damaged header makes the whole file suspect, but the salvaged chunks are intact
+        // a damaged file header puts the whole file in doubt, but salvaged chunks are intact
         range if range == whole => 0..whole.end.min(HEADER_BYTES),
         // bytes are missing at this offset
         range if range.is_empty() => range.start.saturating_sub(1)..range.start.max(1),

@@ -1,10 +1,10 @@
-//! SVG: self-contained, with a transparent background. Its grey text is legible on black and on
-//! white.
+//! SVG drawings, self-contained and with a transparent background. The grey text is legible on
+//! black and on white.
 //!
-//! [`Svg`] writes the elements; [`draw`] lays out a file in rows of equal bytes, one after the
-//! other, each chunk in the hue of its column and lighter if it is better compressed. A tooltip of
-//! each tile names its columns. Damage is a crossed red box, which differs from a tile even without
-//! colour. The number of tiles, rows, damages and lines of the legend is bounded.
+//! [`Svg`] writes the elements. [`draw`] lays out a file in rows of equal bytes, from top to
+//! bottom. Each chunk has the hue of its column, and is lighter the better it is compressed; a
+//! tooltip names the columns of each tile. Damage is a crossed red box, which differs from a tile
+//! even without colour. The numbers of tiles, rows, damages and legend lines are bounded.
 
 use super::subject::Subject;
 use super::tiles::{ColumnShare, Tile};
@@ -24,7 +24,7 @@ const RED: &str = "#d8000c";
 pub(super) struct Svg(String);
 
 impl Svg {
-    /// Begins a document of this size.
+    /// Starts a document of this size.
     pub(super) fn new(width: u32, height: f64, title: &str) -> Self {
         let title = escape(title);
         Self(format!(
@@ -43,8 +43,8 @@ impl Svg {
         );
     }
 
-    /// Draws a crossed box with a tooltip. An almost transparent fill makes all of it respond to
-    /// the pointer.
+    /// Draws a crossed box with a tooltip. An almost transparent fill makes the whole box respond
+    /// to the pointer.
     fn cross(&mut self, (x, y): (f64, f64), (width, height): (f64, f64), title: &str) {
         let (right, bottom, title) = (x + width, y + height, escape(title));
         self.0 += &format!(
@@ -65,13 +65,13 @@ impl Svg {
     }
 }
 
-/// Escapes text for XML. Its callers have removed control characters.
+/// Escapes text for XML. Callers have already removed control characters.
 fn escape(text: &str) -> String {
     let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
     text.replace(['\u{FFFE}', '\u{FFFF}'], "\u{FFFD}") // not allowed in XML
 }
 
-/// Returns the colour of a chunk of column `column` as `#rrggbb`: mid tones, distinct from black
+/// Returns the colour of a chunk of column `column` as `#rrggbb`: a mid tone, distinct from black
 /// and white, and lighter for better compressed chunks.
 pub(super) fn colour(column: usize, ratio: f64) -> String {
     /// Adjacent columns get distant hues.
@@ -117,7 +117,7 @@ impl Frame {
         Self { map_width, rows: file_bytes.div_ceil(row_bytes), row_bytes }
     }
 
-    /// Returns the top of a row; for `rows`, the bottom of the last.
+    /// Returns the top of a row; for `rows`, the bottom of the last row.
     fn y(&self, row: u64) -> f64 {
         TOP + row as f64 * (ROW + GAP) // exact: at most 40
     }
@@ -149,7 +149,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
     const LEGEND: usize = 200;
     /// The maximum number of drawn damages. A file with more is covered with red anyway.
     const DAMAGES: usize = 1000;
-    const STRUCTURE: &str = "header, heads, dictionaries, index, footers, padding";
+    const STRUCTURE: &str = "headers, dictionaries, index, footers, padding";
     let reader = &subject.reader;
     let frame = Frame::new(reader.file_bytes(), tiles.len(), width);
     // exact: at most 204
@@ -157,7 +157,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
     let title = format!("{}, {} samples", subject.title(path), reader.sample_count());
     let mut svg = Svg::new(width, frame.y(frame.rows) + LINE * lines + MARGIN, &title);
     svg.text(MARGIN, 24.0, &title);
-    // the whole file as structure; chunks are drawn over it
+    // the whole file is drawn as structure, and chunks on top of it
     for row in 0..frame.rows {
         let start = row.saturating_mul(frame.row_bytes);
         let bytes = reader.file_bytes().saturating_sub(start).min(frame.row_bytes);

@@ -1,8 +1,8 @@
 //! The map in characters, for a terminal or a pipe.
 //!
-//! Lines have a fixed width, and there are at most 24 of them, so each character stands for a range
-//! of the file. It shows the column with the most bytes there: a letter where the column changes,
-//! and otherwise a shade, which is lighter the better the chunk is compressed.
+//! There are at most 24 lines of a fixed width, so each character stands for a range of the file.
+//! It shows the column with the most bytes in that range: a letter where the column changes,
+//! otherwise a shade. The better the chunk is compressed, the lighter the shade.
 
 use super::subject::Subject;
 use super::tiles::Tile;

@@ -1,8 +1,8 @@
 //! The division of a file into tiles, and the columns in each tile.
 //!
-//! Tiles are chunks, or equal ranges of the file. A chunk that lies in several equal tiles counts
-//! in each with the bytes that lie there. The column with the most bytes gives a tile its colour or
-//! letter; bytes outside chunks are structure. Only the index of the file is read.
+//! Tiles are chunks, or equal ranges of the file. A chunk that spans several equal tiles counts in
+//! each with its bytes there. The column with the most bytes gives a tile its colour or letter;
+//! bytes outside chunks are structure. Only the index of the file is read.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{Progress, Unit};
@@ -28,7 +28,7 @@ pub(super) struct ColumnShare {
 }
 
 impl ColumnShare {
-    /// Returns the part of a chunk that lies in a range of the file; `None` if no part does.
+    /// Returns the share of a chunk in a range of the file; `None` if they do not overlap.
     fn of(column: usize, chunk: &ChunkInfo, range: &Range<u64>) -> Option<Self> {
         let (start, end) = (chunk.file_range.start.max(range.start), chunk.file_range.end.min(range.end));
         let stored_bytes = end.checked_sub(start).filter(|bytes| *bytes > 0)?;
@@ -80,7 +80,7 @@ impl Tile {
         largest.filter(|share| share.stored_bytes >= structure)
     }
 
-    /// Adds the part of a chunk that lies in the tile. Chunks arrive column by column.
+    /// Adds the bytes of a chunk that lie in the tile. Chunks arrive column by column.
     fn add(&mut self, column: usize, chunk: &ChunkInfo) {
         let Some(share) = ColumnShare::of(column, chunk, &self.range) else { return };
         self.chunk_bytes = self.chunk_bytes.saturating_add(share.stored_bytes);
@@ -103,7 +103,7 @@ fn scale(whole: u64, fraction: u64, of: u64) -> u64 {
     share.and_then(|share| u64::try_from(share).ok()).unwrap_or(0)
 }
 
-/// Divides the file into tiles of `tile_bytes` bytes; the last may be shorter.
+/// Divides the file into tiles of `tile_bytes` bytes; the last one may be shorter.
 pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: bool) -> Outcome<Vec<Tile>> {
     let (file_bytes, tile_bytes) = (reader.file_bytes(), tile_bytes.max(1));
     let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));

@@ -12,12 +12,12 @@ use tensilo_testing::mix;
 
 /// The name of the only column.
 const COLUMN: &str = "x";
-/// BF16 values of a sample.
+/// The number of BF16 values of a sample.
 const VALUES: u64 = 8;
-/// Threads that write files.
+/// The number of threads that write files.
 const WRITERS: usize = 2;
 
-/// Writes a dataset of files with so many samples each, of 16 bytes, with the profile `fast`.
+/// Writes a dataset of files with `file_samples` samples of 16 bytes each, with the profile `fast`.
 pub fn write(folder: &Path, files: u64, file_samples: u64) -> Result<Dataset, Failure> {
     let mut changes = Dataset::create(folder)?;
     let paths = (0..files).map(|_| changes.next_path()).collect::<Result<Vec<_>, _>>()?;
@@ -40,7 +40,7 @@ fn append_all(changes: &mut Changes, paths: &[PathBuf]) -> Result<(), Failure> {
     Ok(paths.iter().try_for_each(|path| changes.append(path))?)
 }
 
-/// Writes values whose exponents are those of noise, and their other bits random.
+/// Writes values with the exponents of noise; their other bits are random.
 fn write_file(path: &Path, number: u64, samples: u64) -> tensilo::Result<()> {
     let schema = Schema::new([ColumnSchema::tensor(COLUMN, DType::Bf16, Shape::fixed(&[VALUES as u32]))]);
     let options = WriterOptions::new().profile(Profile::Fast).origin(number.to_le_bytes());
@@ -55,10 +55,10 @@ fn write_file(path: &Path, number: u64, samples: u64) -> tensilo::Result<()> {
     writer.finish().map(drop)
 }
 
-/// A file system allows an inode this many names, or a few more.
+/// The number of hard links to a file. File systems allow this many, or a few more.
 const LINKS: u64 = 50_000;
 
-/// Makes a dataset of so many files, which are hard links to a few small ones. Each sample is one
+/// Creates a dataset of `files` files, which are hard links to a few small ones. Each sample is one
 /// byte, the same in all.
 pub fn link(folder: &Path, files: u64, file_samples: u64) -> Result<Dataset, Failure> {
     let mut changes = Dataset::create(folder)?;
@@ -85,7 +85,7 @@ fn write_constant(path: &Path, number: u64, samples: u64) -> tensilo::Result<()>
     writer.finish().map(drop)
 }
 
-/// Returns the model of a dataset of equal files, of which `file` is one.
+/// Returns the model of a dataset of files that equal `file`.
 pub fn model(dataset: &Dataset, file: &Path) -> Result<DatasetModel, Failure> {
     let reader = Reader::open(file)?;
     let column = reader.column(COLUMN)?;

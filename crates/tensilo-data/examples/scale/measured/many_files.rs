@@ -1,4 +1,4 @@
-//! A manifest of many files, made and opened.
+//! The manifest of a dataset of many files: its size, its memory, and the time to open it.
 
 use super::Failure;
 use super::reads::modes;
@@ -11,10 +11,10 @@ use std::time::Instant;
 use tensilo_data::{Dataset, LoaderOptions, ReadAhead, View};
 use tensilo_testing::exclusive_test;
 
-/// The times that opening is repeated.
+/// How often opening is repeated.
 const ROUNDS: usize = 5;
 
-/// Returns the table of the manifest of a dataset: sizes and memory, and those of the model.
+/// Returns the table of a manifest: its sizes and memory, next to the model.
 pub fn table(folder: &Path, model: &DatasetModel) -> Result<Table, Failure> {
     let expected = ManifestModel::of(model);
     let pages: Vec<u64> = sizes(&folder.join("manifest/pages"))?;
@@ -44,7 +44,7 @@ fn sizes(folder: &Path) -> Result<Vec<u64>, Failure> {
 
 /// Returns the table of the times until a dataset is open, and until its first batch.
 pub fn times(folder: &Path) -> Result<Table, Failure> {
-    let mut table = Table::new(&["", "median", "least", "most"]);
+    let mut table = Table::new(&["", "median", "min", "max"]);
     let mut row = |what: &str, mut times: Vec<f64>| {
         times.sort_by(f64::total_cmp);
         let at = |number: usize| times.get(number).copied().map_or(String::new(), seconds);
@@ -90,7 +90,7 @@ mod tests {
         let version = fs::metadata(folder.path("manifest/0000000001.json")).unwrap().len();
         assert_eq!((expected.pages, pages.len()), (2, 2));
         let close = |found: u64, expected: u64| {
-            assert!(found.abs_diff(expected) * 100 <= expected, "{found} instead of {expected}")
+            assert!(found.abs_diff(expected) * 100 <= expected, "{found}, expected {expected}")
         };
         pages.iter().for_each(|&found| close(found, expected.page_bytes));
         close(version, expected.version_bytes);

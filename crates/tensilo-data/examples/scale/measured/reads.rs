@@ -1,4 +1,4 @@
-//! The reads of a real loader, and the time that they take far away, beside those of the model.
+//! The reads of a real loader, and their time on distant storage, compared with the model.
 
 use super::Failure;
 use super::source::{Counts, counted};
@@ -17,7 +17,7 @@ use tensilo_data::{BatchIterator, LoaderOptions, Order, ReadAhead, View, WindowS
 /// Longer than any batch takes.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Returns the modes, with the sizes of windows that the dataset has recorded.
+/// Returns the modes, with the window sizes that the dataset records.
 pub fn modes(sizes: WindowSizes) -> [(&'static str, Order); 3] {
     [("sequential", Order::Sequential), ("windowed", Order::Windowed(sizes)), ("shuffled", Order::Shuffled)]
 }
@@ -52,17 +52,17 @@ impl Measured<'_> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).order(mode).seed(1).read_ahead(read_ahead);
-        // several threads would open files in any order, and others would be open for the next
+        // several threads would open files in any order, so other files would be open for the next
         // batch
         let options = options.decode_threads(1).io_depth(1).prefetch(1);
         let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
-        batches.wait(BATCH_TIMEOUT); // the last one was read, and none after it is begun
+        batches.wait(BATCH_TIMEOUT); // the last batch is read, and no later one is started
         Ok(Reads { traffic: counts.traffic(), opened: counts.opened.load(Ordering::Relaxed) })
     }
 
-    /// Measures a step if each read is answered after `latency`, after as many steps, and returns
-    /// that of the model beside it.
+    /// Measures the time of a step, if each read is answered after `latency`, after as many other
+    /// steps. Returns the model's time, and the measured one.
     pub fn timed(&self, mode: Order, reading: Reading, io_depth: u64) -> Result<[TimedStep; 2], Failure> {
         let unlimited = f64::INFINITY;
         let storage =
@@ -132,11 +132,11 @@ pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&s
     Ok(table)
 }
 
-/// The reads of a page of the index that is first touched.
+/// The number of extra reads for an index page that is used for the first time.
 const PAGE_READS: f64 = 1.0;
 
-/// Returns the table of the times of steps. Threads that want the same file at the same time each
-/// open it, which the model does not know: it is also given the opens that were measured.
+/// Returns the table of step times. Threads that need the same file at the same time each open it,
+/// which the model does not know. So the model is also computed with the measured number of opens.
 pub fn times(
     measured: &Measured<'_>,
     readings: &[(&str, Reading)],
@@ -144,7 +144,7 @@ pub fn times(
     io_depth: u64,
 ) -> Result<Table, Failure> {
     let header =
-        ["mode", "read as", "opened", "opened, measured", "step", "step, so many opened", "measured", "difference"];
+        ["mode", "read as", "opened", "opened, measured", "step", "step, measured opens", "measured", "difference"];
     let mut table = Table::new(&header);
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
@@ -174,7 +174,8 @@ mod tests {
     use crate::scenario::{END_BYTES, OPENING, START_BYTES};
     use tensilo_testing::Folder;
 
-    /// The loader asks its sources for what the model says: as many reads of each kind.
+    /// The loader sends the reads that the model predicts to its sources: the same number of each
+    /// kind.
     #[test]
     fn the_loader_reads_what_the_model_predicts() {
         let folder = Folder::new();
@@ -196,7 +197,7 @@ mod tests {
                     measured.counted(mode, reading, ReadAhead::Never).unwrap(),
                     measured.predicted(mode, reading).unwrap(),
                 );
-                let what = format!("{name}, {reading:?}: {:?} instead of {:?}", found.traffic, expected.traffic);
+                let what = format!("{name}, {reading:?}: {:?}, expected {:?}", found.traffic, expected.traffic);
                 assert_eq!(found.opened, expected.opened, "{what}");
                 assert_eq!(found.traffic.rounds, expected.traffic.rounds, "{what}");
                 assert!(close(found.traffic.small, expected.traffic.small), "{what}");
@@ -207,7 +208,7 @@ mod tests {
         }
     }
 
-    /// In an epoch each run is announced once, as ranges of whole chunks.
+    /// In an epoch, each run is prefetched once, as ranges of whole chunks.
     #[test]
     fn the_loader_prefetches_what_the_model_predicts() {
         let folder = Folder::new();
@@ -226,7 +227,7 @@ mod tests {
         let found = always.prefetched_bytes - never.prefetched_bytes;
         assert!(
             found.abs_diff(expected.prefetched_bytes) * 100 <= found,
-            "{found} instead of {}",
+            "{found}, expected {}",
             expected.prefetched_bytes
         );
     }

@@ -1,4 +1,4 @@
-//! A source that counts its reads, and answers as late as storage that is far away.
+//! A source that counts its reads, and answers as late as distant storage.
 
 use crate::device::Traffic;
 use crate::rank_reads::Reading;
@@ -42,15 +42,15 @@ impl Counts {
     }
 }
 
-/// A file that is read by position, as if it were far away.
+/// A file that is read by position, as if it were on distant storage.
 pub struct CountingSource {
     file: PositionedFile,
     counts: Arc<Counts>,
     latency: Duration,
     gap: u64,
-    /// The lines that were read, by their number: a source of object storage should keep them.
+    /// The lines that were read, by number: a source for object storage should cache them.
     lines: Option<Lines>,
-    /// What was prefetched: a source that is told twice reads once.
+    /// The prefetched ranges. A source that gets a range twice reads it once.
     prefetched: Mutex<HashSet<Range<u64>>>,
 }
 
@@ -59,7 +59,7 @@ struct Lines {
     cached: Mutex<HashMap<u64, Vec<u8>>>,
 }
 
-/// Returns options that open files as such sources.
+/// Returns options that open files with such sources.
 pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> DatasetOptions {
     let counts = counts.clone();
     let open = move |path: &Path, options: OpenOptions| {
@@ -75,7 +75,7 @@ impl CountingSource {
         Self { file, counts: counts.clone(), latency, gap: reading.gap, lines, prefetched: Mutex::default() }
     }
 
-    /// Reads a small structure as one request.
+    /// Reads a small structure with one request.
     fn request(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.counts.small.fetch_add(1, Ordering::Relaxed);
         self.counts.small_bytes.fetch_add(out.len() as u64, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl CountingSource {
         self.file.read_exact_at(offset, out)
     }
 
-    /// Reads the lines of a small structure that are not kept, by one request.
+    /// Reads the lines of a small structure that are not cached, with one request.
     fn fill(&self, lines: &Lines, cached: &mut HashMap<u64, Vec<u8>>, requested: Range<u64>) -> io::Result<()> {
         let missing: Vec<u64> = requested.filter(|line| !cached.contains_key(line)).collect();
         let (Some(first), Some(last)) = (missing.first(), missing.last()) else { return Ok(()) };
@@ -144,7 +144,7 @@ impl Source for CountingSource {
     }
 }
 
-/// Opens a file, and returns the offset and the length of each read that this takes.
+/// Opens a file. Returns the offset and length of each read that this takes.
 pub fn opening_reads(path: &Path) -> tensilo::Result<Vec<Range<u64>>> {
     struct RecordingSource(PositionedFile, Arc<Mutex<Vec<Range<u64>>>>);
     impl Source for RecordingSource {

@@ -1,9 +1,12 @@
-//! Chapter 8: old versions that are removed, and the files that only they list.
+//! Removal of old versions, and of the files that only they list (chapter 8.1 of `MANIFEST.md`).
 //!
-//! What is removed is what no kept version lists, as far as it is older than the newest version:
-//! later folders of `data/`, and pages that a writer at work may list again, are left alone. The
-//! texts of versions go first, durably, and their files after them, so that every version that is
-//! left is whole, whenever the work ends.
+//! Writers may be working at the same time, and there is no lock. A writer starts from the newest
+//! version, so it can only list files of that version and new ones. Hence garbage is what no kept
+//! version lists, provided that it is not newer than the newest version: later folders of `data/`,
+//! and pages that a writer may list again, are left alone.
+//!
+//! Texts of versions are removed first, durably, and their files after that. So every remaining
+//! version is complete, even if the removal is interrupted.
 
 use crate::dataset::store::Store;
 use crate::dataset::store::location::{ReadOptions, location};
@@ -17,28 +20,28 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::error::display_path;
 
-/// The old versions of a dataset, and the files that no other version needs.
+/// The old versions of a dataset, and files that no other version needs.
 ///
-/// [`Garbage::find`] looks for them and changes nothing; [`Garbage::remove`] removes them.
+/// [`Garbage::find`] finds them and changes nothing; [`Garbage::remove`] removes them.
 ///
-/// Writers may be at work: what they may still publish is never removed (`MANIFEST.md`, M-8.4 to
-/// M-8.7). Readers of a version that is removed get errors for files that they have not opened.
+/// Safe while writers are working: nothing that they may still publish is removed (`MANIFEST.md`,
+/// M-8.4 to M-8.7). Readers of a removed version get errors for files that they have not opened.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Garbage {
     /// The versions to remove, in ascending order.
     pub versions: Vec<u64>,
-    /// The files to remove, and folders that are removed with all that is in them, in the order of
-    /// their names.
+    /// The files and folders to remove, in the order of their names. Folders are removed with their
+    /// contents.
     pub paths: Vec<PathBuf>,
-    /// The bytes of these files, without the texts of versions.
+    /// The total size of these files, without the texts of versions.
     pub bytes: u64,
     folder: PathBuf,
     store: Arc<dyn Store>,
     found: RemovalPlan,
 }
 
-/// The things to remove, by their paths in the dataset.
+/// What to remove, as paths in the dataset.
 #[derive(Debug, Default)]
 pub(super) struct RemovalPlan {
     pub versions: Vec<u64>,
@@ -49,14 +52,14 @@ impl Garbage {
     /// Finds what can be removed from the folder of a dataset if its newest `keep` versions are
     /// kept, at least one:
     ///
-    /// * all other versions, and the data files and pages that only they list, except a page all of
-    ///   whose groups the newest version lists in another way;
-    /// * in `data/`, whatever no version lists: files of writers that were killed. The folders of
-    ///   versions that do not exist yet are left alone;
-    /// * temporary files of writers that were killed.
+    /// * all other versions, and the data files and pages that only they list, except a page whose
+    ///   groups are all in the newest version in another way;
+    /// * in `data/`, everything that no version lists: files of killed writers. Folders of versions
+    ///   that do not exist yet are left alone;
+    /// * temporary files of killed writers.
     ///
-    /// Cost: reading all versions and pages of the manifest; memory for the names of all files, and
-    /// for the groups of the newest version.
+    /// Cost: reads all versions and pages of the manifest. Needs memory for the names of all files,
+    /// and for the groups of the newest version.
     pub fn find(folder: impl AsRef<Path>, keep: u64) -> Result<Self> {
         Self::find_in(folder.as_ref(), keep, ReadOptions::default())
     }
@@ -68,15 +71,15 @@ impl Garbage {
         let found = find(&*store, &folder, keep)?;
         let mut bytes = 0_u64;
         for path in &found.paths {
-            let length = store.bytes(path).map_err(|error| io_error(&folder, path, "looking at the file", error))?;
+            let length = store.bytes(path).map_err(|error| io_error(&folder, path, "reading the file size", error))?;
             bytes = bytes.saturating_add(length);
         }
         let paths = found.paths.iter().map(|path| join(&folder, path)).collect();
         Ok(Self { versions: found.versions.clone(), paths, bytes, folder, store, found })
     }
 
-    /// Removes it all: the versions first, so that every version that is left is whole, whenever
-    /// the work ends.
+    /// Removes everything that was found. Versions are removed first, so every remaining version is
+    /// complete, even if the removal is interrupted.
     pub fn remove(&self) -> Result<()> {
         remove(&*self.store, &self.folder, &self.found)
     }
@@ -87,14 +90,16 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     let versions = versions::list(store, folder)?;
     let Some(&newest) = versions.last() else {
         let folder = display_path(folder);
-        return Err(DataError::BadArgument(format!("{folder}: the folder has no manifest, so nothing is known of it")));
+        return Err(DataError::BadArgument(format!(
+            "{folder}: the folder has no manifest, so it is unknown which files are needed"
+        )));
     };
     let retained = usize::try_from(keep).unwrap_or(usize::MAX).clamp(1, versions.len());
     let (old, retained) = versions.split_at(versions.len().saturating_sub(retained));
     let mut seen = HashSet::new();
     let mut listed = BTreeSet::new();
     let mut newest_groups = HashSet::new();
-    // the newest first, so that all of its pages are shown
+    // the newest first, so that all of its pages are visited as its own
     for &version in retained.iter().rev() {
         visit(store, folder, version, &mut seen, &mut |page, groups| {
             listed.extend(page.map(PageEntry::path));
@@ -107,21 +112,21 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     let mut paths = BTreeSet::new();
     for &version in old {
         let found = visit(store, folder, version, &mut seen, &mut |page, groups| {
-            // a writer at work may list such a page again (M-8.4)
+            // a running writer may list such a page again (M-8.4)
             let stays = groups.iter().all(|group| newest_groups.contains(group));
             paths.extend(page.filter(|_| !stays).map(PageEntry::path));
             paths.extend(paths_of(&groups));
         });
         match found {
-            // what a damaged version lists is not known; folders of `data/` are looked at anyway
+            // the files of a damaged version are unknown; folders of `data/` are checked anyway
             Err(DataError::Corrupt { .. }) => {}
             found => found?,
         }
     }
-    // a path that claims to be a file may be a folder with files of kept versions
+    // a listed path may be a folder with files of kept versions
     paths.retain(|path| !listed.contains(path) && below(&listed, path).next().is_none());
     for name in names(store, folder, "data")? {
-        // later folders are of writers that may be at work (M-8.5)
+        // writers may be working in later folders (M-8.5)
         if folder_version(&name).is_some_and(|version| version <= newest) {
             unlisted(store, folder, &format!("data/{name}"), &listed, &mut paths)?;
         }
@@ -135,16 +140,16 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
 
 /// Removes what was found.
 pub(super) fn remove(store: &dyn Store, folder: &Path, found: &RemovalPlan) -> Result<()> {
-    let remove = |path: &str| store.remove(path).map_err(|error| io_error(folder, path, "removing it", error));
+    let remove = |path: &str| store.remove(path).map_err(|error| io_error(folder, path, "removing the file", error));
     found.versions.iter().try_for_each(|&version| remove(&path_of(version)))?;
-    // no version may come back whose files are gone
+    // a loss of power must not bring back a version without its files
     let synced = store.sync_folder("manifest");
     synced.map_err(|error| io_error(folder, "manifest", "making the removal durable", error))?;
     found.paths.iter().try_for_each(|path| remove(path))
 }
 
-/// Shows the groups of a version that are in no page, and those of each page that was not seen
-/// before.
+/// Calls `show` with the inline groups of a version, and with the groups of each page that was not
+/// seen before.
 fn visit(
     store: &dyn Store,
     folder: &Path,
@@ -170,7 +175,8 @@ fn paths_of(groups: &[Group]) -> impl Iterator<Item = String> {
     groups.iter().flat_map(|group| &group.files).map(|file| file.path.to_string())
 }
 
-/// Adds what no version lists in a folder of `data/`: all of the folder, or some of what it has.
+/// Adds everything in a folder of `data/` that no version lists: the whole folder, or some of its
+/// files.
 fn unlisted(
     store: &dyn Store,
     folder: &Path,

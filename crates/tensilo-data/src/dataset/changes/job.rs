@@ -1,9 +1,9 @@
 //! A version whose data files many processes write, on any number of machines.
 //!
-//! All processes know the number of the job, and so the folder of its files and the name of each:
-//! no process has to ask another one. A task that runs twice finds its file, or loses to a process
-//! that was faster with equal bytes. The last step, publishing, finds out whether the version lists
-//! the files already. So every step can be repeated, by any process.
+//! All processes know the number of the job. It determines the folder of the job and the name of
+//! each file, so no process has to ask another. A task that runs twice finds its file, or loses to
+//! a faster process that wrote equal bytes. Publishing first checks whether the version already
+//! lists the files. So any process can repeat any step.
 
 use super::Changes;
 use crate::dataset::handle::Dataset;
@@ -22,15 +22,15 @@ use tensilo::Schema;
 use tensilo::error::display_path;
 use tensilo::facts::{ContentId, FileId};
 
-/// A job that makes one version of a dataset of data files which many processes write, on any
-/// number of machines.
+/// A job that writes one version of a dataset, whose data files many processes write on any number
+/// of machines.
 ///
-/// Nothing of it can be seen before [`WriteJob::publish`]. A process that dies leaves at most files
-/// that no version lists, in a folder of the job. [`Garbage`](crate::Garbage) finds them when the
-/// version, or a later one, exists.
+/// Before [`WriteJob::publish`], no reader sees it. A process that dies leaves at most unlisted
+/// files in the folder of the job. [`Garbage`](crate::Garbage) finds them when the version, or a
+/// later one, exists.
 ///
-/// Every step can be repeated, by several processes at the same time: a file that exists is not
-/// written again, and a version that lists the files is not published again.
+/// Every step can be repeated, even by several processes at the same time: a file that exists is
+/// not written again, and a version that lists the files is not published again.
 ///
 /// ```
 /// use tensilo::{ColumnBatch, ColumnSchema, DType, Schema, Shape, Writer, WriterOptions};
@@ -39,9 +39,9 @@ use tensilo::facts::{ContentId, FileId};
 /// # let temporary = tempfile::tempdir()?;
 /// # let folder = temporary.path().join("train");
 /// let schema = Schema::new([ColumnSchema::tensor("label", DType::U8, Shape::fixed(&[]))]);
-/// let job = || DatasetOptions::new().job(&folder, 1, 1 << 40); // for the first version
+/// let job = || DatasetOptions::new().job(&folder, 1, 1 << 40); // the first version
 ///
-/// // in one process for each file
+/// // one process for each file
 /// let task = |number: u32, labels: &[u8]| {
 ///     job()?.write(number, None, |file| {
 ///         let mut writer = Writer::new(file, schema.clone(), &WriterOptions::new())?;
@@ -52,7 +52,7 @@ use tensilo::facts::{ContentId, FileId};
 /// };
 /// let files: Vec<JobFile> = vec![task(0, &[3, 5])?, task(1, &[4])?];
 ///
-/// // in one process, when all files are written
+/// // one process, when all files are written
 /// let dataset = job()?.publish(&schema, &files, "write", |_| {})?;
 /// assert_eq!(dataset.sample_count(), 3);
 /// assert_eq!(job()?.publish(&schema, &files, "write", |_| {})?.version(), 1);
@@ -62,24 +62,24 @@ use tensilo::facts::{ContentId, FileId};
 pub struct WriteJob {
     folder: PathBuf,
     store: Arc<dyn Store>,
-    /// For the files of the job.
+    /// Opens the files of the job.
     opener: Opener,
     options: ReadOptions,
     version: u64,
-    /// The path of its folder in the dataset.
+    /// The path of the job's folder in the dataset.
     data: String,
 }
 
-/// A data file that a process of a [`WriteJob`] has written: all that a manifest says of it.
+/// A data file that a process of a [`WriteJob`] has written: its entry for the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFile {
-    /// The number of the file in the job. Its samples follow those of lower numbers.
+    /// The number of the file in the job. Samples of files with lower numbers come first.
     pub number: u32,
     /// The number of samples.
     pub samples: u64,
     /// The raw bytes of all columns.
     pub raw_bytes: u64,
-    /// The length.
+    /// The length of the file.
     pub bytes: u64,
     /// The offset of the footer.
     pub footer: u64,
@@ -88,11 +88,13 @@ pub struct JobFile {
 }
 
 impl WriteJob {
-    /// Returns the job of a version with this number, see
+    /// Returns the job of a version with this number; see
     /// [`DatasetOptions::job`](crate::DatasetOptions::job).
     pub(in crate::dataset) fn new(folder: &Path, version: u64, number: u64, options: ReadOptions) -> Result<Self> {
         if number <= u64::from(u32::MAX) || version == 0 {
-            let message = format!("job {number} of version {version}: a job is at least 2^32, and a version is not 0");
+            let message = format!(
+                "job {number} of version {version}: expected a job of at least 2^32, and a version of at least 1"
+            );
             return Err(DataError::BadArgument(message));
         }
         let (store, store_options) = location(folder, options.clone())?;
@@ -101,14 +103,14 @@ impl WriteJob {
         Ok(Self { folder, store, opener, options, version, data })
     }
 
-    /// Writes a file of the job with this number, unless it exists, and returns what a manifest
-    /// says of it. The file appears when it is complete, and is durable then.
+    /// Writes the file with this number, unless it exists, and returns its entry for the manifest.
+    /// The file appears when it is complete, and is durable then.
     ///
-    /// Files of one number have equal bytes, whatever process writes them: if `write` fails because
-    /// another process was faster, the file is the other one's. If `id` is given, a file that
-    /// exists has it, or it is refused.
+    /// Files with the same number have equal bytes, whatever process writes them. If `write` fails
+    /// because another process was faster, the result is the file of that process. If `id` is
+    /// given, a file that exists must have it, or it is refused.
     ///
-    /// Cost: `write`, and the opening of the file.
+    /// Cost: `write`, and opening the file.
     pub fn write(
         &self,
         number: u32,
@@ -126,20 +128,20 @@ impl WriteJob {
         }
     }
 
-    /// Opens a file that was written, and returns its schema.
+    /// Opens a file of the job, and returns its schema.
     pub fn schema_of(&self, number: u32) -> Result<Schema> {
         let name = self.name(number);
         let (facts, _) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name, None)?;
         Ok(facts.schema)
     }
 
-    /// Publishes the version with these files after those of the version before, in the order of
-    /// their numbers, and returns it. `change` says in words what was changed, and `edit` may
-    /// change more. If the version lists the files already, it is as it is.
+    /// Publishes the version, and returns it: these files, in the order of their numbers, follow
+    /// the files of the previous version. `change` describes what changed, and `edit` may change
+    /// more. If the version already lists the files, returns it unchanged.
     ///
-    /// Fails with [`DataError::Conflict`] if the version exists and has other files.
+    /// If the version exists with other files, fails with [`DataError::Conflict`].
     ///
-    /// Cost: listing the folder of the job; no file is opened.
+    /// Cost: lists the folder of the job, and opens no file.
     pub fn publish(
         &self,
         schema: &Schema,
@@ -177,7 +179,7 @@ impl WriteJob {
         Err(DataError::Conflict { path: self.folder.clone(), version: newest })
     }
 
-    /// Begins the version.
+    /// Starts the version.
     fn changes(&self, schema: &Schema, files: &[JobFile]) -> Result<Changes> {
         let mut changes = match self.version {
             1 => Changes::create(&self.folder, self.options.clone())?,
@@ -196,7 +198,7 @@ impl WriteJob {
             return Err(DataError::BadArgument("two files of a job have the same number".to_owned()));
         }
         for file in ordered.into_values() {
-            // a file was made durable before its receipt was given
+            // each file was durable before its `JobFile` was returned
             if !names.contains(&file_name(file.number)) {
                 return Err(self.gone(file.number));
             }
@@ -215,20 +217,20 @@ impl WriteJob {
         Ok(changes)
     }
 
-    /// Begins a file.
+    /// Starts a file.
     fn create(&self, number: u32) -> Result<DataFile> {
         self.store.create_root().map_err(|error| DataError::Io {
             path: self.folder.clone(),
-            operation: "making the folder",
+            operation: "creating the folder",
             error,
         })?;
         for folder in ["data", &self.data] {
-            self.store.create_folder(folder).map_err(|error| self.failed(folder, "making the folder", error))?;
+            self.store.create_folder(folder).map_err(|error| self.failed(folder, "creating the folder", error))?;
         }
         Ok(self.store.data_file(&self.name(number))?)
     }
 
-    /// Finds a file, and makes it durable.
+    /// Finds a file, and makes it durable. Returns `None` if it does not exist.
     fn find(&self, number: u32, id: Option<FileId>) -> Result<Option<JobFile>> {
         let name = self.name(number);
         match self.store.make_durable(&name) {
@@ -237,7 +239,7 @@ impl WriteJob {
         }
         let (facts, found) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name, None)?;
         if id.is_some_and(|id| id != found) {
-            let message = format!("{}: the file is of another job; remove it", self.shown(&name));
+            let message = format!("{}: the file belongs to another job; remove it", self.shown(&name));
             return Err(DataError::BadArgument(message));
         }
         let FileFacts { samples, raw_bytes, listed, .. } = facts;

@@ -1,15 +1,17 @@
-//! Chapter 9: a version in the making.
+//! Changes to a dataset, collected and then published as its next version (chapter 9 of
+//! `MANIFEST.md`).
 //!
-//! [`Changes`] are a version that no reader can see: samples are appended, columns added, renamed
-//! and dropped, and [`publish`](publish()) makes it the next version. Data files exist before, in a
-//! folder of this writer's own, and are removed if nothing is published.
+//! [`Changes`] is a version that no reader can see yet: samples are appended, and columns added,
+//! renamed and dropped. [`publish`](publish()) makes it visible in one step. Data files are written
+//! before that, to a folder that no other writer uses, and are removed if nothing is published. A
+//! writer that is killed thus leaves only unlisted files.
 //!
-//! Columns have ids, and a layout says which columns of the dataset a file has, and under which
-//! names. So renaming or dropping a column changes no file, and files of several groups share a
-//! layout. Groups in pages are taken out of them only if a change concerns them.
+//! Most changes touch no data. Columns have ids, and a layout maps the column names of a file to
+//! ids, so renaming or dropping a column changes no file, and groups with the same columns share a
+//! layout. Groups that are in pages stay there unless the change concerns them.
 //!
-//! Beside it are what writes all samples again ([`repack`]), versions whose files many processes
-//! write ([`job`]), and the removal of old versions ([`garbage`]).
+//! Submodules write all samples again ([`repack`]), publish files that many processes have written
+//! ([`job`]), and remove old versions ([`garbage`]).
 
 mod garbage;
 mod job;
@@ -43,48 +45,49 @@ use tensilo::error::display_path;
 use tensilo::import::{AppendOptions, ConvertOptions, Progress, ShardFiles, append_shards, convert_shards};
 use tensilo::{ColumnSchema, Schema};
 
-/// The most groups in pages that are changed: what a manifest may claim is more than memory has.
+/// The maximum number of groups in pages that can be changed: a manifest can claim more groups than
+/// fit in memory.
 const MAX_CHANGED_GROUPS: u64 = 1 << 22;
 
-/// The key of the metadata that makes a column a field of a struct.
+/// The metadata key of a column that is a field of a struct.
 const PATH_KEY: &str = "tensilo.path";
 
-/// Changes to a dataset, which [`Changes::publish`] makes a new version of.
+/// Changes to a dataset. [`Changes::publish`] makes them its next version.
 ///
-/// Nothing of them can be seen before. If this value is dropped without, or fails to publish, the
-/// data files that were written to paths of [`Changes::next_path`] are removed, and so are folders
-/// that were made and are empty.
+/// Before that, no reader sees them. If publishing fails, or this value is dropped unpublished,
+/// data files at paths of [`Changes::next_path`] are removed, and so are folders that were created
+/// for them and are empty.
 #[derive(Debug)]
 pub struct Changes {
     folder: PathBuf,
     store: Arc<dyn Store>,
     /// How the dataset is read.
     options: ReadOptions,
-    /// The version that changes; none for a new dataset.
+    /// The version that is changed; `None` for a new dataset.
     base: Option<Dataset>,
-    /// The version in the making.
+    /// The next version.
     version: Version,
-    /// Raw bytes of the files of a new dataset, from which its order is derived.
+    /// The raw bytes of the files of a new dataset, from which its window sizes are derived.
     raw_bytes: u64,
     order: Option<WindowSizes>,
     data: DataFolder,
     /// The paths of all files that were added.
     added: Vec<Box<str>>,
-    /// The local folders that were made, innermost first.
+    /// The local folders that were created, innermost first.
     made: Vec<PathBuf>,
 }
 
 impl Dataset {
-    /// Begins a new dataset in a folder, which is made if it does not exist. Fails if the folder
-    /// has a manifest.
+    /// Starts a new dataset in a folder, which is created if needed. Fails if the folder has a
+    /// manifest.
     pub fn create(folder: impl AsRef<Path>) -> Result<Changes> {
         Changes::create(folder.as_ref(), ReadOptions::default())
     }
 
-    /// Begins changes to this version of the dataset.
+    /// Starts changes to this version of the dataset.
     pub fn change(&self) -> Result<Changes> {
         let Location::Folder(folder) = &self.0.location else {
-            let message = "files without a manifest cannot be changed as a dataset; create one from them first";
+            let message = "files without a manifest cannot be changed; create a dataset from them first";
             return Err(DataError::BadArgument(message.to_owned()));
         };
         let mut version = self.0.version.clone();
@@ -96,12 +99,12 @@ impl Dataset {
 }
 
 impl Changes {
-    /// Begins a new dataset, see [`Dataset::create`]. The options are those that it is read with.
+    /// Starts a new dataset; see [`Dataset::create`]. It is read with these options.
     pub(super) fn create(folder: &Path, options: ReadOptions) -> Result<Self> {
         let (store, options) = location(folder, options)?;
         let made = store.create_root().map_err(|error| DataError::Io {
             path: folder.to_path_buf(),
-            operation: "making the folder",
+            operation: "creating the folder",
             error,
         })?;
         if let Some(version) = versions::list(&*store, folder)?.last() {
@@ -137,7 +140,7 @@ impl Changes {
         }
     }
 
-    /// Returns the number of the version in the making.
+    /// Returns the number of the next version.
     pub fn version(&self) -> u64 {
         self.version.number
     }
@@ -153,14 +156,14 @@ impl Changes {
         Schema { columns, metadata: self.version.metadata.clone() }
     }
 
-    /// Sets when the version was made, in seconds since 1970-01-01 00:00 UTC. The default is now.
-    /// With `None` it is not recorded: equal files then give equal bytes.
+    /// Sets the time of the version, in seconds since 1970-01-01 00:00 UTC. The default is now.
+    /// With `None` it is not recorded, so equal files give equal bytes.
     pub fn set_time(&mut self, time: Option<u64>) {
         self.version.time = time;
     }
 
-    /// Sets the sizes of runs and windows that a training uses unless told. The default is that of
-    /// the version before, or [`WindowSizes::for_sample_bytes`] the bytes of the samples.
+    /// Sets the default sizes of runs and windows for training. If this is not called, the sizes of
+    /// the previous version are kept; a new dataset uses [`WindowSizes::for_sample_bytes`].
     pub fn set_window_sizes(&mut self, order: WindowSizes) {
         self.order = Some(order);
     }
@@ -170,17 +173,17 @@ impl Changes {
         self.version.metadata = metadata;
     }
 
-    /// Returns a path for a new data file, in a folder of this writer's own. The caller writes a
-    /// tensilo file there, and calls [`Changes::append`] or [`Changes::add_columns`] with it.
+    /// Returns a path for a new data file, in a folder of this writer. Write a tensilo file there,
+    /// and pass the path to [`Changes::append`] or [`Changes::add_columns`].
     ///
-    /// [`Changes::next_file`] opens the file, too, and works in object stores.
+    /// [`Changes::next_file`] also opens the file, and works in object stores.
     pub fn next_path(&mut self) -> Result<PathBuf> {
         let name = self.next_name()?;
         Ok(join(&self.folder, &name))
     }
 
-    /// Begins a new data file, in a folder of this writer's own. The caller writes a tensilo file
-    /// to it, and calls [`Changes::append`] or [`Changes::add_columns`] with its path.
+    /// Starts a new data file, in a folder of this writer. Write a tensilo file to it, and pass its
+    /// path to [`Changes::append`] or [`Changes::add_columns`].
     pub fn next_file(&mut self) -> Result<DataFile> {
         let name = self.next_name()?;
         Ok(self.store.data_file(&name)?)
@@ -195,14 +198,15 @@ impl Changes {
         Ok(name)
     }
 
-    /// Appends the samples of a tensilo file, which is in the folder of the dataset, as it is now.
+    /// Appends the samples of a tensilo file in the folder of the dataset. Samples that are
+    /// appended to the file later are not included.
     ///
-    /// It is a new file: one that only older versions list may be removed with them, see
+    /// The file must be new. A file that only older versions list may be removed with them; see
     /// [`Garbage`].
     ///
-    /// Its columns are those of the dataset, by their names: of the same dtypes, shapes and casts.
-    /// It may lack nullable ones, whose samples are then null. The first file of a new dataset
-    /// gives it columns and metadata.
+    /// Its columns match the columns of the dataset by name, with the same dtypes, shapes and
+    /// casts. It may lack nullable columns, whose samples are then null. The first file of a new
+    /// dataset defines the columns and the metadata.
     pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
         let path = file.as_ref();
         let facts = self.facts(path)?;
@@ -212,11 +216,11 @@ impl Changes {
         Ok(())
     }
 
-    /// Appends the samples of a durable file, or says why not.
+    /// Appends the samples of a durable file, or returns why that is impossible.
     fn append_facts(&mut self, facts: FileFacts) -> std::result::Result<(), String> {
         let is_new = self.base.is_none() && self.version.groups.is_empty();
         if is_new && self.version.columns.is_empty() {
-            // a manifest has no name for a type that this release does not know
+            // a manifest has no name for an unknown type
             facts.schema.check().map_err(|error| error.to_string())?;
             self.version.metadata.extend(facts.schema.metadata.clone());
             adopt_columns(&mut self.version, &facts.schema);
@@ -230,37 +234,37 @@ impl Changes {
         Ok(())
     }
 
-    /// Gives a new dataset its columns, and adds metadata, before its first file does so.
+    /// Sets the columns of a new dataset, and adds metadata, before its first file does so.
     pub fn declare(&mut self, schema: &Schema) -> Result<()> {
         if !self.version.columns.is_empty() {
-            return Err(DataError::BadArgument("the dataset has columns".to_owned()));
+            return Err(DataError::BadArgument("the dataset already has columns".to_owned()));
         }
         self.version.metadata.extend(schema.metadata.clone());
         adopt_columns(&mut self.version, schema);
         Ok(())
     }
 
-    /// Makes a column nullable, which is named by its number.
+    /// Makes a column nullable, given by its index.
     pub fn make_nullable(&mut self, column: usize) {
         self.version.columns.get_mut(column).into_iter().for_each(|column| column.schema.nullable = true);
     }
 
-    /// Appends samples that are in several tensilo files, which are in the folder of the dataset.
-    /// Each is given with its columns: their names in the file, and their numbers in
-    /// [`Changes::schema`]. Columns that none of them has are null.
+    /// Appends samples that are stored in several tensilo files in the folder of the dataset. Each
+    /// file comes with its columns: their names in the file, and their indices in
+    /// [`Changes::schema`]. Columns that no file has are null.
     pub fn append_group(&mut self, files: &[(PathBuf, Vec<(String, usize)>)]) -> Result<()> {
         let mut group = Group { samples: 0, files: Vec::new() };
         for (path, columns) in files {
             let facts = self.facts(path)?;
             let refused = |what: String| DataError::BadArgument(format!("{}: {what}", display_path(path)));
             if !group.files.is_empty() && facts.samples != group.samples {
-                return Err(refused(format!("{} samples in a group of {}", facts.samples, group.samples)));
+                return Err(refused(format!("{} samples in a group of {} samples", facts.samples, group.samples)));
             }
             let mut layout = Layout::new();
             for (name, number) in columns {
                 let expected = self.version.columns.get(*number);
                 let expected =
-                    expected.ok_or_else(|| refused(format!("the dataset has no column with the number {number}")))?;
+                    expected.ok_or_else(|| refused(format!("the dataset has no column {number}, counted from 0")))?;
                 let (_, found) = facts.schema.find_column(name).map_err(|error| error.with_path(path))?;
                 check_column(found, &expected.schema).map_err(|violation| refused(violation.message))?;
                 layout.insert(name.clone(), expected.id);
@@ -274,19 +278,19 @@ impl Changes {
         Ok(())
     }
 
-    /// Adds columns to the samples that the dataset has: those of the given tensilo files, which
-    /// are in its folder. The first has the samples of the first group, and so on. All have the
-    /// same columns, whose names are new.
+    /// Adds columns to the existing samples, from tensilo files in the folder of the dataset: the
+    /// first file has the samples of the first group, and so on. All files have the same columns,
+    /// with new names.
     ///
-    /// Cost: the reading of all pages of the manifest, and the opening of the files.
+    /// Cost: reads all pages of the manifest, and opens the files.
     pub fn add_columns<P: AsRef<Path>>(&mut self, files: impl IntoIterator<Item = P>) -> Result<()> {
         let groups: Vec<u64> = self.groups_mut()?.iter().map(|group| group.samples).collect();
         let added = self.facts_of_columns(&groups, files)?;
         let Some(columns) = added.first().map(|facts| facts.schema.columns.clone()) else {
-            return Err(bad("a dataset without samples; append the first file with all its columns".to_owned()));
+            return Err(bad("the dataset has no samples; append a first file with all columns instead".to_owned()));
         };
         columns.iter().try_for_each(|column| self.check_new(&column.name))?;
-        // nothing fails from here on
+        // from here on, nothing fails
         let ids = columns.into_iter().map(|column| {
             let name = column.name.clone();
             (name, add_column(&mut self.version, column))
@@ -300,7 +304,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns the facts of files with new columns for groups with so many samples.
+    /// Returns the facts of files with new columns. `groups` are the sample counts of the groups.
     fn facts_of_columns<P: AsRef<Path>>(
         &self,
         groups: &[u64],
@@ -316,7 +320,7 @@ impl Changes {
                 return Err(bad(format!("{path}: {samples} samples for group {group}, which has {expected}")));
             }
             if found.first().is_some_and(|first| first.schema.columns != facts.schema.columns) {
-                return Err(bad(format!("{}: the columns are not those of the first file", display_path(path))));
+                return Err(bad(format!("{}: the columns differ from the first file", display_path(path))));
             }
             found.push(facts);
         }
@@ -326,12 +330,12 @@ impl Changes {
         Ok(found)
     }
 
-    /// Adds a nullable column, in which all samples that the dataset has are null.
+    /// Adds a nullable column without files: all existing samples are null.
     pub fn add_nullable_column(&mut self, column: ColumnSchema) -> Result<()> {
         if !column.nullable {
             let name = &column.name;
             return Err(bad(format!(
-                "column {name:?}: without files, a new column is null, and this one is not nullable"
+                "column {name:?}: a new column without files is null, but this one is not nullable"
             )));
         }
         self.check_new(&column.name)?;
@@ -339,14 +343,14 @@ impl Changes {
         Ok(())
     }
 
-    /// Removes a column. Its files stay, as older versions have it.
+    /// Removes a column. Its files stay, because older versions list them.
     pub fn drop_column(&mut self, name: &str) -> Result<()> {
         let index = self.index_of(name)?;
         self.version.columns.remove(index);
         Ok(())
     }
 
-    /// Gives a column another name. Files keep the name that they have.
+    /// Renames a column. Files keep their own name for it.
     pub fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
         let index = self.index_of(name)?;
         self.check_new(new_name)?;
@@ -361,23 +365,23 @@ impl Changes {
         let (index, _) = self.schema().find_column(name)?;
         let is_field = |column: &DatasetColumn| column.schema.metadata.contains_key(PATH_KEY);
         if self.version.columns.get(index).is_some_and(is_field) {
-            return Err(bad(format!("column {name:?} is a field of a struct, which is kept as it is")));
+            return Err(bad(format!("column {name:?} is a field of a struct, which cannot be changed")));
         }
         Ok(index)
     }
 
     fn check_new(&self, name: &str) -> Result<()> {
         if self.version.columns.iter().any(|column| column.schema.name == name) {
-            return Err(bad(format!("the dataset has a column {name:?} already")));
+            return Err(bad(format!("the dataset already has a column {name:?}")));
         }
         Ok(())
     }
 
-    /// Publishes the version, and returns the dataset as it is then. `change` says in words what
-    /// was changed.
+    /// Publishes the version, and returns the dataset at this version. `change` describes what
+    /// changed.
     ///
-    /// Everything is durable when this returns. Fails with [`DataError::Conflict`] if another
-    /// writer has published a version since the one that was changed.
+    /// Everything is durable when this returns. If another writer has published a version since the
+    /// one that was changed, fails with [`DataError::Conflict`].
     pub fn publish(mut self, change: impl Into<String>) -> Result<Dataset> {
         self.version.change = change.into();
         if self.base.is_none() {
@@ -406,18 +410,18 @@ impl Changes {
         FileFacts::of_samples(&self.opener_of_new_files(), path, &name)
     }
 
-    /// Takes a file into the version, with this layout.
+    /// Adds a file to the version, with this layout.
     fn listed(&mut self, facts: FileFacts, layout: usize) -> FileEntry {
         self.added.push(facts.listed.path.clone());
         FileEntry { layout, ..facts.listed }
     }
 
-    /// Returns the number of pages, with that of the inline groups.
+    /// Returns the number of pages. The inline groups count as one page.
     fn page_count(&self) -> usize {
         self.version.pages.len().saturating_add(1)
     }
 
-    /// Returns the groups of a page, or, after the last page, the inline ones.
+    /// Returns the groups of a page. After the last page, returns the inline groups.
     fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
         match &self.base {
             Some(base) if page < self.version.pages.len() => base.0.groups_of_page(page),
@@ -425,12 +429,12 @@ impl Changes {
         }
     }
 
-    /// Takes all groups out of their pages, to change them.
+    /// Moves all groups out of their pages, so that they can be changed.
     fn groups_mut(&mut self) -> Result<&mut Vec<Group>> {
         let paged = self.version.pages.iter().map(|page| page.groups).fold(0, u64::saturating_add);
         if paged > MAX_CHANGED_GROUPS {
             let message = format!(
-                "{paged} groups, and at most {MAX_CHANGED_GROUPS} can be changed; repack the dataset to larger files first"
+                "the dataset has {paged} groups, but at most {MAX_CHANGED_GROUPS} can be changed; repack it into larger files first"
             );
             return Err(DataError::BadArgument(message));
         }
@@ -457,20 +461,21 @@ impl Changes {
         }
     }
 
-    /// Returns the layout of a file that has the columns with these numbers under their names.
+    /// Returns the layout of a file that has these columns, given by index, under their names in
+    /// the dataset.
     fn layout_of(&self, columns: &[usize]) -> Layout {
         let columns = columns.iter().filter_map(|&number| self.version.columns.get(number));
         columns.map(|column| (column.schema.name.clone(), column.id)).collect()
     }
 
-    /// Returns the origin of a data file that is made of the dataset, given its number.
+    /// Returns the origin of a data file that a repack writes, given its number.
     fn origin(&self, number: usize) -> Vec<u8> {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         let numbers = [self.version.number.to_le_bytes(), number.to_le_bytes()].concat();
         [b"repacked ".as_slice(), &self.version.dataset_id, &numbers].concat()
     }
 
-    /// Returns the function that opens files that were written just now.
+    /// Returns the function that opens new files.
     fn opener_of_new_files(&self) -> Opener {
         self.options.opener_of_new_files()
     }
@@ -485,20 +490,20 @@ impl Drop for Changes {
     fn drop(&mut self) {
         self.data.remove(&*self.store);
         for folder in &self.made {
-            let _ = std::fs::remove_dir(folder); // it stays if anything is in it
+            let _ = std::fs::remove_dir(folder); // fails unless it is empty
         }
     }
 }
 
 #[cfg(feature = "import")]
 impl Changes {
-    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes,
-    /// or one sample. The inputs and their order are those of [`tensilo::import::convert`].
+    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes
+    /// or one sample. Inputs and their order are as in [`tensilo::import::convert`].
     ///
-    /// Raw bytes are those of the values as they are stored, after casts and before encoding. The
-    /// same inputs and options give the same files, for any number of threads. After an error, what
-    /// was appended before the call is still there, and some of the samples may be: drop the
-    /// changes, or convert again in new ones.
+    /// Raw bytes are counted after casts and before encoding. The same inputs and options give the
+    /// same files, for any number of threads. After an error, samples appended before this call are
+    /// still there, and some samples of this call may be: drop the changes, or convert again in new
+    /// ones.
     pub fn import(
         &mut self,
         inputs: &[PathBuf],
@@ -509,10 +514,10 @@ impl Changes {
         convert_shards(inputs, &mut Shards(self), shard_bytes, options, progress)
     }
 
-    /// Converts files to the columns that the dataset has, and appends their samples: as
-    /// [`tensilo::import::append`] does to a file, with the casts that the columns record.
+    /// Converts files to the columns of the dataset, and appends their samples: like
+    /// [`tensilo::import::append`] for a file, with the casts that the columns record.
     ///
-    /// The files are those of [`Changes::import`]. So is what an error leaves.
+    /// The data files, and the effect of an error, are as in [`Changes::import`].
     pub fn import_rows(
         &mut self,
         inputs: &[PathBuf],
@@ -525,7 +530,7 @@ impl Changes {
     }
 }
 
-/// The data files of changes.
+/// Writes the data files of an import, and appends each.
 #[cfg(feature = "import")]
 struct Shards<'a>(&'a mut Changes);
 
@@ -543,7 +548,7 @@ impl ShardFiles for Shards<'_> {
     }
 }
 
-/// Returns the path of a file as a manifest has it.
+/// Returns the path of a file as a manifest states it.
 fn name_in(folder: &Path, file: &Path) -> Result<String> {
     let refused = |why: &str| {
         let (file, folder) = (display_path(file), display_path(folder));
@@ -564,7 +569,7 @@ fn name_in(folder: &Path, file: &Path) -> Result<String> {
     Ok(name)
 }
 
-/// Gives a dataset without columns those of a file.
+/// Gives a dataset without columns the columns of a file.
 fn adopt_columns(version: &mut Version, schema: &Schema) {
     for column in &schema.columns {
         add_column(version, column.clone());
@@ -579,13 +584,13 @@ fn add_column(version: &mut Version, schema: ColumnSchema) -> u64 {
     id
 }
 
-/// Returns the layout of a file whose samples are appended, or why they cannot be.
+/// Returns the layout of a file whose samples are appended, or why they cannot be appended.
 fn layout_of_appended(schema: &Schema, columns: &[DatasetColumn]) -> std::result::Result<Layout, String> {
     let mut layout = Layout::new();
     for column in &schema.columns {
         let expected = columns.iter().find(|expected| expected.schema.name == column.name).ok_or_else(|| {
             let name = &column.name;
-            format!("the dataset has no column {name:?}; add it first, so that the samples before have it, too")
+            format!("the dataset has no column {name:?}; add it first, so that the existing samples have it, too")
         })?;
         check_column(column, &expected.schema).map_err(|violation| violation.message)?;
         layout.insert(column.name.clone(), expected.id);
@@ -600,7 +605,7 @@ fn layout_of_appended(schema: &Schema, columns: &[DatasetColumn]) -> std::result
     }
 }
 
-/// Returns the index of a layout; adds it if it is a new one.
+/// Returns the index of a layout. Adds the layout if it is new.
 fn layout_index(layouts: &mut Vec<Layout>, layout: Layout) -> usize {
     let found = layouts.iter().position(|known| *known == layout);
     found.unwrap_or_else(|| {

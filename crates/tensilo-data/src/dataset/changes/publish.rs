@@ -1,10 +1,15 @@
-//! Chapter 8: a new version appears whole, or not at all.
+//! Publishing: a new version appears as a whole, or not at all (chapter 8 of `MANIFEST.md`).
 //!
-//! A writer first makes its data files, in a folder of its own ([`DataFolder`]), then pages, and
-//! last the text of the version, whose name nothing may have yet: of two writers one wins. Each
-//! step is durable before the next, so after a loss of power a version is there with all that it
-//! lists, or it is not. If the answer to the last step is lost, the writer finds out what became
-//! of it; if it cannot, nothing is removed ([`PublishError::Unknown`]).
+//! There is no lock. A writer first writes data files to a folder of its own ([`DataFolder`]), then
+//! pages, and last the text of the version, under a name that must not exist yet. Of two writers
+//! that start from the same version, exactly one gets the name; the other fails with a conflict.
+//!
+//! Each step is durable before the next one. So after a loss of power, a version exists with
+//! everything it lists, or it does not exist.
+//!
+//! The hard case is a lost answer: the last step may have succeeded although it reports an error,
+//! or its name may have been free only because a removal took the winner. The writer then reads the
+//! versions to find out. If it cannot, it removes nothing ([`PublishError::Unknown`]).
 
 use crate::dataset::store::Store;
 use crate::dataset::versions;
@@ -15,17 +20,18 @@ use crate::manifest::{
 use std::io;
 use std::path::Path;
 
-/// A page is begun when so many groups are in none.
+/// The maximum number of inline groups. Further groups are moved into pages.
 const INLINE_GROUPS: usize = 512;
-/// The groups of a page.
+/// The number of groups of a page.
 const PAGE_GROUPS: usize = 256;
 
-/// The reason why a version is not published.
+/// Why a version was not published.
 #[derive(Debug)]
 pub(super) enum PublishError {
-    /// Not published: [`DataError::Conflict`] if another writer has published one of that number.
+    /// The version is not published. This is [`DataError::Conflict`] if another writer has
+    /// published a version with its number.
     NotPublished(DataError),
-    /// Possibly published: nothing that it lists may be removed.
+    /// The version may be published: nothing that it lists may be removed.
     Unknown(DataError),
 }
 
@@ -35,8 +41,7 @@ impl From<DataError> for PublishError {
     }
 }
 
-/// Publishes a version, given the files that it adds to those of the version before. Returns its
-/// digest.
+/// Publishes a version, given the files that it adds to its parent. Returns its digest.
 pub(super) fn publish(
     store: &dyn Store,
     folder: &Path,
@@ -52,7 +57,7 @@ pub(super) fn publish(
     }
     for path in ["manifest", "manifest/pages"] {
         let made = store.create_folder(path);
-        made.map_err(|error| DataError::Io { path: join(folder, path), operation: "making the folder", error })?;
+        made.map_err(|error| DataError::Io { path: join(folder, path), operation: "creating the folder", error })?;
     }
     while version.groups.len() > INLINE_GROUPS {
         let (count, bytes, entry) = page_of(&version.groups);
@@ -61,7 +66,7 @@ pub(super) fn publish(
         version.pages.push(entry);
     }
     let (bytes, digest) = version.to_bytes();
-    // whatever a caller has changed, no reader may refuse it
+    // catches changes of the caller that a reader would refuse
     Version::parse(&bytes, version.number).map_err(|violation| DataError::BadArgument(violation.message))?;
     let writer = Writer { store, folder, number: version.number, bytes: &bytes, digest };
     let published = store.publish(&path_of(version.number), &bytes);
@@ -69,7 +74,7 @@ pub(super) fn publish(
     Ok(digest)
 }
 
-/// The writer of a version whose name was given, or could not be given.
+/// The writer of a version, after it has tried to create the name.
 struct Writer<'a> {
     store: &'a dyn Store,
     folder: &'a Path,
@@ -79,7 +84,7 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Finds out whether the name was free because a version that others have published was
+    /// Checks whether the name was free only because a version that others had published was
     /// removed meanwhile (M-8.7).
     fn after_success(&self) -> Result<(), PublishError> {
         let versions = versions::list(self.store, self.folder).map_err(PublishError::Unknown)?;
@@ -91,7 +96,7 @@ impl Writer<'_> {
         match versions::read(self.store, self.folder, next) {
             Ok((version, _)) if version.parent == Some((self.number, self.digest)) => Ok(()),
             Ok(_) => self.remove(lost),
-            // the versions between have been removed since
+            // the versions in between have been removed since
             Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                 Err(PublishError::Unknown(lost))
             }
@@ -99,7 +104,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the version, which has lost.
+    /// Removes the version, because another one has won.
     fn remove(&self, lost: DataError) -> Result<(), PublishError> {
         let path = path_of(self.number);
         match self.store.read(&path, MAX_VERSION_BYTES) {
@@ -108,12 +113,12 @@ impl Writer<'_> {
                 removed.map_err(|error| PublishError::Unknown(self.failed("removing the version", error)))?;
                 Err(lost.into())
             }
-            // others may have gone on from it, and removed it since
+            // others may have built on it, and removed it since
             _ => Err(PublishError::Unknown(lost)),
         }
     }
 
-    /// Finds out what became of a version whose name could not be given (M-8.8).
+    /// Finds out whether the version is published although creating its name failed (M-8.8).
     fn after_failure(&self, error: io::Error) -> Result<(), PublishError> {
         let path = path_of(self.number);
         let operation = "publishing the version";
@@ -142,7 +147,8 @@ fn newest(store: &dyn Store, folder: &Path) -> Option<u64> {
     versions::list(store, folder).ok()?.last().copied()
 }
 
-/// Returns the first page of groups, and how many it has: fewer than usual if they are long.
+/// Returns the first page of groups, and how many groups it has: fewer than usual if their entries
+/// are long.
 fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
     let mut count = PAGE_GROUPS.min(groups.len());
     loop {
@@ -154,8 +160,8 @@ fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
     }
 }
 
-/// Publishes a page. One that exists has the same bytes, unless it is damaged: its name is their
-/// digest.
+/// Publishes a page. An existing page has the same bytes unless it is damaged, because its name is
+/// their digest.
 fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8]) -> Result<(), DataError> {
     let path = entry.path();
     let failed =
@@ -166,17 +172,17 @@ fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8
     }
     let found = store.read(&path, MAX_PAGE_BYTES).map_err(failed)?;
     if found != bytes {
-        let violation = RuleViolation::new("M-6.1", "the page is damaged, and no new version can list it: remove it");
+        let violation = RuleViolation::new("M-6.1", "the page is damaged, and no new version can list it; remove it");
         return Err(violation.of(&join(folder, &path)));
     }
     store.make_durable(&path).map_err(failed)
 }
 
-/// A folder in `data/` that one writer has made for itself, when it needs it.
+/// A folder in `data/` for one writer, created when it is first needed.
 #[derive(Debug)]
 pub(super) struct DataFolder {
     version: u64,
-    /// Its path in the dataset.
+    /// The path of the folder in the dataset.
     made: Option<String>,
     files: u32,
 }
@@ -187,7 +193,7 @@ impl DataFolder {
         Self { version, made: None, files: 0 }
     }
 
-    /// Returns the path of the next file in the dataset, and whether `data/` was made for it.
+    /// Returns the path of the next file in the dataset, and whether `data/` was created for it.
     pub(super) fn next_path(&mut self, store: &dyn Store, folder: &Path) -> Result<(String, bool), DataError> {
         let (made, is_data_new) = match &self.made {
             Some(made) => (made, false),
@@ -206,20 +212,20 @@ impl DataFolder {
         self.made = None;
     }
 
-    /// Removes the folder, if it was made and is not kept.
+    /// Removes the folder, if it was created and is not kept.
     pub(super) fn remove(&mut self, store: &dyn Store) {
         if let Some(made) = self.made.take() {
-            let _ = store.remove(&made); // what is left is in no version
+            let _ = store.remove(&made); // leftovers are in no version
         }
     }
 }
 
-/// Makes a folder that no other writer has, dead or alive. Returns its path, and whether `data/`
-/// was made for it.
+/// Creates a folder that no other writer uses, running or killed. Returns its path, and whether
+/// `data/` was created for it.
 fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<(String, bool), DataError> {
     let create = |path: &str| {
         let created = store.create_folder(path);
-        created.map_err(|error| DataError::Io { path: join(folder, path), operation: "making the folder", error })
+        created.map_err(|error| DataError::Io { path: join(folder, path), operation: "creating the folder", error })
     };
     let is_data_new = create("data")?;
     let mut attempt = 1_u32;

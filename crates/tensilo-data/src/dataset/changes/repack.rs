@@ -1,9 +1,9 @@
-//! Chapter 9: the samples of all groups in new data files.
+//! Repacking: the same samples in new data files (chapter 9 of `MANIFEST.md`).
 //!
-//! The samples of a group are read in batches that stay in the processor's cache ([`GroupReader`])
-//! and pushed into the file that is open ([`Repacker`]). A file ends when it is full, or before a
-//! group with other columns. Where it ends in the middle of a batch, the batch is read once more,
-//! shorter: files then depend on the samples, and not on how they were in files before.
+//! Each group is read in batches that fit in the processor's cache ([`GroupReader`]) and pushed
+//! into the open file ([`Repacker`]). A file ends when it is full, or before a group with other
+//! columns. If it ends within a batch, the batch is read again, cut to size. So the new files
+//! depend only on the samples, and not on the files that held them before.
 
 use super::Changes;
 use crate::dataset::listed_file::{self, FileFacts, Listing};
@@ -15,29 +15,28 @@ use std::path::{Path, PathBuf};
 use tensilo::facts::CastFacts;
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, Error, Schema, Writer, WriterOptions};
 
-/// The most bytes of a batch, about: so few that it stays in the processor's cache.
+/// The approximate maximum size of a batch: it stays in the processor's cache.
 const BATCH_BYTES: u64 = 2 << 20;
 
 impl Changes {
-    /// Writes all samples into new data files of at most `shard_bytes` raw bytes, or one sample.
-    /// Samples keep their numbers, so that a training goes on with the same batches.
+    /// Writes all samples into new data files of at most `shard_bytes` raw bytes or one sample.
+    /// Samples keep their index, so a training job continues with the same batches.
     ///
-    /// Raw bytes are those of the values as they are stored, before encoding. The columns are those
-    /// that the dataset has so far, under its names; what was dropped is not copied. A file ends,
-    /// too, before a sample that other columns have values for: where a column was added without
-    /// values, no nulls are written.
+    /// Raw bytes are counted before encoding. The files have the current columns of the dataset,
+    /// under its names; dropped columns are not copied. A file also ends before a sample that has
+    /// values for other columns: where a column was added without values, no nulls are written.
     ///
-    /// No value is rounded again. A file states of a cast the largest errors, and the sums of the
-    /// counts, of all files that it has samples of: its own are at most these.
+    /// No value is rounded again. The cast facts of a file are the largest errors, and the sums of
+    /// the counts, of all files that its samples come from: upper bounds for its own samples.
     ///
     /// The same dataset and options give the same files, for any number of threads. The ids of the
-    /// files are derived from that of the dataset, the version and their number, whatever the
-    /// options say of their origin. `progress` gets the number of samples done.
+    /// files are derived from the dataset id, the version and their number; the origin in `options`
+    /// is ignored. `progress` gets the number of samples done.
     ///
-    /// Fails if samples have no column with values left. After an error, drop the changes: this
-    /// removes the files that were written.
+    /// Fails if some samples have no column with values left. After an error, drop the changes:
+    /// this removes the files that were written.
     ///
-    /// Cost: reading and writing all samples once; memory for some MiB, or the largest chunk, of
+    /// Cost: reads and writes all samples once. Needs some MiB of memory, or the largest chunk, for
     /// each column.
     pub fn repack(
         &mut self,
@@ -58,8 +57,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Opens the files of a group, whose first sample is `first` in the dataset. Batches have about
-    /// `batch_bytes`, or less.
+    /// Opens the files of a group, whose first sample is sample `first` of the dataset. Batches
+    /// have about `batch_bytes` bytes, or less.
     fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupReader> {
         let mut found = Vec::new();
         for file in &group.files {
@@ -68,14 +67,14 @@ impl Changes {
             let listing = Listing { file, samples: group.samples, layout, columns: &self.version.columns };
             let reader = listed_file::open(&self.opener(), &path, &listing, None)?;
             for (name, id) in layout {
-                // else it was dropped
+                // none: it was dropped
                 let Some(number) = self.version.columns.iter().position(|column| column.id == *id) else { continue };
                 found.push((number, path.clone(), reader.column(name)?));
             }
         }
         if found.is_empty() {
             let end = first.saturating_add(group.samples);
-            let message = format!("samples {first}..{end}: no column with values is left; add one, or keep one, first");
+            let message = format!("samples {first}..{end}: no column with values is left; add or keep one");
             return Err(DataError::BadArgument(message));
         }
         found.sort_unstable_by_key(|(number, ..)| *number);
@@ -91,33 +90,33 @@ impl Changes {
     }
 }
 
-/// The data files that are written, one after the other.
+/// Writes data files, one after the other.
 struct Repacker<'a> {
     changes: &'a mut Changes,
     shard_bytes: u64,
     options: &'a WriterOptions,
-    /// The file that takes samples. It has at least one, or gets one next.
+    /// The file that takes samples. It has at least one sample, or gets one next.
     open: Option<ShardWriter>,
-    /// The files that are complete.
+    /// The complete files.
     done: Vec<(FileFacts, Layout)>,
     /// The number of samples done.
     copied: u64,
 }
 
-/// A data file in the making.
+/// A data file that is being written.
 struct ShardWriter {
     writer: Writer<DataFile>,
-    /// The numbers of its columns in the dataset.
+    /// The indices of its columns in the dataset.
     columns: Vec<usize>,
-    /// The raw bytes that it can take.
+    /// The raw bytes that the file can still take.
     left: u64,
-    /// Whether it states the cast facts of the group that is read.
+    /// Whether the file has the cast facts of the current group.
     has_facts: bool,
 }
 
 impl Repacker<'_> {
     fn copy(&mut self, group: &Group, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        // a batch is read again where a file ends, so it is not larger than a file
+        // a batch is not larger than a file, because it is read again where a file ends
         let mut source = self.changes.samples_of(group, self.copied, self.shard_bytes)?;
         self.begin_group(&source)?;
         while source.read_next()? > 0 {
@@ -130,7 +129,7 @@ impl Repacker<'_> {
         Ok(())
     }
 
-    /// Ends the file if the group has other columns.
+    /// Completes the open file if the group has other columns.
     fn begin_group(&mut self, source: &GroupReader) -> Result<()> {
         match &mut self.open {
             Some(open) if open.columns == source.numbers() => open.has_facts = false,
@@ -139,8 +138,8 @@ impl Repacker<'_> {
         Ok(())
     }
 
-    /// Returns how many samples of the batch go into the open file, at least one. Begins a file if
-    /// none does.
+    /// Returns how many samples of the batch go into the open file, at least one. If none fits,
+    /// starts a new file.
     fn make_room(&mut self, source: &GroupReader) -> Result<usize> {
         let fitting_samples = self.open.as_ref().map_or(0, |open| source.fitting_samples(open.left));
         if fitting_samples > 0 {
@@ -165,7 +164,7 @@ impl Repacker<'_> {
 
     /// Writes the batch.
     fn push(&mut self, source: &GroupReader) -> Result<()> {
-        let Some(open) = &mut self.open else { return Ok(()) }; // `make_room` has begun one
+        let Some(open) = &mut self.open else { return Ok(()) }; // `make_room` has started one
         if !std::mem::replace(&mut open.has_facts, true) {
             open.writer.merge_cast_facts(source.casts());
         }
@@ -190,16 +189,16 @@ fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     }
 }
 
-/// All columns of a group that the dataset has, and the batch that was read last.
+/// The columns of a group that the dataset has, and the current batch.
 struct GroupReader {
     samples: u64,
-    /// The bytes of a batch, about.
+    /// The approximate size of a batch.
     batch_bytes: u64,
-    /// By their numbers in the dataset.
+    /// In the order of the dataset.
     columns: Vec<GroupColumn>,
     numbers: Vec<usize>,
     casts: Vec<Option<CastFacts>>,
-    /// The batch.
+    /// The samples of the batch, counted in the group.
     start: u64,
     end: u64,
 }
@@ -212,17 +211,17 @@ struct GroupColumn {
 }
 
 impl GroupReader {
-    /// Returns the numbers of the columns in the dataset, in ascending order.
+    /// Returns the indices of the columns in the dataset, in ascending order.
     fn numbers(&self) -> &[usize] {
         &self.numbers
     }
 
-    /// Returns the facts of the casts of all columns.
+    /// Returns the cast facts of all columns.
     fn casts(&self) -> &[Option<CastFacts>] {
         &self.casts
     }
 
-    /// Reads the samples after those of the batch, and returns how many; 0 after the last.
+    /// Reads the next batch, and returns its number of samples; 0 after the last.
     fn read_next(&mut self) -> Result<u64> {
         self.start = self.end;
         if self.start < self.samples {
@@ -232,7 +231,7 @@ impl GroupReader {
         Ok(self.batch_samples())
     }
 
-    /// Leaves only the first samples of the batch, which are read once more: a file ends there.
+    /// Cuts the batch to its first samples, by reading it again: a file ends there.
     fn truncate(&mut self, count: usize) -> Result<()> {
         let end = u64::try_from(count).map_or(self.end, |count| self.start.saturating_add(count).min(self.end));
         if end < self.end {
@@ -247,7 +246,7 @@ impl GroupReader {
         self.end.saturating_sub(self.start)
     }
 
-    /// Returns how many samples of the batch have at most so many raw bytes.
+    /// Returns how many samples of the batch fit into `max_bytes` raw bytes.
     fn fitting_samples(&self, max_bytes: u64) -> usize {
         let (mut fit, mut too_many) = (0, self.count().saturating_add(1));
         while too_many - fit > 1 {
@@ -262,7 +261,7 @@ impl GroupReader {
         self.raw_bytes_of(self.count())
     }
 
-    /// Returns the batch as it is pushed into a writer.
+    /// Returns the batch in the form that a writer takes.
     fn batches(&self) -> Vec<ColumnBatch<'_>> {
         self.columns.iter().map(|column| column.buffer.as_batch()).collect()
     }
@@ -283,8 +282,8 @@ impl GroupReader {
         })
     }
 
-    /// Returns the end of a batch: as many samples of fixed shapes and as many chunks of others as
-    /// fit, at least one.
+    /// Returns the end of a batch: as many samples of fixed shape, and as many chunks of other
+    /// columns, as fit; at least one.
     fn batch_end(&self) -> Result<u64> {
         let (fixed, varying): (Vec<_>, Vec<_>) =
             self.columns.iter().partition(|column| fixed_bytes(column.column.schema()).is_some());
@@ -292,7 +291,7 @@ impl GroupReader {
         let sample_bytes = sample_bytes.fold(0, u64::saturating_add);
         let mut end = self.samples.min(self.start.saturating_add((self.batch_bytes / sample_bytes.max(1)).max(1)));
         let column_bytes = self.batch_bytes / u64::try_from(varying.len().max(1)).unwrap_or(u64::MAX);
-        let column_bytes = column_bytes.max(1); // a chunk of each
+        let column_bytes = column_bytes.max(1); // at least one chunk of each
         for GroupColumn { path, column, .. } in varying {
             let (mut next, mut bytes) = (self.start, 0_u64);
             while next < end && bytes < column_bytes {
@@ -312,7 +311,7 @@ impl GroupColumn {
     }
 }
 
-/// Returns the bytes of a sample of a fixed shape that is no list.
+/// Returns the bytes of a sample of a fixed column, or `None` for other columns.
 fn fixed_bytes(schema: &ColumnSchema) -> Option<u64> {
     let is_fixed = schema.levels.is_empty() && !schema.shape.is_ragged();
     is_fixed.then(|| item_bytes(schema.shape.inner_elements(), schema.dtype))
@@ -323,7 +322,7 @@ fn item_bytes(elements: Option<u64>, dtype: tensilo::DType) -> u64 {
     elements.unwrap_or(u64::MAX).saturating_mul(width)
 }
 
-/// Returns the raw bytes of the first `count` samples of a buffer: those of their elements.
+/// Returns the raw bytes of the elements of the first `count` samples of a buffer.
 fn raw_bytes(buffer: &ColumnBuffer, count: usize) -> u64 {
     let offset = |offsets: &[u64], at: u64| usize::try_from(at).ok().and_then(|at| offsets.get(at)).copied();
     let samples = u64::try_from(count).unwrap_or(u64::MAX);

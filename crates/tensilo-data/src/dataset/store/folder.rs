@@ -1,7 +1,8 @@
 //! A dataset in a folder of a file system.
 //!
-//! Files appear by linking a temporary file to a name that nothing has. Names are durable when
-//! their folder is synced, so each operation syncs the folders that it changes.
+//! A file appears by linking a temporary file to a name that does not exist yet, which the file
+//! system does in one step. A name is durable only when its folder is synced, so each operation
+//! syncs the folders that it changes.
 
 use super::{DataFile, Store};
 use crate::manifest::join;
@@ -31,7 +32,7 @@ impl Store for Folder {
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(join(&self.0, folder))? {
-            names.extend(entry?.file_name().into_string()); // no other name is one of a dataset
+            names.extend(entry?.file_name().into_string()); // names that are not UTF-8 are not part of a dataset
         }
         Ok(names)
     }
@@ -55,7 +56,7 @@ impl Store for Folder {
         let path = join(&self.0, path);
         let written = write(&path, bytes);
         if written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-            sync_folder_of(&path)?; // its writer may not have done so yet
+            sync_folder_of(&path)?; // its writer may not have synced it yet
         }
         written
     }
@@ -86,7 +87,7 @@ impl Store for Folder {
     }
 
     fn left_behind(&self, folder: &str) -> io::Result<Vec<String>> {
-        // `.NAME.random.tmp`, of a file NAME
+        // a temporary file of NAME is `.NAME.random.tmp`
         let destination =
             |name: String| Some(name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?.0.to_owned());
         let destinations: BTreeSet<String> =
@@ -105,7 +106,7 @@ impl Store for Folder {
     }
 }
 
-/// Returns the result of an operation on something that may not exist.
+/// Returns the result of an operation, or the default if the file does not exist.
 fn or_nothing<T: Default>(result: io::Result<T>) -> io::Result<T> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(T::default()),
@@ -139,21 +140,20 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.publish()
 }
 
-/// Fails if a folder on the way to a path of the dataset is a link: what is behind it is not of the
-/// dataset alone.
+/// Fails if a folder between the dataset and the path is a link: other datasets may use the files
+/// behind it.
 fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
     let path = join(folder, path);
     let between = path.ancestors().skip(1).take_while(|found| *found != folder && found.starts_with(folder));
     for found in between {
         if fs::symlink_metadata(found).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
-            return Err(io::Error::other(format!("{} is a link, and nothing behind it is removed", found.display())));
+            return Err(io::Error::other(format!("{} is a link; nothing behind it is removed", found.display())));
         }
     }
     Ok(())
 }
 
-/// Makes a folder and those that it is in, as far as they do not exist, durably. Returns those that
-/// were made, innermost first.
+/// Creates a folder and its missing parents, durably. Returns the created folders, innermost first.
 fn create_root(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let missing = folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
     let missing: Vec<PathBuf> = missing.map(Path::to_path_buf).collect();

@@ -1,8 +1,8 @@
 //! Where a path leads, and how files are read there.
 //!
-//! A path names a folder, a file, or something of an object store: `s3://bucket/train`. A dataset
-//! in a store reads objects, whatever suits files: [`ReadOptions`] are those of the caller, and
-//! [`location`] fits them to the place.
+//! A path names a folder, a file, or something in an object store, such as `s3://bucket/train`.
+//! [`ReadOptions`] are what the caller chose, and [`location`] fits them to the store: objects are
+//! always read by requests, whatever would suit files.
 
 #[cfg(not(feature = "object"))]
 use super::Remote;
@@ -18,8 +18,8 @@ use std::path::Path;
 use std::sync::Arc;
 use tensilo::source::Source;
 
-/// Files of a store that are kept open unless told: they cost memory only, and opening one again
-/// costs a round trip.
+/// The default maximum number of open objects. An open object costs only memory, and opening it
+/// again costs a round trip.
 const DEFAULT_OPEN_OBJECTS: usize = 4096;
 
 /// The options for requests to stores.
@@ -31,11 +31,11 @@ pub(in crate::dataset) type RemoteOptions = ();
 /// How the files of a dataset are read.
 #[derive(Clone, Debug, Default)]
 pub(in crate::dataset) struct ReadOptions {
-    /// `None`: as suits the place of the files.
+    /// `None` for a default that suits the store.
     pub max_open_files: Option<usize>,
-    /// How files are read; `None`: as suits them.
+    /// The I/O method, or `None` to choose one that suits the files.
     pub io: Option<IoChoice>,
-    /// How files are read that stay in the page cache, if `io` is `None`.
+    /// The I/O method for files that stay in the page cache, if `io` is `None`.
     pub if_cached: Option<IoChoice>,
     pub remote: RemoteOptions,
 }
@@ -56,18 +56,18 @@ impl ReadOptions {
         Ok(Self { io: Some(io), if_cached: None, max_open_files, ..self })
     }
 
-    /// Returns the function that opens files whose facts are not known yet.
+    /// Returns the function that opens files that are not listed yet.
     pub(in crate::dataset) fn opener_of_new_files(&self) -> Opener {
         self.io_of_new_files().opener
     }
 
-    /// Returns how files are read that are not listed yet.
+    /// Returns the I/O method for files that are not listed yet.
     pub(in crate::dataset) fn io_of_new_files(&self) -> IoChoice {
         self.io.clone().filter(|choice| choice.kind == Io::Object).unwrap_or_else(IoChoice::pread)
     }
 }
 
-/// Returns the store that a path names. This build reads none, so an address is refused.
+/// Returns the store that a path names. This build supports none, so it refuses addresses.
 #[cfg(not(feature = "object"))]
 pub(in crate::dataset) fn remote(path: &Path, _: &RemoteOptions) -> Result<Option<Remote>> {
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
@@ -82,24 +82,24 @@ pub(in crate::dataset) fn remote(path: &Path, _: &RemoteOptions) -> Result<Optio
     )))
 }
 
-/// Opens the bytes of a file, or of an object with these options.
+/// Opens a file, or an object with these options, as a source.
 #[cfg(feature = "object")]
 pub(in crate::dataset) fn source_at(path: &Path, options: &RemoteOptions) -> Result<Arc<dyn Source>> {
     Ok(tensilo_object::source_with(path, options.clone())?)
 }
-/// Opens the bytes of a file. This build reads no objects.
+/// Opens a file as a source. This build reads no objects.
 #[cfg(not(feature = "object"))]
 pub(in crate::dataset) fn source_at(path: &Path, _: &RemoteOptions) -> Result<Arc<dyn Source>> {
     Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
 }
 
-/// Returns the address that a path is. This build knows none.
+/// Returns the address that a path is. This build supports none.
 #[cfg(all(not(feature = "object"), feature = "arrow"))]
 pub(in crate::dataset) fn address_of(_: &Path) -> Option<String> {
     None
 }
 
-/// Returns the place of a dataset, and the options for reading it there.
+/// Returns the store of a dataset, and the options for reading it there.
 pub(in crate::dataset) fn location(folder: &Path, options: ReadOptions) -> Result<(Arc<dyn Store>, ReadOptions)> {
     Ok(match remote(folder, &options.remote)? {
         Some(remote) => (remote.store, options.for_remote(folder, remote.io)?),

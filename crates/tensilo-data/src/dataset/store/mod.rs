@@ -1,9 +1,9 @@
-//! The place where a dataset is kept: a folder of a file system, or a prefix of an object store.
+//! Where a dataset is kept: a folder of a file system, or a prefix of an object store.
 //!
-//! Versions need few operations of a place ([`Store`]), but strong ones: a file appears under its
-//! name as a whole, only if nothing has the name, and is durable then. [`folder`] and `objects`
-//! have them, and tests use a place that loses power. [`location`] finds the place that a path
-//! names.
+//! Publishing a version needs only a few operations of its store, but strong ones ([`Store`]): a
+//! file appears under its name complete, only if nothing has that name, and durable. [`folder`] and
+//! `objects` implement them, and tests use a store that loses power at any step. [`location`] finds
+//! the store for a path.
 //!
 //! Samples are not read through a store: data files are opened by their paths ([`crate::io`]).
 
@@ -19,65 +19,65 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::sink::{AtomicFile, Sink};
 
-/// The operations that manifests need. Paths are those of a manifest: relative, with `/`.
+/// The operations that manifests need. Paths are relative and use `/`, as in a manifest.
 pub(super) trait Store: Debug + Send + Sync {
-    /// Reads a file. Fails with [`io::ErrorKind::FileTooLarge`] if it is longer than `max_bytes` bytes.
+    /// Reads a file. Fails with [`io::ErrorKind::FileTooLarge`] if it has more than `max_bytes`
+    /// bytes.
     fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>>;
 
-    /// Returns the names in a folder, in no order.
+    /// Returns the names in a folder, in any order.
     fn names(&self, folder: &str) -> io::Result<Vec<String>>;
 
-    /// Makes the folder of the dataset, as far as it does not exist. Returns the folders that were
-    /// made, innermost first. Default: none, for places that need no making.
+    /// Creates the folder of the dataset and its missing parents. Returns the folders that were
+    /// created, innermost first. The default creates none, for stores without folders.
     fn create_root(&self) -> io::Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
-    /// Makes a folder in one that exists; returns whether there was none. The folder is durable
-    /// when this returns, whoever made it.
+    /// Creates a folder in an existing one. Returns whether it did not exist before. The folder is
+    /// durable when this returns, even if another process created it.
     fn create_folder(&self, path: &str) -> io::Result<bool>;
 
     /// Writes a file that appears under its name when it is complete, and is durable when this
-    /// returns. Fails with [`io::ErrorKind::AlreadyExists`] if something has the name; that is
-    /// durable, too, then.
+    /// returns. If something has the name, fails with [`io::ErrorKind::AlreadyExists`], and the
+    /// existing name is durable, too.
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Begins a data file, which appears under its name when it is published. Fails if something
-    /// has the name. Default: an error, for places that keep manifests alone.
+    /// Starts a data file, which appears under its name when it is published. Fails if something
+    /// has the name. The default fails, for stores that keep only manifests.
     fn data_file(&self, _path: &str) -> tensilo::Result<DataFile> {
         Err(tensilo::Error::io("creating a data file", io::ErrorKind::Unsupported.into()))
     }
 
-    /// Makes a file durable that was written by another program: its bytes, its name, and the
-    /// folders that it is in.
+    /// Makes a file durable that another program wrote: its bytes, its name, and its folders.
     fn make_durable(&self, path: &str) -> io::Result<()>;
 
-    /// Removes a file, or a folder and all that is in it. If it does not exist,
-    /// there is nothing to do. The removal is not durable yet.
+    /// Removes a file, or a folder with its contents. Does nothing if it does not exist. The
+    /// removal is not durable yet.
     fn remove(&self, path: &str) -> io::Result<()>;
 
-    /// Makes the names in a folder durable, also that some are gone.
+    /// Makes the names in a folder durable, including removals.
     fn sync_folder(&self, path: &str) -> io::Result<()>;
 
-    /// Returns the paths of temporary files in a folder whose writers were killed. A folder that
-    /// does not exist has none.
+    /// Returns the paths of temporary files in a folder whose writers were killed. Returns none if
+    /// the folder does not exist.
     fn left_behind(&self, folder: &str) -> io::Result<Vec<String>>;
 
-    /// Returns the bytes of a file, or of all files in a folder; 0 if there is neither.
+    /// Returns the length of a file, or of all files in a folder; 0 if it does not exist.
     fn bytes(&self, path: &str) -> io::Result<u64>;
 }
 
-/// A store that is not a folder: the place that an address names.
+/// The store that an address names.
 pub(super) struct Remote {
     pub store: Arc<dyn Store>,
-    /// How its files are read.
+    /// How the files of the store are read.
     pub io: IoChoice,
-    /// Whether it is the address of one file.
+    /// Whether the address names a single file.
     pub is_file: bool,
 }
 
-/// A new data file of a dataset: the destination of a [`Writer`](tensilo::Writer). It appears when
-/// it is complete, in a folder or in an object store. [`Changes::next_file`] makes one.
+/// A new data file of a dataset: the destination of a [`Writer`](tensilo::Writer). It appears in
+/// the folder or object store when it is complete. [`Changes::next_file`] creates one.
 ///
 /// [`Changes::next_file`]: crate::Changes::next_file
 pub struct DataFile {
@@ -87,8 +87,8 @@ pub struct DataFile {
 }
 
 impl DataFile {
-    /// Begins a file, or an object if the path is its address, see
-    /// [`AtomicFile::create`]. Unless `replace`, fails if something has the path.
+    /// Starts a file, or an object if the path is an address; see [`AtomicFile::create`]. Unless
+    /// `replace` is set, fails if something has the path.
     #[cfg(feature = "object")]
     pub fn create(path: &Path, replace: bool) -> tensilo::Result<Self> {
         use tensilo_object::{Address, ObjectOptions, ObjectStorage};
@@ -101,7 +101,7 @@ impl DataFile {
         upload.map(Self::remote).map_err(|error| failed(error).with_path(path))
     }
 
-    /// Begins a file, see [`AtomicFile::create`].
+    /// Starts a file; see [`AtomicFile::create`].
     #[cfg(not(feature = "object"))]
     pub fn create(path: &Path, replace: bool) -> tensilo::Result<Self> {
         Self::local(path, replace)
@@ -126,7 +126,7 @@ impl DataFile {
         &self.path
     }
 
-    /// Returns the path of the file until it is complete, if it has one, see
+    /// Returns the path of the file while it is incomplete, if it has one; see
     /// [`AtomicFile::temporary_path`].
     pub fn temporary_path(&self) -> Option<&Path> {
         self.temporary.as_deref()

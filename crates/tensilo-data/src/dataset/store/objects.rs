@@ -1,8 +1,8 @@
 //! A dataset below a prefix of an object store.
 //!
-//! An object appears as a whole, and can be refused if something has its key, so a store needs less
-//! than a folder: there is nothing to sync, and nothing is left behind. There are no folders; a
-//! writer takes a prefix for itself by an object in it.
+//! An object appears complete, durable, and only if nothing has its key. So less is needed than in
+//! a folder: nothing is synced, and nothing is left behind. There are no folders; a writer reserves
+//! a prefix by creating an object in it.
 
 use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};
@@ -14,10 +14,10 @@ use std::path::Path;
 use std::sync::Arc;
 use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage, PendingOpen};
 
-/// The object that a writer makes to have a prefix for itself.
+/// The name of the object that reserves a prefix for a writer.
 const TAKEN: &str = ".taken";
 
-/// Returns the store that a path names, if it is the address of an object or a prefix.
+/// Returns the store that a path names if it is the address of an object or a prefix.
 pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remote>> {
     if !Address::is_url_path(path) {
         return Ok(None);
@@ -29,8 +29,7 @@ pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result
     Ok(Some(Remote { store: Arc::new(Prefix { storage, address }), io, is_file }))
 }
 
-/// Returns the address that a path is, in the form that all addresses of an object have; `None` for
-/// a path of the file system.
+/// Returns the canonical address that a path is, or `None` for a path of the file system.
 #[cfg(feature = "arrow")]
 pub(in crate::dataset) fn address_of(path: &Path) -> Option<String> {
     Address::from_path(path).ok().map(|address| address.to_string())
@@ -60,7 +59,7 @@ struct Prefix {
 }
 
 impl Prefix {
-    /// Calls a function with the address of a path.
+    /// Calls a function with the address of a path below the prefix.
     fn at<T>(&self, path: &str, act: impl FnOnce(&Address) -> std::result::Result<T, ObjectError>) -> io::Result<T> {
         self.address.join(path).and_then(|address| act(&address)).map_err(ObjectError::into_io)
     }
@@ -71,8 +70,8 @@ impl Store for Prefix {
         self.at(path, |address| self.storage.read(address, max_bytes))
     }
 
-    /// Fails if the prefix itself has a tensilo file that cannot be read: without a manifest, it
-    /// would be left out in silence.
+    /// Fails if the prefix itself has a tensilo file with an unreadable key: without a manifest,
+    /// the file would be left out silently.
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         let names = self.at(folder, |address| self.storage.names(address))?;
         let unreadable = self.storage.unreadable_keys(&self.address);
@@ -88,7 +87,7 @@ impl Store for Prefix {
         }
     }
 
-    /// Takes the prefix for the caller alone, if it is one of `data/`: others need no making.
+    /// Reserves a prefix in `data/` for the caller. Other prefixes need no creation.
     fn create_folder(&self, path: &str) -> io::Result<bool> {
         if !path.starts_with("data/") {
             return Ok(false);
@@ -111,7 +110,7 @@ impl Store for Prefix {
         upload.map(DataFile::remote).map_err(named)
     }
 
-    /// Checks that the object exists: those that do are durable.
+    /// Checks that the object exists: existing objects are durable.
     fn make_durable(&self, path: &str) -> io::Result<()> {
         let bytes = self.bytes(path)?;
         if bytes > 0 { Ok(()) } else { Err(io::ErrorKind::NotFound.into()) }

@@ -1,9 +1,9 @@
-//! Batches, as consumers get them.
+//! Batches, as their consumers see them.
 //!
 //! A batch owns its memory, column by column, and gives it back to the loader when it is dropped.
-//! The values of a column are in one of several places ([`Values`]): the buffer that they were
-//! decoded to, memory of the loader or the caller, or a GPU. Consumers see one tensor, or a ragged
-//! or nested buffer.
+//! Where the values of a column are depends on how they were read ([`Values`]): in the buffer that
+//! they were decoded to, in memory of the loader or of the caller, or on a GPU. Consumers see the
+//! same thing either way: one tensor, or a ragged or nested buffer.
 
 use super::memory::{AlignedBuffer, BatchMemory, Pool};
 use crate::error::{DataError, Result};
@@ -16,7 +16,7 @@ use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, Element, Extent};
 
 /// The samples of one step of one rank, column by column.
 ///
-/// If it is dropped, the loader uses its memory again.
+/// When it is dropped, the loader reuses its memory.
 pub struct Batch {
     pub(in crate::loader) epoch: u64,
     pub(in crate::loader) position: u64,
@@ -25,7 +25,7 @@ pub struct Batch {
     pub(in crate::loader) receipt: Receipt,
     pub(in crate::loader) columns: Vec<BatchColumn>,
     pub(in crate::loader) pool: Option<Arc<Pool<Vec<BatchColumn>>>>,
-    /// What a GPU decodes.
+    /// The blocks that a GPU decodes.
     #[cfg(feature = "cuda")]
     pub(in crate::loader) blocks: Option<crate::loader::device::blocks::BatchBlocks>,
 }
@@ -36,24 +36,24 @@ pub struct BatchColumn {
     pub(in crate::loader) schema: Option<Arc<ColumnSchema>>,
     pub(in crate::loader) sample_count: usize,
     pub(in crate::loader) values: Values,
-    /// The extents of the tensor that the values are: of a fixed shape, or padded.
+    /// The extents of the values as a tensor, if the shape is fixed or the samples are padded.
     pub(in crate::loader) tensor: Option<Vec<u64>>,
-    /// The samples of a ragged or nested column, before they were padded.
+    /// The samples of a ragged or nested column, before padding.
     pub(in crate::loader) buffer: ColumnBuffer,
-    /// Of a fixed shape: the bitmap of samples that are present.
+    /// The validity bitmap of the samples, if the shape is fixed.
     pub(in crate::loader) validity: Vec<u8>,
     pub(in crate::loader) null_count: usize,
 }
 
-/// The place of the values of a column.
+/// Where the values of a column are.
 #[derive(Default)]
 pub(in crate::loader) enum Values {
-    /// In the buffer.
+    /// In [`BatchColumn::buffer`].
     #[default]
     Buffer,
     Owned(AlignedBuffer),
     External(Box<dyn BatchMemory>),
-    /// On a GPU: in these bytes of the batch's memory.
+    /// On a GPU, in this range of the batch's memory.
     #[cfg(feature = "cuda")]
     Device(std::ops::Range<usize>),
 }
@@ -83,10 +83,10 @@ impl Drop for Batch {
 }
 
 impl Batch {
-    /// Returns a batch of samples that the caller has: the numbers of the samples, and the columns
-    /// with their values. Its epoch and its position are 0.
+    /// Returns a batch of the caller's samples: their numbers, and the columns with their values.
+    /// Its epoch and its position are 0.
     ///
-    /// Fails if a column does not have as many samples, or if its values do not fit its schema.
+    /// Fails if a column has another number of samples, or if its values do not fit its schema.
     ///
     /// Cost: a copy of the values.
     pub fn from_columns<'c>(
@@ -118,10 +118,10 @@ impl Batch {
         })
     }
 
-    /// Sets the epoch and the position of the batch, and which of its samples take the place of
-    /// damaged ones, counted from 0. The caller answers for these: they are not checked.
+    /// Sets the epoch and the position of the batch, and which of its samples are substitutes for
+    /// damaged ones, counted from 0. These are not checked.
     ///
-    /// Cost: a receipt of the samples.
+    /// Cost: computes the receipt of the samples.
     pub fn at(mut self, epoch: u64, position: u64, substituted: Vec<usize>) -> Self {
         let mut receipt = Receipt::default();
         self.samples.iter().for_each(|&sample| receipt.add(sample, epoch));
@@ -134,17 +134,17 @@ impl Batch {
         self.epoch
     }
 
-    /// Returns the position at which the step begins: that of its first sample of all ranks.
+    /// Returns the position at which the step starts, that is of the first sample of all ranks.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Returns the samples, by their numbers in the view, in the order of the batch.
+    /// Returns the numbers of the samples in the view, in the order of the batch.
     pub fn samples(&self) -> &[u64] {
         &self.samples
     }
 
-    /// Returns which samples of the batch take the place of damaged ones, counted from 0.
+    /// Returns which samples of the batch are substitutes for damaged ones, counted from 0.
     pub fn substituted(&self) -> &[usize] {
         &self.substituted
     }
@@ -154,7 +154,7 @@ impl Batch {
         self.receipt
     }
 
-    /// Returns the columns, in the order in which they were asked for.
+    /// Returns the columns, in the requested order.
     pub fn columns(&self) -> &[BatchColumn] {
         &self.columns
     }
@@ -173,7 +173,10 @@ impl Batch {
     /// Returns a column, to change its values. Fails if the loader does not deliver it.
     pub fn column_mut(&mut self, name: &str) -> Result<&mut BatchColumn> {
         match self.columns.iter().position(|column| column.name() == name) {
-            Some(at) => self.columns.get_mut(at).ok_or_else(|| DataError::Internal("a column is lost".to_owned())),
+            Some(at) => self
+                .columns
+                .get_mut(at)
+                .ok_or_else(|| DataError::Internal("a column of the batch has disappeared".to_owned())),
             None => Err(self.no_column(name)),
         }
     }
@@ -183,9 +186,9 @@ impl Batch {
         tensilo::Error::unknown_column(name, self.columns.iter().map(BatchColumn::name)).into()
     }
 
-    /// Returns the bytes of memory on the GPU that the batch needs; `None` if its values are in the
-    /// memory of the host: unless [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on) was
-    /// set.
+    /// Returns the bytes of GPU memory that the batch needs; `None` without
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), when all values are in host
+    /// memory.
     #[cfg(feature = "cuda")]
     pub fn device_bytes(&self) -> Option<usize> {
         self.blocks.as_ref().map(|blocks| blocks.bytes)
@@ -201,7 +204,7 @@ impl BatchColumn {
         if column.is_fixed() {
             let extents = column.buffer.shape().extents().iter().map(|extent| match extent {
                 Extent::Fixed(extent) => u64::from(*extent),
-                Extent::Varying => 0, // none of a fixed shape
+                Extent::Varying => 0, // unreachable: the shape is fixed
             });
             column.tensor = Some(std::iter::once(sample_count as u64).chain(extents).collect()); // exact
             let nulls: Vec<usize> = (0..sample_count).filter(|&i| column.buffer.is_null(i)).collect();
@@ -214,13 +217,13 @@ impl BatchColumn {
         self.schema.as_ref().map_or("", |schema| &schema.name)
     }
 
-    /// Returns the column as it is delivered: of another type if it is cast. `None` only of a
-    /// column that is of no batch.
+    /// Returns the schema of the delivered column, with another type if it is cast. `None` only for
+    /// a column that was never in a batch.
     pub fn schema(&self) -> Option<&ColumnSchema> {
         self.schema.as_deref()
     }
 
-    /// Returns the same schema as [`BatchColumn::schema`], which all batches of a loader share.
+    /// Returns the schema of [`BatchColumn::schema`], which all batches of a loader share.
     pub fn shared_schema(&self) -> Option<&Arc<ColumnSchema>> {
         self.schema.as_ref()
     }
@@ -230,14 +233,14 @@ impl BatchColumn {
         self.sample_count
     }
 
-    /// Returns the extents of the tensor that the values are, samples first; `None` for values of
-    /// ragged or nested samples that are not padded.
+    /// Returns the extents of the values as a tensor, samples first; `None` for ragged or nested
+    /// samples that are not padded.
     pub fn tensor(&self) -> Option<&[u64]> {
         self.tensor.as_deref()
     }
 
-    /// Returns the elements as bytes in memory order. Memory of the loader is aligned to 4096 bytes
-    /// for columns of a fixed shape and for tensors.
+    /// Returns the elements as bytes in memory order. For columns of a fixed shape and padded ones,
+    /// memory of the loader is aligned to 4096 bytes. Empty if the values are on a GPU.
     pub fn bytes(&self) -> &[u8] {
         match &self.values {
             Values::Buffer => self.buffer.bytes(),
@@ -248,8 +251,8 @@ impl BatchColumn {
         }
     }
 
-    /// Returns where the values are in the memory of a batch on a GPU; `None` if they are in the
-    /// memory of the host. [`BatchColumn::bytes`] is empty of those on a GPU.
+    /// Returns the range of the values in the GPU memory of the batch; `None` if they are in host
+    /// memory.
     #[cfg(feature = "cuda")]
     pub fn device_range(&self) -> Option<std::ops::Range<usize>> {
         match &self.values {
@@ -258,7 +261,7 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the bytes of the values, wherever they are.
+    /// Returns the number of bytes of the values, on the host or on a GPU.
     pub(in crate::loader) fn byte_count(&self) -> usize {
         match &self.values {
             #[cfg(feature = "cuda")]
@@ -267,14 +270,14 @@ impl BatchColumn {
         }
     }
 
-    /// Prepares for samples of a column.
+    /// Prepares the column for samples.
     pub(in crate::loader) fn begin(&mut self, delivered: &Arc<ColumnSchema>, count: usize) {
         self.schema = Some(delivered.clone());
         self.sample_count = count;
     }
 
-    /// Returns the elements as bytes in memory order, for changes in place, such as a
-    /// normalization.
+    /// Returns the elements as bytes in memory order, to change them in place, for example to
+    /// normalize them.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.values {
             Values::Buffer => self.buffer.bytes_mut(),
@@ -285,20 +288,20 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the extents of the tensor that the samples of a ragged or nested column become by
-    /// padding, samples first.
+    /// Returns the extents that the samples of a ragged or nested column have after padding,
+    /// samples first.
     ///
-    /// Fails if the samples have a fixed shape or are padded already, or if the column cannot have
-    /// the value of the padding.
+    /// Fails if the samples have a fixed shape or are already padded, or if the column's type
+    /// cannot represent the padding value.
     pub fn padded_extents(&self, padding: Padding) -> Result<Vec<u64>> {
         Ok(self.pad_plan(padding)?.extents(&self.buffer))
     }
 
-    /// Copies the samples of a ragged or nested column to a tensor of the extents that
+    /// Copies the samples of a ragged or nested column to a tensor with the extents that
     /// [`BatchColumn::padded_extents`] returns, and fills the rest of it. `values` are the bytes of
-    /// the column, or others in their place, of the same length.
+    /// the column, or replacements of the same length.
     ///
-    /// Fails as [`BatchColumn::padded_extents`] does, and if `out` has not exactly the bytes of the
+    /// Fails as [`BatchColumn::padded_extents`] does, or if `out` does not have the length of the
     /// tensor.
     pub fn pad_into(&self, padding: Padding, values: &[u8], out: &mut [u8]) -> Result<()> {
         let plan = self.pad_plan(padding)?;
@@ -306,13 +309,13 @@ impl BatchColumn {
         let byte_count = plan.byte_count(&extents)?;
         if out.len() != byte_count {
             let (name, found) = (self.name(), out.len());
-            let message = format!("column {name:?}: {found} bytes for a padded tensor of {byte_count}");
+            let message = format!("column {name:?}: the output has {found} bytes, but the padded tensor {byte_count}");
             return Err(DataError::BadArgument(message));
         }
         plan.run(&self.buffer, values, &extents, out)
     }
 
-    /// As [`BatchColumn::pad_into`], to aligned memory. Returns the extents and the memory.
+    /// As [`BatchColumn::pad_into`], to new aligned memory. Returns the extents and the memory.
     pub fn padded(&self, padding: Padding, values: &[u8]) -> Result<(Vec<u64>, Box<dyn BatchMemory>)> {
         let plan = self.pad_plan(padding)?;
         let extents = plan.extents(&self.buffer);
@@ -324,14 +327,15 @@ impl BatchColumn {
 
     fn pad_plan(&self, padding: Padding) -> Result<PadPlan> {
         let schema = self.schema.as_deref().filter(|_| self.tensor.is_none()).ok_or_else(|| {
-            let message = format!("column {:?}: the samples are one tensor: there is nothing to pad", self.name());
+            let message =
+                format!("column {:?}: the samples are already one tensor, so there is nothing to pad", self.name());
             DataError::BadArgument(message)
         })?;
         PadPlan::new(padding, schema)
     }
 
-    /// Returns the elements. Fails if `T` is not the type in which the column is delivered (bools,
-    /// bytes and text are `u8`), or if memory of the caller is not aligned.
+    /// Returns the elements. Fails if `T` is not the delivered type (bools, bytes and text are
+    /// `u8`), or if memory of the caller is not aligned.
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         T::slice_of(self.bytes()).filter(|_| self.has_elements::<T>()).ok_or_else(|| self.other_type::<T>())
     }
@@ -341,7 +345,7 @@ impl BatchColumn {
         if !self.has_elements::<T>() || T::slice_of(self.bytes()).is_none() {
             return Err(self.other_type::<T>());
         }
-        Ok(T::slice_of_mut(self.bytes_mut()).unwrap_or_default()) // as for reading
+        Ok(T::slice_of_mut(self.bytes_mut()).unwrap_or_default()) // checked above
     }
 
     fn has_elements<T: Element>(&self) -> bool {
@@ -355,19 +359,19 @@ impl BatchColumn {
         let found = self.schema.as_ref().map_or("of no batch", |schema| schema.dtype.name());
         let requested = T::DTYPE.name();
         let message = format!(
-            "column {:?} is {found}, and was asked for as {requested}; LoaderOptions::cast delivers another type",
+            "column {:?} is {found}, but was requested as {requested}; LoaderOptions::cast delivers another type",
             self.name()
         );
         tensilo::Error::wrong_type(message).into()
     }
 
-    /// Returns the offsets of a ragged column that is not padded, see [`ColumnBuffer::offsets`]. Of
-    /// one that is, they are those of the values before padding.
+    /// Returns the offsets of a ragged column, see [`ColumnBuffer::offsets`]. For a padded column,
+    /// these are the offsets before padding.
     pub fn offsets(&self) -> &[u64] {
         self.buffer.offsets()
     }
 
-    /// Returns the varying extents of items of a ragged column, see [`ColumnBuffer::extents`].
+    /// Returns the varying extents of the items of a ragged column, see [`ColumnBuffer::extents`].
     pub fn extents(&self) -> &[u32] {
         self.buffer.extents()
     }
@@ -400,7 +404,7 @@ impl BatchColumn {
         }
     }
 
-    /// Takes the memory that the caller's allocator has given for the values; `None` if they are in
+    /// Takes the memory that the caller's allocator returned for the values; `None` if they are in
     /// memory of the loader.
     pub fn take_memory(&mut self) -> Option<Box<dyn BatchMemory>> {
         match std::mem::take(&mut self.values) {
@@ -416,7 +420,7 @@ impl BatchColumn {
         self.schema.as_ref().is_some_and(|schema| schema.levels.is_empty() && !schema.shape.is_ragged())
     }
 
-    /// Sets which samples of a fixed shape are null.
+    /// Sets which samples of a column of fixed shape are null.
     pub(in crate::loader) fn set_nulls(&mut self, nulls: &[usize]) {
         self.null_count = nulls.len();
         self.validity.clear();
@@ -428,14 +432,14 @@ impl BatchColumn {
         }
     }
 
-    /// Makes room for values, and returns it.
+    /// Allocates memory for the values, and returns it.
     pub(in crate::loader) fn room(
         &mut self,
         byte_count: usize,
         allocator: Option<&dyn crate::loader::BatchAllocator>,
     ) -> Result<&mut [u8]> {
         if let Some(allocator) = allocator {
-            self.values = Values::Buffer; // what is left of a batch that failed goes back first
+            self.values = Values::Buffer; // memory left over from a failed batch goes back first
             self.values = Values::External(allocator.allocate(byte_count)?);
         } else if !matches!(self.values, Values::Owned(_)) {
             self.values = Values::Owned(AlignedBuffer::default());
@@ -451,13 +455,13 @@ impl BatchColumn {
         match room.len() == byte_count {
             true => Ok(room),
             false => {
-                let message = format!("the allocator gave {} bytes, and {byte_count} were asked for", room.len());
+                let message = format!("the allocator returned {} bytes, but {byte_count} were requested", room.len());
                 Err(DataError::BadArgument(message))
             }
         }
     }
 
-    /// Returns the room that [`BatchColumn::room`] has made.
+    /// Returns the memory that [`BatchColumn::room`] has allocated.
     pub(in crate::loader) fn current_room(&mut self) -> &mut [u8] {
         match &mut self.values {
             Values::Owned(memory) => memory.bytes_mut(),

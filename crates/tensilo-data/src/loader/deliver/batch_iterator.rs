@@ -1,4 +1,13 @@
-//! The iterator over batches, and its threads.
+//! The iterator over batches, and the threads that read ahead for it.
+//!
+//! Each of `io_depth` threads claims a step, reads its batch and puts the result into the queue,
+//! until no step is left. States and receipts cover the batches that the consumer has taken, not
+//! those read ahead, so a job resumes exactly where its consumer stopped. A batch that fails, or
+//! whose thread panics, is an error in its own position.
+//!
+//! Threads do not survive `fork`. A forked iterator sees that its process has changed, leaves the
+//! queue and the locks of the parent untouched, and starts threads of its own after the last batch
+//! that was taken.
 
 use super::batch::Batch;
 use super::queue::Queue;
@@ -17,31 +26,32 @@ use std::{io, process};
 
 /// The batches of a rank, in order: an iterator that reads ahead.
 ///
-/// Its threads begin with it, and end when it is dropped, at any moment. A batch that cannot be
-/// read is an error in its place; the iterator then goes on with the next one. A process that was
-/// forked can go on with it: threads of its own begin again after the batch that was taken last.
-/// One caveat is of Rust, not of the loader: in a program with Rust's own `main`, a thread takes a
-/// lock of the standard library when it starts and ends. If another thread of any kind is doing so
-/// at the moment of the fork, the child can start none, and hangs; fork such a program before its
-/// threads begin. A Python interpreter has no such lock.
+/// Its threads start with it, and end when it is dropped, at any time. A batch that cannot be read
+/// is an error in its position, and the iterator continues with the next one.
+///
+/// A forked process can continue with it: it starts threads of its own after the last batch that
+/// was taken. This has one limit, which is Rust's and not the loader's. In a program with Rust's
+/// own `main`, a thread takes a lock of the standard library when it starts and ends. If any thread
+/// holds that lock at the moment of the fork, the child cannot start a thread, and hangs. Fork such
+/// a program before its threads start. A Python interpreter has no such lock.
 pub struct BatchIterator {
     setup: Arc<Setup>,
     schedule: Schedule,
     read_threads: ReadThreads,
-    /// The steps that the consumer has taken.
+    /// The number of steps that the consumer has taken.
     taken: u64,
     receipt: Receipt,
     counters: Arc<Counters>,
 }
 
-/// Threads at work.
+/// The threads of an iterator.
 struct ReadThreads {
     process: u32,
     /// The step that is job 0 of the queue.
     first: u64,
     queue: Arc<Queue<Result<Batch>>>,
     threads: Vec<JoinHandle<()>>,
-    /// The error of starting them.
+    /// The error if a thread could not be started.
     spawn_error: Option<io::Error>,
 }
 
@@ -63,12 +73,12 @@ impl BatchIterator {
         self.schedule.steps.saturating_sub(self.taken)
     }
 
-    /// Returns the state after the batches that were taken, from which any number of ranks can go
-    /// on. Its receipt has the samples of this rank; with several ranks, add those of the others:
-    /// `state.receipt.plus(other.receipt())`.
+    /// Returns the state after the batches that were taken, from which any number of ranks can
+    /// resume. Its receipt has the samples of this rank. With several ranks, add the receipts of
+    /// the others: `state.receipt.plus(other.receipt())`.
     ///
-    /// The step of a batch that was an error counts as taken, and its samples are in no receipt.
-    /// Cost: some nanoseconds.
+    /// A batch that was an error counts as taken, but its samples are in no receipt. Cost: some
+    /// nanoseconds.
     pub fn state(&self) -> State {
         self.schedule.state(&self.setup, self.taken, self.receipt)
     }
@@ -78,22 +88,22 @@ impl BatchIterator {
         self.receipt
     }
 
-    /// Waits until the next batch is ready, at most for `timeout`. Returns whether it is, so that
-    /// taking it does not wait; at the end, too.
+    /// Waits until the next batch is ready, but at most for `timeout`. Returns whether the next
+    /// call of `next` returns without waiting, as it also does at the end.
     pub fn wait(&self, timeout: Duration) -> bool {
-        // in a process that was forked, there is nothing to wait for
+        // a forked process has no threads to wait for yet
         self.read_threads.process != process::id()
             || self.read_threads.spawn_error.is_some()
             || self.waiting(|| self.read_threads.queue.wait(timeout))
     }
 
-    /// Returns what the loader did until now.
+    /// Returns what the loader has done so far.
     pub fn metrics(&self) -> LoaderMetrics {
         self.counters.metrics(self.setup.threads.decode_threads, self.setup.threads.io_depth)
     }
 
     /// Returns the state after a number of batches, with a receipt of the samples that the consumer
-    /// has.
+    /// has taken.
     #[cfg(feature = "cuda")]
     pub(in crate::loader) fn state_after(&self, taken: u64, receipt: Receipt) -> State {
         self.schedule.state(&self.setup, taken, receipt)
@@ -115,15 +125,15 @@ impl BatchIterator {
         self.counters.time(if is_first { Count::FirstBatch } else { Count::Waited }, wait)
     }
 
-    /// Begins again after the batch that was taken last, in a process that was forked.
+    /// Starts threads in a forked process, after the last batch that was taken.
     fn restart(&mut self) {
         self.setup = self.setup.for_this_process();
         self.counters = Arc::new(Counters::new());
         self.abandon(ReadThreads::begin(&self.setup, self.schedule, self.taken, &self.counters));
     }
 
-    /// Replaces threads that are in another process. What they had in hand when that was forked is
-    /// in any state, so it is not touched again, not even to free its memory.
+    /// Replaces threads of another process. Their data may have been in any state at the fork, so
+    /// it is never touched again, not even to free its memory.
     fn abandon(&mut self, read_threads: ReadThreads) {
         std::mem::forget(std::mem::replace(&mut self.read_threads, read_threads));
     }
@@ -159,7 +169,7 @@ impl Iterator for BatchIterator {
 }
 
 impl ReadThreads {
-    /// Returns no threads, and no work.
+    /// Returns no threads and an empty queue.
     fn idle() -> Self {
         let queue = Arc::new(Queue::new(0, 0));
         Self { process: process::id(), first: 0, queue, threads: Vec::new(), spawn_error: None }
@@ -187,7 +197,7 @@ impl ReadThreads {
                 Ok(thread) => read_threads.threads.push(thread),
                 Err(error) => {
                     read_threads.end();
-                    // nobody works on the queue: the error is all that there is to take
+                    // no thread works on the queue, so the error is its only result
                     read_threads = Self { first, spawn_error: Some(error), ..Self::idle() };
                     break;
                 }
@@ -196,11 +206,11 @@ impl ReadThreads {
         read_threads
     }
 
-    /// Ends the threads. They complete the batches that they have begun.
+    /// Ends the threads after they complete their current batches.
     fn end(&mut self) {
         self.queue.close();
         for thread in self.threads.drain(..) {
-            // a panic of the thread was an error of its batch
+            // a panic of the thread has become the error of its batch
             let _ = thread.join();
         }
     }
@@ -217,7 +227,7 @@ impl Drop for BatchIterator {
 
 #[cold]
 fn spawn_error(error: &io::Error) -> DataError {
-    DataError::BadArgument(format!("a thread of the loader could not be started: {error}; use a lower I/O depth"))
+    DataError::BadArgument(format!("cannot start a thread of the loader: {error}; use a lower I/O depth"))
 }
 
 #[cold]

@@ -1,4 +1,7 @@
 //! The memory of batches: the caller's, or the loader's own, which is reused.
+//!
+//! When a batch is dropped, its memory goes into a [`Pool`], and the next batch to be read takes it
+//! from there. Memory of the caller goes back to the caller instead.
 
 use crate::error::{DataError, Result};
 use std::process;
@@ -6,40 +9,41 @@ use std::sync::{Arc, Mutex};
 
 /// Memory for the values of a column of a batch.
 pub trait BatchMemory: Send + Sync {
-    /// Returns the memory for reading.
+    /// Returns the bytes, to read.
     fn bytes(&self) -> &[u8];
-    /// Returns the memory for writing.
+    /// Returns the bytes, to write.
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 /// A caller's source of memory for batches, such as pinned memory that a device copies from.
 pub trait BatchAllocator: Send + Sync {
-    /// Returns memory of exactly `byte_count` bytes, of any content and aligned for the elements of
-    /// columns: at least to 8 bytes. Threads of the loader call it, for each column of each batch.
+    /// Returns memory of exactly `byte_count` bytes, with any content, aligned for the elements of
+    /// columns, that is to at least 8 bytes. Threads of the loader call this for each column of
+    /// each batch.
     fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>>;
 }
 
-/// The alignment of the loader's own memory: that of a page.
+/// The alignment of the loader's own memory: the size of a page.
 const ALIGNMENT: usize = 4096;
 
 /// The loader's own memory.
 #[derive(Debug, Default)]
 pub(in crate::loader) struct AlignedBuffer {
-    /// Longer than the memory, which begins at the first multiple of [`ALIGNMENT`].
+    /// Longer than the memory, which starts at the first multiple of [`ALIGNMENT`].
     storage: Vec<u8>,
     start: usize,
     byte_count: usize,
 }
 
 impl AlignedBuffer {
-    /// Changes the length. The content is any.
+    /// Changes the length. The content is unspecified.
     pub(in crate::loader) fn resize(&mut self, byte_count: usize) -> Result<()> {
         let needed = byte_count.saturating_add(ALIGNMENT);
         if self.storage.len() < needed {
             self.storage = Vec::new();
             self.storage.try_reserve_exact(needed).map_err(|_| too_large(byte_count))?;
             self.storage.resize(needed, 0);
-            // below the alignment; where a pointer cannot be aligned, the memory is not
+            // at most the alignment; if a pointer cannot be aligned, the memory is not
             self.start = self.storage.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         }
         self.byte_count = byte_count;
@@ -60,11 +64,11 @@ impl BatchMemory for AlignedBuffer {
 
 #[cold]
 pub(in crate::loader) fn too_large(byte_count: usize) -> DataError {
-    DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: ask for less"))
+    DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: use fewer samples"))
 }
 
-/// Things that are used again when a batch is dropped. In a process that was forked they are not:
-/// the lock may be held by a thread that this process does not have.
+/// Items for reuse. In a forked process the pool does nothing: its lock may be held by a thread
+/// that does not exist there.
 #[derive(Debug)]
 pub(in crate::loader) struct Pool<T> {
     process: u32,
@@ -73,18 +77,18 @@ pub(in crate::loader) struct Pool<T> {
 }
 
 impl<T> Pool<T> {
-    /// Returns a pool that keeps at most so many.
+    /// Returns a pool of at most `max_items` free items.
     pub(in crate::loader) fn new(max_items: usize) -> Arc<Self> {
         Arc::new(Self { process: process::id(), max_items, free: Mutex::default() })
     }
 
-    /// Takes one that was put back.
+    /// Takes a free item, if there is one.
     pub(in crate::loader) fn take(&self) -> Option<T> {
         let is_mine = self.process == process::id();
         if is_mine { self.free.lock().ok()?.pop() } else { None }
     }
 
-    /// Puts one back.
+    /// Puts an item back, or drops it if the pool is full.
     pub(in crate::loader) fn put(&self, item: T) {
         if self.process == process::id()
             && let Ok(mut free) = self.free.lock()

@@ -1,5 +1,11 @@
-//! A queue of numbered results, which threads make ahead of the consumer, and which it takes in
-//! order.
+//! A bounded queue of numbered results: threads produce them in any order, the consumer takes them
+//! in order.
+//!
+//! Jobs are claimed in ascending order. The queue holds a slot for each job from the next one that
+//! the consumer takes to the last one that was claimed; a slot is empty while its job is in
+//! progress. A thread can claim a job only if there are fewer than `prefetch` slots, so the bound
+//! covers results and work alike, and handing over a result never blocks. The job that the consumer
+//! waits for is always the oldest one that was claimed, so a full queue cannot deadlock.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,46 +15,47 @@ use std::time::{Duration, Instant};
 pub(in crate::loader) struct Queue<T> {
     jobs: u64,
     prefetch: usize,
-    /// Whether no other job is claimed before the first is done.
+    /// Whether the first job must finish before any other is claimed.
     first_exclusive: bool,
     state: Mutex<Results<T>>,
-    /// Signals room for another job, or the end of the queue.
+    /// Signals room for another job, or that the queue was closed.
     room: Condvar,
     /// Signals that the next result is ready.
     ready: Condvar,
 }
 
 struct Results<T> {
-    /// The job that is claimed next.
+    /// The next job to claim.
     next: u64,
-    /// The job whose result is taken next.
+    /// The next job whose result the consumer takes.
     taken: u64,
-    /// The results from `taken` on; `None` is in work.
+    /// The results of jobs from `taken` on; `None` while a job is in progress.
     results: VecDeque<Option<T>>,
     is_closed: bool,
 }
 
 impl<T> Queue<T> {
-    /// Returns a queue in which at most `prefetch` results are ready or in work.
+    /// Returns a queue in which at most `prefetch` results are ready or in progress.
     pub(in crate::loader) fn new(jobs: u64, prefetch: usize) -> Self {
         let results = VecDeque::new();
         let state = Mutex::new(Results { next: 0, taken: 0, results, is_closed: false });
         Self { jobs, prefetch, first_exclusive: false, state, room: Condvar::new(), ready: Condvar::new() }
     }
 
-    /// Sets whether the first job is done before any other is claimed: what jobs share, such as a
-    /// link, is then its own.
+    /// Sets whether the first job must finish before any other is claimed, so that it does not
+    /// share a resource such as a link.
     pub(in crate::loader) fn first_exclusive(mut self, first_exclusive: bool) -> Self {
         self.first_exclusive = first_exclusive;
         self
     }
 
     fn lock(&self) -> MutexGuard<'_, Results<T>> {
-        // a thread that panicked has left whole entries
+        // entries are replaced whole, so a panic leaves none half written
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room, and claims the next job. `None`: there is none left, or the queue is closed.
+    /// Waits for room, and claims the next job. Returns `None` if there is none left or the queue
+    /// is closed.
     pub(in crate::loader) fn claim(&self) -> Option<u64> {
         let mut state = self.lock();
         loop {
@@ -67,7 +74,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Hands over the result of a job that was claimed.
+    /// Hands over the result of a claimed job. Never blocks.
     pub(in crate::loader) fn put(&self, job: u64, result: T) {
         let mut state = self.lock();
         let index = usize::try_from(job.saturating_sub(state.taken)).unwrap_or(usize::MAX);
@@ -84,8 +91,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits until the next result is ready, or until all were taken; at most for `timeout`.
-    /// Returns whether it is so.
+    /// Waits until the next result is ready or all results were taken, but at most for `timeout`.
+    /// Returns `false` on a timeout.
     pub(in crate::loader) fn wait(&self, timeout: Duration) -> bool {
         let end = Instant::now().checked_add(timeout);
         let mut state = self.lock();
@@ -101,8 +108,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits for the next result, and takes it; also returns how many more are ready. `None`: all
-    /// were taken.
+    /// Waits for the next result and takes it. Also returns how many more are ready. Returns `None`
+    /// if all results were taken.
     pub(in crate::loader) fn take(&self) -> Option<(T, usize)> {
         let mut state = self.lock();
         while !state.is_ready(self.jobs) {
@@ -116,7 +123,7 @@ impl<T> Queue<T> {
         Some((result, ready))
     }
 
-    /// Ends the queue: nothing more is claimed, and threads that wait return.
+    /// Closes the queue: no further job is claimed, and threads that wait for room return.
     pub(in crate::loader) fn close(&self) {
         self.lock().is_closed = true;
         self.room.notify_all();
@@ -129,7 +136,7 @@ impl<T> Results<T> {
     }
 }
 
-/// A number of permits, for each of which one thread does something at a time.
+/// A number of permits. A thread holds one while it works.
 pub(in crate::loader) struct Semaphore {
     free: Mutex<usize>,
     returned: Condvar,
@@ -140,7 +147,7 @@ impl Semaphore {
         Self { free: Mutex::new(count), returned: Condvar::new() }
     }
 
-    /// Waits for a permit, and does the work.
+    /// Waits for a permit, and runs `work` while holding it.
     pub(in crate::loader) fn run<R>(&self, work: impl FnOnce() -> R) -> R {
         let mut free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
         while *free == 0 {
@@ -153,7 +160,7 @@ impl Semaphore {
     }
 }
 
-/// A permit that is returned in the end, also by a thread that panics.
+/// A permit that is returned when it is dropped, even by a panic.
 struct Permit<'p>(&'p Semaphore);
 
 impl Drop for Permit<'_> {

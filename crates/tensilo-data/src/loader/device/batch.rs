@@ -1,4 +1,4 @@
-//! Batches on a GPU, as consumers get them.
+//! Batches on a GPU, as their consumers see them.
 
 use super::blocks::{BatchBlocks, Device};
 use crate::error::{DataError, Result};
@@ -9,10 +9,10 @@ use tensilo_cuda::{BlockList, Gpu, LaunchReport, PendingLaunch};
 
 /// A batch that a GPU decodes.
 ///
-/// Operations that are put on the stream of the launch after it see the values, at once. Its
-/// columns here have shapes, nulls and texts; the values of the others are at
-/// [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the memory. Dropping
-/// it waits for the GPU.
+/// Operations that are put on the launch's stream after it see the values immediately. The columns
+/// of this batch have shapes, nulls and text on the host; all other values are at
+/// [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the batch's GPU memory.
+/// Dropping it waits for the GPU.
 pub struct DeviceBatch {
     batch: Batch,
     launched: PendingLaunch,
@@ -26,7 +26,7 @@ impl fmt::Debug for DeviceBatch {
 }
 
 impl DeviceBatch {
-    /// Launches the blocks of a batch by a function.
+    /// Launches the blocks of a batch with `launch`.
     pub(crate) fn launch_with(
         mut batch: Batch,
         launch: impl FnOnce(&Gpu, BlockList) -> tensilo_cuda::Result<PendingLaunch>,
@@ -44,13 +44,13 @@ impl DeviceBatch {
 
     /// Waits until the GPU has decoded the batch, and returns it.
     ///
-    /// Fails if a block breaks a rule of the specification. The error is that of reading the
+    /// Fails if a block breaks a rule of the specification. The error is the one of reading the
     /// samples without a GPU: it names file, column, chunk and samples.
     pub fn finish(self) -> Result<Batch> {
         self.finish_counted(&Counters::new())
     }
 
-    /// As [`DeviceBatch::finish`], and counts what the GPU has done.
+    /// As [`DeviceBatch::finish`], and counts the work of the GPU.
     pub(crate) fn finish_counted(self, counters: &Counters) -> Result<Batch> {
         let Self { batch, launched, device } = self;
         let LaunchReport { list, refusal, copying, decoding, .. } =
@@ -63,7 +63,7 @@ impl DeviceBatch {
         let read = device.read_on_host.map_or(Ok(()), |read| read(batch.samples(), batch.epoch()));
         Err(read.err().unwrap_or_else(|| {
             DataError::Internal(format!(
-                "the GPU refused a block that breaks R-5.{}, and the processor did not: verify the files",
+                "the GPU refused a block that breaks R-5.{}, but the processor accepts it: verify the files",
                 refusal.rule
             ))
         }))

@@ -1,4 +1,4 @@
-//! The blocks of a batch that a GPU decodes, and the GPU.
+//! The GPU of a loader, the block lists of its batches, and the pinned memory of both.
 
 use crate::error::Result;
 use crate::loader::deliver::memory::Pool;
@@ -10,29 +10,29 @@ use tensilo_cuda::{BlockList, Gpu};
 /// Reads samples of an epoch without a GPU.
 pub(in crate::loader) type ReadOnHost = dyn Fn(&[u64], u64) -> Result<()> + Send + Sync;
 
-/// The GPU of a loader, and its lists.
+/// The GPU of a loader, with lists and memory for reuse.
 #[derive(Clone)]
 pub(in crate::loader) struct Device {
     pub gpu: Gpu,
     pub lists: Arc<Pool<BlockList>>,
-    /// Pinned memory that bytes are fetched to, for reuse.
+    /// Pinned memory for fetched bytes.
     pub memory: Arc<Pool<Box<dyn ReadMemory>>>,
     /// Smaller batches are sent decoded.
     pub min_bytes: usize,
-    /// Tells what is wrong with samples that the GPU has refused.
+    /// Finds what is wrong with samples that the GPU refused.
     pub read_on_host: Option<Arc<ReadOnHost>>,
 }
 
 /// The blocks of a batch.
 pub(in crate::loader) struct BatchBlocks {
     pub list: BlockList,
-    /// The memory that the batch needs on the GPU.
+    /// The bytes of GPU memory that the batch needs.
     pub bytes: usize,
     pub device: Device,
 }
 
 impl Device {
-    /// Returns a GPU with memory for the lists of so many batches.
+    /// Returns a GPU with pools for the lists of `batches` batches.
     pub(in crate::loader) fn new(gpu: Gpu, min_bytes: usize, batches: usize) -> Self {
         Self {
             gpu,
@@ -43,7 +43,7 @@ impl Device {
         }
     }
 
-    /// Gives a list back.
+    /// Puts a list and its memory back for reuse.
     pub(in crate::loader) fn put_list(&self, mut list: BlockList) {
         list.clear();
         while let Some(memory) = list.take_unused() {
@@ -52,8 +52,8 @@ impl Device {
         self.lists.put(list);
     }
 
-    /// Provides memory that the GPU copies from for the bytes of a plan. Few bytes are copied to
-    /// the list instead, since a transfer of its own costs more.
+    /// Provides pinned memory for the bytes of a plan, from which the GPU copies them. A few bytes
+    /// are copied to the list instead, because a transfer of their own costs more.
     pub(in crate::loader) fn give_memory(&self, plan: &ReadPlan, bytes: &mut FetchedBytes) {
         let returned = match plan.fetched_bytes() >= self.min_bytes as u64 / 4 {
             true => bytes.set_memory(Some(self.memory.take().unwrap_or_else(|| self.gpu.new_memory()))),

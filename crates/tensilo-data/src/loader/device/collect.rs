@@ -1,12 +1,12 @@
 //! The third stage with a GPU: from the bytes of a batch to the blocks that the GPU decodes.
 //!
-//! Blocks are checked and collected here as they are stored; the GPU decodes them to their places
-//! in the batch. What it cannot do is done here and sent decoded, by the same list: other
-//! encodings, casts to other types, paddings of several dimensions, samples of different lengths.
-//! Texts and lists stay in the memory of the host, unless they are padded.
+//! Stored blocks are checked and collected here; the GPU decodes them to their positions in the
+//! batch. What the GPU cannot do is done on the host and sent decoded, in the same list: other
+//! encodings, casts to other types, padding of several dimensions, samples of different lengths.
+//! Text and lists stay in host memory unless they are padded.
 //!
-//! The columns of a batch have one piece of memory on the GPU, each from an offset on. Lists are in
-//! pinned memory, and used again when their batch was decoded.
+//! A batch has one allocation on the GPU, in which each column starts at an aligned offset. Lists
+//! are in pinned memory, and are reused once their batch is decoded.
 
 use super::blocks::{BatchBlocks, Device};
 use crate::loader::decode::{BatchDecoder, ReadFailure, join};
@@ -19,16 +19,16 @@ use std::ops::Range;
 use tensilo::{DType, Extent};
 use tensilo_cuda::{BlockList, Conversion, Destination, SampleRows};
 
-/// Columns begin at multiples of this, as tensors of their own would.
+/// Columns start at multiples of this, as tensors with allocations of their own would.
 const ALIGNMENT: usize = 256;
 
 /// How a column reaches the GPU.
 pub(super) enum Route {
-    /// In blocks, one sample to a row.
+    /// As stored blocks, one sample per row.
     Rows(Conversion),
-    /// Decoded.
+    /// Decoded on the host.
     Decoded,
-    /// Not at all.
+    /// Not at all: it stays on the host.
     Host,
 }
 
@@ -44,7 +44,7 @@ impl Route {
             (DType::F16, Some(DType::F32)) => Conversion::F16ToF32,
             _ => return Self::Decoded,
         };
-        // of the other extents, only the first may vary: a padded sample is then one row
+        // only the first extent may vary: a padded sample is then one row
         let extents = stored.shape.extents();
         let is_row = stored.levels.is_empty()
             && stored.shape.varying_count() == 1
@@ -56,7 +56,7 @@ impl Route {
     }
 }
 
-/// Collects the blocks of the parts of a batch, which has `count` samples, in place of decoding
+/// Collects the blocks of the segments of a batch, which has `count` samples, instead of decoding
 /// them.
 pub(in crate::loader) fn collect(
     decoder: &mut BatchDecoder,
@@ -87,14 +87,14 @@ pub(in crate::loader) fn collect(
         }
         end = end.checked_next_multiple_of(ALIGNMENT).ok_or_else(|| ReadFailure::Fatal(too_large(end)))?;
     }
-    // blocks are checked, and nothing reads the bytes here any more
+    // all blocks are checked, so the host does not read these bytes again
     segments.all_mut().iter_mut().for_each(|segment| list.adopt(&mut segment.bytes));
     decoder.device_bytes = end;
     Ok(BatchBlocks { list, bytes: end, device: device.clone() })
 }
 
-/// Collects the blocks of a column whose samples are rows of one length. Returns where they end
-/// in the memory of the batch.
+/// Collects the blocks of a column whose samples are rows of equal length. Returns the offset of
+/// their end in the GPU memory of the batch.
 #[expect(clippy::too_many_arguments, reason = "the facts of one column, which nothing else has together")]
 fn collect_rows(
     decoder: &mut BatchDecoder,
@@ -138,12 +138,12 @@ fn collect_rows(
     Ok(end)
 }
 
-/// Makes an error of one of a list: its blocks are those of files.
+/// Converts an error of a list: its blocks come from files.
 fn failed(error: tensilo::Error) -> ReadFailure {
     ReadFailure::Failed(error.into())
 }
 
-/// Returns the parts that have a column, and its number there.
+/// Returns the segments that have a column, and its number there.
 pub(super) fn with_column(segments: &mut [Segment], slot: usize) -> impl Iterator<Item = (&mut Segment, usize)> {
     segments.iter_mut().filter_map(move |segment| {
         let number = segment.slots.iter().position(|found| *found == slot)?;
@@ -155,12 +155,12 @@ fn with_column_of(segments: &Segments, slot: usize) -> impl Iterator<Item = (&Se
     segments.iter().filter_map(move |segment| Some((segment, segment.slots.iter().position(|found| *found == slot)?)))
 }
 
-/// Returns the extents of the tensor that the samples become, samples first.
+/// Returns the extents of the samples as a tensor, samples first.
 pub(super) fn extents_of(spec: &ColumnSpec, segments: &Segments, slot: usize, count: usize) -> Vec<u64> {
     let Some(padding) = &spec.padding else {
         let fixed = spec.stored.shape.extents().iter().map(|extent| match extent {
             Extent::Fixed(extent) => u64::from(*extent),
-            Extent::Varying => 0, // none of a fixed shape
+            Extent::Varying => 0, // unreachable: the shape is fixed
         });
         return std::iter::once(count as u64).chain(fixed).collect(); // exact
     };
@@ -188,7 +188,7 @@ fn fill_rows(
     let (element, delivered) = spec.filler();
     let stored = spec.stored.dtype.element_bytes();
     let mut fill = |row: usize, from: usize| {
-        // inside the memory of the batch, as the end of its rows is
+        // no overflow: the end of the rows is inside the memory of the batch
         let start = bytes.start.saturating_add(row.saturating_mul(row_bytes)).saturating_add(from);
         list.fill(start, &element, row_bytes.saturating_sub(from) / element.len().max(1))
     };
@@ -204,7 +204,7 @@ fn fill_rows(
     absent.flat_map(|(_, positions)| positions).try_for_each(|&row| fill(row, 0))
 }
 
-/// Returns the positions of null samples of a fixed shape.
+/// Returns the positions of null samples of a column of fixed shape.
 fn nulls_of(segments: &Segments, slot: usize) -> Vec<usize> {
     let in_segments = with_column_of(segments, slot).flat_map(|(segment, number)| {
         let shapes = segment.buffers.get(number);

@@ -1,8 +1,8 @@
-//! Batches on a GPU, launched before they are asked for.
+//! Batches on a GPU, launched before they are requested.
 //!
-//! While the consumer works with a batch, the next ones are copied and decoded, if the threads have
-//! them ready. States, receipts and metrics are of the batches that the consumer has taken, not of
-//! those in flight.
+//! While the consumer works with a batch, the GPU copies and decodes the next ones, if the threads
+//! have them ready. States, receipts and metrics cover the batches that the consumer has taken, not
+//! those in flight. So a job that stops resumes without losing a launched batch.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::batch::Batch;
@@ -14,28 +14,28 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// The batches that are launched when one is delivered: this one, one that the GPU decodes, and one
-/// that is copied meanwhile.
+/// The maximum number of launched batches: the one that is delivered, one that the GPU decodes, and
+/// one that is being copied.
 const MAX_IN_FLIGHT: usize = 3;
 
-/// The batches of a rank in the memory of a GPU, in order, each with its memory: an iterator that
-/// decodes ahead. [`BatchIterator::on_device`] makes one.
+/// The batches of a rank in GPU memory, in order, each with its memory: an iterator that decodes
+/// ahead. [`BatchIterator::on_device`] makes one.
 ///
 /// The values of a batch are complete when it is delivered, for operations of any stream. A batch
-/// that cannot be read or decoded is an error in its place, as without a GPU. If the allocator
-/// fails, that is the error [`DataError::Memory`], no batch is lost, and the next call tries again.
+/// that cannot be read or decoded is an error in its position, as without a GPU. If the allocator
+/// fails, the error is [`DataError::Memory`], no batch is lost, and the next call tries again.
 pub struct DeviceIterator<A: DeviceAllocator> {
     batches: BatchIterator,
     allocator: A,
     /// A batch that has no memory yet.
     waiting: Option<Batch>,
     in_flight: VecDeque<InFlight<A::Memory>>,
-    /// The number of steps that were taken.
+    /// The number of steps that the consumer has taken.
     taken: u64,
     receipt: Receipt,
     /// Delivered batches, samples, and bytes of values.
     delivered: [u64; 3],
-    /// The threads have no more batches.
+    /// Whether all batches of the threads were launched.
     is_over: bool,
 }
 
@@ -52,9 +52,9 @@ impl<A: DeviceAllocator> fmt::Debug for DeviceIterator<A> {
 }
 
 impl BatchIterator {
-    /// Decodes the batches that are left on the GPU of
-    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), to memory of an allocator:
-    /// that [`Gpu`](tensilo_cuda::Gpu) itself is one.
+    /// Decodes the remaining batches on the GPU of
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), to memory of an allocator. A
+    /// [`Gpu`](tensilo_cuda::Gpu) is itself an allocator.
     pub fn on_device<A: DeviceAllocator>(self, allocator: A) -> DeviceIterator<A> {
         DeviceIterator {
             taken: self.taken(),
@@ -80,14 +80,14 @@ impl<A: DeviceAllocator> DeviceIterator<A> {
         !self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(timeout)
     }
 
-    /// Returns what the loader did until now, see [`BatchIterator::metrics`].
+    /// Returns what the loader has done so far, see [`BatchIterator::metrics`].
     pub fn metrics(&self) -> LoaderMetrics {
         let [batches, samples, value_bytes] = self.delivered;
         LoaderMetrics { batches, samples, value_bytes, ..self.batches.metrics() }
     }
 
     /// Launches batches that are ready, and waits for one if none is in flight. Fails if the
-    /// allocator does.
+    /// allocator fails.
     fn launch_ready(&mut self) -> Result<()> {
         while self.in_flight.len() < MAX_IN_FLIGHT {
             let is_ready = self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(Duration::ZERO);

@@ -1,9 +1,11 @@
 //! Batches that a GPU decodes.
 //!
-//! Plans and fetches are the same as without a GPU. In place of decoding, the blocks of a batch are
-//! checked and collected ([`collect`]) into a list that the GPU decodes ([`blocks`]). A batch is
-//! launched ([`batch`]) to memory of the caller, by the caller or ahead of time ([`iterator`]).
-//! Samples that stay on the GPU as they are stored are sent once ([`resident`]).
+//! The first two stages are the same as without a GPU. Instead of decoding, the loader checks the
+//! stored blocks of a batch and collects them ([`collect`]) into a list in pinned memory
+//! ([`blocks`]), because stored blocks are usually smaller than decoded values. The GPU copies and
+//! decodes the list into the caller's memory: when the caller launches the [`batch`], or ahead of
+//! time by the [`iterator`]. Samples that stay on the GPU in stored form are sent once
+//! ([`resident`]).
 
 mod batch;
 pub(super) mod blocks;

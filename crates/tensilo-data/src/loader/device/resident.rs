@@ -1,7 +1,8 @@
-//! Samples of a view that stay in the memory of a GPU as they are stored.
+//! Samples of a view that stay on a GPU in stored form.
 //!
-//! Blocks are read, checked and sent once, in pieces of about 64 MiB, in the order of the
-//! view, until the memory is full. Only the samples of these pieces are resident. Callers read the
+//! Stored blocks are usually smaller than decoded values, so more samples fit in the memory of the
+//! GPU. They are read, checked and sent once, in uploads of about 64 MiB, in the order of the view,
+//! until the memory is full. Only the samples of complete uploads are resident; callers read the
 //! others batch by batch.
 
 use super::collect::{Route, extents_of, with_column};
@@ -17,9 +18,9 @@ use std::sync::Arc;
 use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
 
-/// Samples of a view that stay in the memory of a GPU, as
-/// [`LoaderOptions::resident`](crate::LoaderOptions::resident) has sent them: the first
-/// ones, as many as the memory has room for. Indices count from the first resident sample.
+/// The first samples of a view, as many as fit in GPU memory, sent by
+/// [`LoaderOptions::resident`](crate::LoaderOptions::resident). Indices count from the first
+/// resident sample.
 pub struct ResidentSamples {
     columns: Vec<ResidentColumn>,
     count: u64,
@@ -47,57 +48,58 @@ impl fmt::Debug for ResidentColumn {
 }
 
 impl ResidentSamples {
-    /// Returns the columns, in the order in which they were asked for.
+    /// Returns the columns, in the requested order.
     pub fn columns(&self) -> &[ResidentColumn] {
         &self.columns
     }
 
-    /// Returns the number of samples that are resident.
+    /// Returns the number of resident samples.
     pub fn sample_count(&self) -> u64 {
         self.count
     }
 
-    /// Returns the memory of the GPU that they take.
+    /// Returns the bytes of GPU memory that the samples take.
     pub fn byte_count(&self) -> usize {
         self.columns.iter().map(|column| column.samples.byte_count()).sum()
     }
 }
 
 impl ResidentColumn {
-    /// Returns the schema of the delivered column: with another type if it is cast.
+    /// Returns the schema of the delivered column, with another type if it is cast.
     pub fn schema(&self) -> &ColumnSchema {
         &self.schema
     }
 
-    /// Returns the samples, to [gather](Resident::gather) them to rows.
+    /// Returns the samples, to [gather](Resident::gather) them into rows.
     pub fn samples(&self) -> &Resident {
         &self.samples
     }
 
-    /// Returns the extents of a row: of a sample, or of the longest sample if the column is padded.
+    /// Returns the extents of a row: the shape of a sample, or of the longest sample if the column
+    /// is padded.
     pub fn extents(&self) -> &[u64] {
         &self.extents
     }
 
-    /// Returns the delivered element that fills a row after a shorter sample. Write it to the rows
-    /// before samples are gathered to them.
+    /// Returns the delivered element that fills a row after a shorter sample. Fill the rows with it
+    /// before gathering samples into them.
     pub fn filler(&self) -> &[u8] {
         &self.filler
     }
 
-    /// Returns the resident samples that are null, ascending, counted from the first one.
+    /// Returns the null samples in ascending order, counted from the first resident sample.
     pub fn nulls(&self) -> &[u64] {
         &self.nulls
     }
 }
 
-/// A column that is being sent.
+/// A column that is being uploaded.
 struct ColumnBuilder {
     builder: ResidentBuilder,
     /// Samples first.
     extents: Vec<u64>,
     nulls: Vec<u64>,
-    /// Null samples of the current piece.
+    /// The null samples of the current upload.
     upload_nulls: Vec<u64>,
 }
 
@@ -119,7 +121,7 @@ pub(in crate::loader) fn build(
     let mut decoder = BatchDecoder::new(columns.len());
     let n = setup.view.n();
     if samples.start > samples.end || samples.end > n {
-        let message = format!("samples {} to {} of a view with {n}", samples.start, samples.end);
+        let message = format!("samples {} to {} are not in a view of {n} samples", samples.start, samples.end);
         return Err(DataError::BadArgument(message));
     }
     let total = samples.end.saturating_sub(samples.start);
@@ -162,21 +164,21 @@ pub(in crate::loader) fn build(
     Ok(ResidentSamples { columns, count })
 }
 
-/// Returns how elements are converted. Fails if the samples are not rows.
+/// Returns the conversion of elements. Fails if the samples are not rows.
 fn route(spec: &ColumnSpec) -> Result<tensilo_cuda::Conversion> {
     let name = &spec.stored.name;
     let why = match Route::of(spec) {
         Route::Rows(conversion) => return Ok(conversion),
-        Route::Host => "texts, bytes and lists do not stay on a GPU: choose other columns",
+        Route::Host => "text, bytes and lists cannot stay on a GPU: choose other columns",
         Route::Decoded if spec.fixed_bytes.is_none() && spec.padding.is_none() => {
-            "samples of different lengths stay on a GPU only if the column is padded"
+            "samples of different lengths can stay on a GPU only if the column is padded"
         }
-        Route::Decoded => "on a GPU, only bf16 and f16 are cast, to f32, and only the first extent is padded",
+        Route::Decoded => "a GPU casts only bf16 and f16 to f32, and pads only the first extent",
     };
     Err(DataError::BadArgument(format!("column {name:?}: {why}")))
 }
 
-/// Adds the samples of a piece, which begins at resident sample `first`.
+/// Adds the samples of an upload, which starts at resident sample `first`.
 fn add_upload(
     setup: &Setup,
     segments: &mut Segments,
@@ -187,8 +189,7 @@ fn add_upload(
 ) -> Result<()> {
     for (slot, (column, spec)) in columns.iter_mut().zip(&setup.columns.columns).enumerate() {
         if segments.absent.iter().any(|(absent, _)| *absent == slot) {
-            let message =
-                format!("column {:?}: some files do not have it, so that it cannot stay on a GPU", spec.stored.name);
+            let message = format!("column {:?} cannot stay on a GPU: some files do not have it", spec.stored.name);
             return Err(DataError::BadArgument(message));
         }
         let Some(decoder) = decoder.decoders.get_mut(slot) else { continue };

@@ -1,4 +1,9 @@
-//! The columns that a loader delivers, and how.
+//! The columns that a loader delivers, and how each is delivered.
+//!
+//! Names, casts and paddings are resolved once, against the schemas of all datasets of the view, so
+//! that a wrong option is an error before a thread starts. From then on, a column is a *slot*: its
+//! position among the delivered columns. The datasets of a mixture may number their columns
+//! differently.
 
 use crate::error::{DataError, Result};
 use crate::loader::transform::conversion::Conversion;
@@ -11,18 +16,18 @@ use tensilo::{ColumnSchema, DType, LogicalType};
 #[derive(Clone, Debug)]
 pub(in crate::loader) struct ColumnSpecs {
     pub columns: Vec<ColumnSpec>,
-    /// For each dataset of the view, the numbers of the columns in its schema.
+    /// For each dataset of the view, the number of each column in its schema.
     pub in_datasets: Vec<Vec<usize>>,
 }
 
 /// A column that a loader delivers.
 #[derive(Clone, Debug)]
 pub(in crate::loader) struct ColumnSpec {
-    /// The column as it is stored.
+    /// The schema of the stored column.
     pub stored: Arc<ColumnSchema>,
-    /// The column as it is delivered: of another type if it is cast.
+    /// The schema of the delivered column, with another type if it is cast.
     pub delivered: Arc<ColumnSchema>,
-    /// The bytes of a stored sample, if its shape is fixed and it is not nested.
+    /// The bytes of a stored sample, if the column has a fixed shape and is not nested.
     pub fixed_bytes: Option<usize>,
     pub conversion: Option<Conversion>,
     pub padding: Option<PadPlan>,
@@ -53,7 +58,7 @@ impl ColumnSpecs {
             for (name, &column) in names.iter().zip(&numbers) {
                 check_alike(name, find(first.schema(), name), columns.get(column))?;
                 let Some(column) = columns.get(column) else { continue };
-                // a caller of a cast expects values
+                // a cast promises values
                 let cast = casts.iter().rfind(|(cast, _)| cast == name);
                 if !stored_elements || cast.is_some_and(|(_, to)| *to != column.dtype) {
                     LogicalType::check_values(column)?;
@@ -84,14 +89,13 @@ impl ColumnSpecs {
 
 #[cfg(feature = "cuda")]
 impl ColumnSpec {
-    /// Returns the bytes of a sample as it is delivered, in a tensor of these extents, samples
-    /// first.
+    /// Returns the bytes of a delivered sample in a tensor of these extents, samples first.
     pub(in crate::loader) fn row_bytes(&self, extents: &[u64]) -> Option<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().skip(1).try_fold(self.delivered.dtype.element_bytes(), times)
     }
 
-    /// Returns what fills the rest of a row, and the bytes of an element as it is delivered.
+    /// Returns the element that fills the rest of a row, and the bytes of a delivered element.
     pub(in crate::loader) fn filler(&self) -> (Vec<u8>, usize) {
         let width = self.delivered.dtype.element_bytes();
         let value = self.padding.as_ref().map_or([0; 8], PadPlan::value);
@@ -108,7 +112,7 @@ impl ColumnSpec {
         let padding = match (padding, is_fixed) {
             (Some(padding), false) => Some(PadPlan::new(padding, &delivered)?),
             (Some(_), true) => {
-                let message = format!("column {:?} has a fixed shape: there is nothing to pad", stored.name);
+                let message = format!("column {:?} has a fixed shape, so there is nothing to pad", stored.name);
                 return Err(bad(message));
             }
             (None, _) => None,
@@ -125,21 +129,21 @@ fn find<'s>(schema: &'s tensilo::Schema, name: &str) -> Option<&'s ColumnSchema>
     schema.columns.iter().find(|column| column.name == name)
 }
 
-/// Refuses options for columns that are not delivered.
+/// Fails if an option names a column that is not delivered.
 fn check_names<T>(what: &str, names: &[String], options: &[(String, T)]) -> Result<()> {
     match options.iter().find(|(name, _)| !names.contains(name)) {
-        Some((name, _)) => Err(bad(format!("a {what} is of column {name:?}, which the loader does not deliver"))),
+        Some((name, _)) => Err(bad(format!("the {what} is for column {name:?}, which the loader does not deliver"))),
         None => Ok(()),
     }
 }
 
-/// Refuses a column that is not the same in all datasets of a view.
+/// Fails if a column is not the same in all datasets of a view.
 fn check_alike(name: &str, first: Option<&ColumnSchema>, other: Option<&ColumnSchema>) -> Result<()> {
     let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len(), LogicalType::of(column));
     if first.map(of) == other.map(of) {
         return Ok(());
     }
-    Err(bad(format!("column {name:?} has another type or shape in another dataset of the mixture")))
+    Err(bad(format!("column {name:?} has different types or shapes in the datasets of the mixture")))
 }
 
 fn bad(message: String) -> DataError {

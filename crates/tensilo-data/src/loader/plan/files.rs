@@ -1,4 +1,8 @@
-//! Many files at the same time: opened, planned and read in as many round trips as one.
+//! Opening and planning many files in as many round trips as one.
+//!
+//! [`open`] starts to open all files of a batch before it waits for the first. [`complete`] takes
+//! all plans through one step before any of them takes the next. If only a few files have to be
+//! opened, they are opened one after the other, which is faster than waking other threads.
 
 use crate::dataset::{Dataset, GroupColumns, GroupHandle};
 use crate::error::{DataError, Result};
@@ -6,12 +10,12 @@ use crate::io::IoPool;
 use crate::loader::setup::Setup;
 use tensilo::stages::ReadPlan;
 
-/// Files that are opened one after the other: more take longer than waking other threads.
+/// Up to this many files are opened one after the other: for more, waking other threads is faster.
 const MAX_SERIAL_FILES: usize = 4;
-/// The same of objects: each takes a round trip.
+/// The same for objects: opening each takes a round trip.
 const MAX_SERIAL_OBJECTS: usize = 1;
-/// The maximum number of groups of files whose opening is begun at the same time. Small objects are
-/// read whole when they are opened, so this bounds memory.
+/// The maximum number of file groups that are being opened at the same time. Small objects are read
+/// whole when they are opened, so this bounds memory.
 const MAX_PENDING_GROUPS: usize = 256;
 
 /// A group of files of a dataset of the view.
@@ -21,7 +25,7 @@ pub(in crate::loader) struct ViewGroup {
 }
 
 impl ViewGroup {
-    /// Returns the dataset, and the numbers of the loader's columns in its schema.
+    /// Returns the dataset, and the loader's columns by their numbers in its schema.
     fn dataset<'s>(&self, setup: &'s Setup) -> Result<(&'s Dataset, &'s [usize])> {
         let found = setup.view.datasets().get(self.dataset).zip(setup.columns.in_datasets.get(self.dataset));
         found.map(|(dataset, columns)| (dataset, columns.as_slice())).ok_or_else(not_of_view)
@@ -35,7 +39,7 @@ pub(in crate::loader) fn find_group(setup: &Setup, dataset: usize, sample: u64) 
 }
 
 /// Opens the files of groups that have columns of the loader. Returns the columns of each group,
-/// and whether many files were not open before.
+/// and whether many files had to be opened.
 pub(in crate::loader) fn open<'g>(
     setup: &Setup,
     groups: impl ExactSizeIterator<Item = &'g ViewGroup>,
@@ -62,8 +66,8 @@ pub(in crate::loader) fn open<'g>(
     (opened, opened_many)
 }
 
-/// Takes the plans of things, which were begun, through their steps: one thing after the other, or
-/// by the threads of `io`. Fails with the error of the first one that fails in a step.
+/// Takes plans that were begun through their steps, one item after the other or by the threads of
+/// `io`. Fails with the error of the first item that fails in a step.
 pub(in crate::loader) fn complete<P: Send>(
     items: &mut [P],
     plan_of: impl Fn(&mut P) -> &mut ReadPlan + Send + Sync,
@@ -91,5 +95,5 @@ pub(in crate::loader) fn complete<P: Send>(
 
 #[cold]
 fn not_of_view() -> DataError {
-    DataError::Internal("a sample of no dataset of the view".to_owned())
+    DataError::Internal("a sample belongs to no dataset of the view".to_owned())
 }

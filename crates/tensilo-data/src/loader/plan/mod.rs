@@ -1,14 +1,16 @@
-//! The first stage: which samples, which files, which chunks of them.
+//! The first stage: which samples, in which files, in which chunks.
 //!
-//! A step of the [`schedule`] is arithmetic on the order, so that any thread can take any step. Its
-//! samples are sorted and divided among the files that have them ([`segments`]), and each file gets a
-//! [`ReadPlan`](tensilo::stages::ReadPlan).
+//! A step of the [`schedule`] is arithmetic on the order, so any thread can take any step. Its
+//! samples are sorted and divided among the files that have them ([`segments`]), and each segment
+//! gets a [`ReadPlan`](tensilo::stages::ReadPlan).
 //!
-//! Where a file is an object or on a network, opening it takes a round trip, and so do finding its
-//! chunks by the index and reading their block indexes; and a batch may have samples of hundreds of
-//! files. So all files take each step before any takes the next one ([`files`]): a step prefetches
-//! what the next one reads, and by then the answers are on their way together. The number of round
-//! trips does not depend on the number of files, and no thread waits for each.
+//! A plan takes several steps, because each read depends on the one before: open the file, read the
+//! index pages that locate the chunks, read the block indexes of the chunks. For objects and files
+//! on a network each of these is a round trip, and a batch may have samples of hundreds of files.
+//! So all files take each step before any file takes the next one ([`files`]). A step prefetches
+//! what the next one reads, so that the requests of all files are in flight together. The number of
+//! round trips then does not depend on the number of files, and no thread has to wait for each
+//! file.
 
 pub(in crate::loader) mod columns;
 pub(in crate::loader) mod files;

@@ -1,7 +1,11 @@
-//! The steps of a loader, and the samples of each.
+//! The steps of an iterator, and the samples of each.
 //!
-//! A step is a number, and its epoch, position and samples follow from it by arithmetic. So any
-//! thread can take any step, and a state is enough to go on.
+//! A step is a number. Its epoch, its position and its samples follow by arithmetic from the order,
+//! so any thread can take any step, and nothing is stored per step. A [`State`] holds what this
+//! arithmetic needs, so a job resumes at any step in constant time.
+//!
+//! Only the first epoch may start in the middle, where a state was saved: it has `first_steps`
+//! steps. Each later epoch starts at position 0 and has `epoch_steps`.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
@@ -11,7 +15,7 @@ use crate::view::View;
 use std::fmt;
 use std::ops::Range;
 
-/// The steps that one iterator delivers, numbered from 0.
+/// The steps that an iterator delivers, numbered from 0.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::loader) struct Schedule {
     n: u64,
@@ -20,18 +24,18 @@ pub(in crate::loader) struct Schedule {
     division: Division,
     rank: u32,
     first: StepStart,
-    /// The steps of the first epoch, and of every other.
+    /// The number of steps of the first epoch, and of each later one.
     first_steps: u64,
     epoch_steps: u64,
     /// The epoch after the last one.
     end: u64,
-    /// All steps.
+    /// The number of all steps.
     pub steps: u64,
-    /// The receipt of the state from which the iterator goes on.
+    /// The receipt of the state that the iterator resumes.
     pub receipt: Receipt,
 }
 
-/// The place where a step begins.
+/// The epoch and the position at which a step starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::loader) struct StepStart {
     pub epoch: u64,
@@ -39,15 +43,15 @@ pub(in crate::loader) struct StepStart {
 }
 
 impl Schedule {
-    /// Returns the steps of epochs, from the begin of the first.
+    /// Returns the steps of epochs, from the start of the first.
     pub(in crate::loader) fn for_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
         let first = StepStart { epoch: epochs.start, position: 0 };
         let sequence = (setup.order, setup.seed, setup.division);
         Self::new(setup, sequence, first, epochs.end, Receipt::default())
     }
 
-    /// Returns the steps from a state on. Fails if it is of another dataset, view or number of
-    /// samples, or has another order than the caller has chosen.
+    /// Returns the steps from a state on. Fails if the state belongs to another dataset, view or
+    /// number of samples, or differs from the order, seed or last batch that the caller set.
     pub(in crate::loader) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
         if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.n()) {
@@ -55,7 +59,7 @@ impl Schedule {
         }
         let (order, seed, last_batch) = setup.explicit;
         let differs = |what: &str, found: &dyn fmt::Display, expected: &dyn fmt::Display| {
-            let message = format!("the {what} of the state is {found}, and that of the loader {expected}");
+            let message = format!("the {what} of the state is {found}, but the loader has {expected}");
             Err(DataError::BadState(message))
         };
         match (order, seed, last_batch) {
@@ -82,7 +86,7 @@ impl Schedule {
         Self { n, order, seed, division, rank: setup.rank, first, first_steps, epoch_steps, end, steps, receipt }
     }
 
-    /// Returns where a step begins; the one after the last step is at the begin of an epoch.
+    /// Returns where a step starts. The one after the last step starts at position 0 of an epoch.
     pub(in crate::loader) fn start(&self, step: u64) -> StepStart {
         if step < self.first_steps {
             // below n
@@ -110,8 +114,8 @@ impl Schedule {
         self.end
     }
 
-    /// Fills `out` with the samples of the view that this rank takes in the step that begins at a
-    /// place.
+    /// Fills `out` with the samples of the view that this rank takes in the step that starts at
+    /// `start`.
     pub(in crate::loader) fn samples(&self, start: StepStart, out: &mut Vec<u64>) -> Result<()> {
         let order = self.order(start.epoch);
         let positions = self.division.positions(self.n, start.position, self.rank);
@@ -122,7 +126,8 @@ impl Schedule {
         order.replace_with_samples(out)
     }
 
-    /// Returns the state in which a step begins. `receipt` is that of all steps before it.
+    /// Returns the state before a step. `receipt` has the samples of all earlier steps of this
+    /// iterator.
     pub(in crate::loader) fn state(&self, setup: &Setup, step: u64, receipt: Receipt) -> State {
         let StepStart { epoch, position } = self.start(step);
         State {
@@ -148,20 +153,22 @@ impl Schedule {
     }
 }
 
-/// Says how a state differs from the view that it is to go on with.
+/// Describes how a state differs from the view that is to resume it.
 fn mismatch(state: &State, view: &View) -> String {
     let (taken, found) = (state.dataset_version, view.dataset_version());
     if state.dataset_id != view.dataset_id() {
         let id = |id: [u8; 16]| id.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         let (taken, found) = (id(state.dataset_id), id(view.dataset_id()));
-        return format!("the state is of the dataset with the id {taken}, and the view of this loader of {found}");
+        return format!(
+            "the state belongs to the dataset with id {taken}, but this loader reads the one with id {found}"
+        );
     }
     let (n, view_n) = (state.n, view.n());
     if taken != found && n != view_n {
         return format!(
-            "the state is of version {taken} of the dataset, a view of {n} samples, and this loader has version {found}, \
-             {view_n} samples: open version {taken} to go on"
+            "the state belongs to version {taken} of the dataset, with a view of {n} samples, but this loader reads \
+             version {found}, with {view_n} samples: open version {taken} to resume"
         );
     }
-    format!("the state is of another view: of {n} samples, and that of this loader has {view_n}; use the same one")
+    format!("the state belongs to another view, with {n} samples, but this loader's has {view_n}: use the same view")
 }

@@ -1,8 +1,13 @@
-//! The parts of a batch: which of its samples are in which file.
+//! The segments of a batch: which of its samples are in which file.
 //!
-//! Samples are sorted by file, so that a batch finds and opens each file once, however its samples
-//! are shuffled. A part remembers the positions of its samples in the batch, and has a bounded
-//! number of them, so that a long read can be interrupted.
+//! A shuffled batch takes samples from all over the dataset. They are sorted by dataset and sample,
+//! so that a batch finds and opens each file once. A segment has the samples of one file and the
+//! position of each in the batch, by which the decoder scatters them. Its number of samples is
+//! bounded, so that a long read can be interrupted between two segments.
+//!
+//! The files of a group have the same samples and different columns, so each file of a group is a
+//! segment of its own. Columns that no file of a group has are noted as absent: their samples are
+//! null.
 
 use super::files::{self, find_group};
 use crate::dataset::{FileColumns, GroupColumns};
@@ -12,24 +17,26 @@ use crate::loader::setup::Setup;
 use tensilo::stages::{FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer};
 
-/// The samples of a batch that are in one file, with some of the columns.
+/// The samples of a batch that are in one file, with the columns of that file.
 #[derive(Default)]
 pub(in crate::loader) struct Segment {
     pub columns: Vec<Column>,
-    /// The place of each column among the columns of the loader.
+    /// The slot of each column: its position among the columns of the loader.
     pub slots: Vec<usize>,
-    /// The samples of the file, and the position of each in the batch: one of both ascends.
+    /// The samples of the file, and the position of each in the batch. One of the two lists
+    /// ascends.
     pub samples: Vec<u64>,
     pub positions: Vec<usize>,
     pub plan: ReadPlan,
     pub bytes: FetchedBytes,
-    /// For each column that is ragged or nested, its samples.
+    /// The samples of each ragged or nested column.
     pub buffers: Vec<ColumnBuffer>,
 }
 
 #[cfg(feature = "cuda")]
 impl Segment {
-    /// Takes the buffer of a column, by its number in the part. [`Segment::put_buffer`] puts it back.
+    /// Takes the buffer of a column, by its number in the segment. [`Segment::put_buffer`] puts it
+    /// back.
     pub(in crate::loader) fn take_buffer(&mut self, number: usize) -> ColumnBuffer {
         if self.buffers.len() <= number {
             self.buffers.resize_with(number.saturating_add(1), ColumnBuffer::new);
@@ -44,21 +51,22 @@ impl Segment {
     }
 }
 
-/// The maximum number of samples of a part, so that a long read can be interrupted.
+/// The maximum number of samples of a segment, so that a long read can be interrupted.
 const MAX_SEGMENT_SAMPLES: usize = 1 << 14;
 
-/// Dataset, sample of it, and position in the batch.
+/// A dataset, one of its samples, and the sample's position in the batch.
 type SampleRequest = (usize, u64, usize);
 
-/// The parts of a batch, in memory that is reused.
+/// The segments of a batch, in reused memory.
 #[derive(Default)]
 pub(in crate::loader) struct Segments {
     segments: Vec<Segment>,
     count: usize,
-    /// Columns that no file has, by their places, and the positions that they are null at.
+    /// The slots of columns that no file of a group has, and the positions at which they are null.
     pub absent: Vec<(usize, Vec<usize>)>,
     requested: Vec<SampleRequest>,
-    /// Whether many files were opened for the batch: their first bytes are not in memory, maybe.
+    /// Whether many files were opened for the batch, so that their first bytes may not be in
+    /// memory.
     opened_many: bool,
 }
 
@@ -68,10 +76,10 @@ impl Segments {
     }
 
     pub(in crate::loader) fn all_mut(&mut self) -> &mut [Segment] {
-        self.segments.get_mut(..self.count).unwrap_or(&mut []) // there are as many
+        self.segments.get_mut(..self.count).unwrap_or(&mut []) // always in bounds
     }
 
-    /// Finds the files of samples of the view, and opens those that are not open.
+    /// Finds the files of samples of the view, and opens those that are closed.
     pub(in crate::loader) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
         let mut requested = std::mem::take(&mut self.requested);
         requested.clear();
@@ -83,7 +91,7 @@ impl Segments {
         });
         requested.extend(found);
         if requested.len() != samples.len() {
-            return Err(DataError::Internal(format!("a sample of {samples:?} is not in the view")));
+            return Err(DataError::Internal(format!("one of the samples {samples:?} is not in the view")));
         }
         requested.sort_unstable();
         let result = self.divide(setup, &requested);
@@ -94,8 +102,8 @@ impl Segments {
         result
     }
 
-    /// Puts the samples of parts that have the whole batch into its order, so that ragged ones are
-    /// decoded to their places. Those of several parts are joined.
+    /// Puts the samples of segments that have the whole batch into batch order, so that ragged ones
+    /// are decoded to their positions. Other segments are concatenated after decoding.
     fn restore_order(&mut self, count: usize) {
         for segment in self.all_mut().iter_mut().filter(|segment| segment.positions.len() == count) {
             let mut samples = vec![0; count];
@@ -110,7 +118,7 @@ impl Segments {
         }
     }
 
-    /// Divides samples among the groups of files that have them, and opens the files.
+    /// Divides sorted samples among the groups of files that have them, and opens the files.
     fn divide(&mut self, setup: &Setup, mut requested: &[SampleRequest]) -> Result<()> {
         self.count = 0;
         self.absent.clear();
@@ -136,7 +144,8 @@ impl Segments {
         Ok(())
     }
 
-    /// Adds the parts of a group, which has the first `count` samples. Returns the others.
+    /// Adds the segments of a group, which has the first `count` samples. Returns the other
+    /// samples.
     fn add_group<'w>(
         &mut self,
         columns: GroupColumns,
@@ -153,9 +162,10 @@ impl Segments {
         rest
     }
 
-    /// Plans the reads of all parts: finds the chunks of the samples.
+    /// Plans the reads of all segments: finds the chunks of the samples.
     pub(in crate::loader) fn plan(&mut self, setup: &Setup) -> Result<()> {
-        // what is prefetched of an object is at hand when a step needs it; of a new file, maybe not
+        // prefetched bytes of an object are in memory when a step needs them; bytes of a new file
+        // may not be
         let io = Some(&*setup.io).filter(|_| self.opened_many && !setup.reads_objects);
         let segments = self.all_mut();
         segments.iter_mut().try_for_each(Segment::begin)?;
@@ -167,7 +177,7 @@ impl Segments {
         self.opened_many
     }
 
-    /// Lets go of the files of a batch that was read, so that they can be closed.
+    /// Releases the files of a batch that was read, so that they can be closed.
     pub(in crate::loader) fn release(&mut self) {
         self.all_mut().iter_mut().for_each(Segment::release);
         self.count = 0;
@@ -189,7 +199,7 @@ impl Segments {
     }
 }
 
-/// Reads the pages of manifests that finding the samples needs.
+/// Reads the manifest pages that finding the samples needs.
 fn read_pages(setup: &Setup, requested: &[SampleRequest]) {
     for of_dataset in requested.chunk_by(|one, other| one.0 == other.0) {
         let dataset = of_dataset.first().and_then(|(dataset, ..)| setup.view.datasets().get(*dataset));
@@ -200,7 +210,7 @@ fn read_pages(setup: &Setup, requested: &[SampleRequest]) {
 }
 
 impl Segment {
-    /// Begins to plan the read of the samples.
+    /// Begins the plan for the samples.
     fn begin(&mut self) -> Result<()> {
         let first = self.samples.first().copied().unwrap_or(0);
         let is_range = self.samples.iter().zip(first..).all(|(&sample, expected)| sample == expected);

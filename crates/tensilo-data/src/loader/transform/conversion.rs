@@ -1,13 +1,20 @@
-//! Elements of one type delivered as another.
+//! Casts: elements of one type delivered as another.
+//!
+//! A pair of types is resolved to a function over whole slices when the loader is made, so that the
+//! inner loop has no dispatch. Casts never lose more than one rounding: floats round to nearest
+//! even, and integers only become types that have all of their values.
+//!
+//! Narrowing an `f64` to 16 bits takes two steps, by way of `f32`. Rounding each of them to nearest
+//! could be off by one, so the first step rounds to odd.
 
 use crate::error::{DataError, Result};
 use half::{bf16, f16};
 use tensilo::{ColumnSchema, DType, Element};
 
-/// A function that converts whole elements. Returns `false` if memory is misaligned.
+/// Converts a slice of elements. Returns `false` if memory is misaligned.
 type Convert = fn(&[u8], &mut [u8]) -> bool;
 
-/// A conversion of elements.
+/// A resolved cast of elements.
 #[derive(Clone, Copy)]
 pub(in crate::loader) struct Conversion {
     pub to: DType,
@@ -21,29 +28,32 @@ impl std::fmt::Debug for Conversion {
 }
 
 impl Conversion {
-    /// Returns the conversion of a column's elements. Fails if there is none.
+    /// Returns the cast of a column's elements. Fails if there is none.
     pub(in crate::loader) fn new(column: &ColumnSchema, to: DType) -> Result<Self> {
         let Some(convert) = find(column.dtype, to) else {
             let (name, from, to) = (&column.name, column.dtype.name(), to.name());
             let message = format!(
-                "column {name:?} is {from}, which is not delivered as {to}: floats are as other floats, integers \
-                 of at most 2 bytes and bools as f32, integers and bools as wider integers"
+                "column {name:?} is {from}, which cannot be cast to {to}: floats can be cast to other floats, integers \
+                 of at most 2 bytes and bools to f32, integers of 4 bytes to f64, integers and bools to wider integers"
             );
             return Err(tensilo::Error::wrong_type(message).into());
         };
         Ok(Self { to, convert })
     }
 
-    /// Converts elements. `out` has room for as many. Fails if memory of the caller is misaligned.
+    /// Converts elements. `out` has room for all of them. Fails if memory of the caller is
+    /// misaligned.
     pub(in crate::loader) fn run(&self, from: &[u8], out: &mut [u8]) -> Result<()> {
         match (self.convert)(from, out) {
             true => Ok(()),
-            false => Err(DataError::BadArgument("the allocator gave memory that is not aligned to 8 bytes".to_owned())),
+            false => {
+                Err(DataError::BadArgument("the allocator returned memory that is not aligned to 8 bytes".to_owned()))
+            }
         }
     }
 }
 
-/// Converts whole slices. Returns `false` if one is misaligned.
+/// Converts each element. Returns `false` if a slice is misaligned.
 fn convert<A: Element, B: Element>(from: &[u8], out: &mut [u8], one: impl Fn(A) -> B) -> bool {
     let (Some(from), Some(out)) = (A::slice_of(from), B::slice_of_mut(out)) else { return false };
     for (to, &from) in out.iter_mut().zip(from) {
@@ -52,19 +62,19 @@ fn convert<A: Element, B: Element>(from: &[u8], out: &mut [u8], one: impl Fn(A) 
     true
 }
 
-/// An element that any other float is made from.
+/// A float that can be converted to any other float type.
 trait Float: Element {
     fn to_f32(self) -> f32;
     fn to_f64(self) -> f64;
 
-    /// Rounds to odd, so that rounding the result to fewer bits is as rounding once.
+    /// Rounds to odd, so that rounding the result to fewer bits gives the same as rounding once.
     #[inline]
     fn to_f32_odd(self) -> f32 {
         let (value, nearest) = (self.to_f64(), self.to_f32());
         if value.is_nan() || f64::from(nearest) == value {
             return nearest;
         }
-        // not 0 if it is farther from 0 than the value
+        // step towards 0 if rounding went away from it: `nearest` is then not 0
         let is_farther = f64::from(nearest).abs() > value.abs();
         f32::from_bits(nearest.to_bits().saturating_sub(is_farther.into()) | 1)
     }
@@ -104,7 +114,7 @@ fn from_float<A: Float>(to: DType) -> Option<Convert> {
     })
 }
 
-/// The conversions of an integer to types that have all of its values.
+/// Finds the cast of an integer to a type that has all of its values.
 macro_rules! widening {
     ($from:ty, $to:ident, $($dtype:ident => $wide:ty),*) => {
         match $to {

@@ -1,7 +1,7 @@
-//! The fourth stage: from stored values to those that the caller asked for.
+//! The fourth stage: from stored values to the values that the caller requested.
 //!
-//! Elements are cast ([`conversion`]) and ragged samples padded to one tensor ([`padding`]) while
-//! they are decoded, column by column. Then the caller's function changes the batch as a whole
+//! Elements are cast ([`conversion`]) and ragged samples padded to one tensor ([`padding`]) column
+//! by column, right after decoding. Then the caller's function changes the batch as a whole
 //! ([`run_map`]).
 
 pub(in crate::loader) mod conversion;
@@ -18,14 +18,14 @@ use std::sync::Arc;
 /// [`LoaderOptions::map`](crate::LoaderOptions::map).
 pub type BatchMap = Arc<dyn Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>;
 
-/// Calls the function with a batch. A panic is an error.
+/// Calls the function with a batch. A panic becomes an error.
 pub(super) fn run_map(map: &BatchMap, batch: &mut Batch) -> Result<()> {
-    // a batch that was left half changed is dropped with the error
+    // a half-changed batch is dropped with the error
     let mapped = catch_unwind(AssertUnwindSafe(|| map(batch)));
     mapped.unwrap_or_else(|panic| Err(text_of(&*panic).into())).map_err(DataError::Map)
 }
 
-/// Returns the text of a panic.
+/// Returns the message of a panic.
 fn text_of(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     text.map_or_else(|| "it panicked".to_owned(), |text| format!("it panicked: {text}"))

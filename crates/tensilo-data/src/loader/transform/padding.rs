@@ -1,7 +1,10 @@
-//! Ragged and nested samples as one tensor.
+//! Padding: ragged and nested samples as one tensor.
 //!
-//! The extents of a batch are found first: the longest list or sample in each dimension, rounded up
-//! to a multiple. Then each row is copied to its position, and what is left of it is filled.
+//! The extents of the tensor are computed first: the maximum length in each dimension over the
+//! batch, rounded up to a multiple. Then one recursive walk over lists, items and rows copies the
+//! elements to their positions and fills the rest of each dimension, so that each byte of the
+//! tensor is written exactly once. An item whose inner extents equal the tensor's is copied at
+//! once.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
@@ -11,9 +14,9 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
 
 /// How the samples of a ragged or nested column become one tensor.
 ///
-/// Its first dimension is the sample. Each level of lists and each varying extent becomes a
-/// dimension that is as long as the longest of the batch. Elements that a sample does not have,
-/// and null samples, have the value of the padding.
+/// The first dimension of the tensor is the sample. Each level of lists and each varying extent
+/// becomes a dimension as long as the longest one in the batch. Elements that a sample does not
+/// have, and null samples, get the padding value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Padding {
     multiple: u32,
@@ -27,38 +30,38 @@ impl Default for Padding {
 }
 
 impl Padding {
-    /// Returns the defaults: zeros, up to the longest of the batch.
+    /// Returns the defaults: zeros, up to the longest sample of the batch.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Rounds the lengths up to a multiple, so that fewer different shapes occur. 0 is refused when
-    /// the padding is used.
+    /// Rounds lengths up to a multiple, so that fewer different shapes occur. A multiple of 0 is an
+    /// error when the padding is used.
     pub fn multiple(mut self, multiple: u32) -> Self {
         self.multiple = multiple;
         self
     }
 
     /// Sets the value of elements that a sample does not have, such as -100 for labels. An integer
-    /// column takes only whole numbers that it can have.
+    /// column takes only integers in the range of its type.
     pub fn value(mut self, value: f64) -> Self {
         self.value = value;
         self
     }
 }
 
-/// A padding for a column.
+/// A padding, resolved for a column.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::loader) struct PadPlan {
     multiple: u64,
-    /// The bytes of the value, of which an element has the first.
+    /// The padding element in its first `element_bytes` bytes.
     value: [u8; 8],
     element_bytes: usize,
 }
 
 impl PadPlan {
-    /// Returns the padding for a column as it is delivered. Fails if it cannot have the value, or
-    /// if lengths are to be multiples of 0.
+    /// Returns the padding for a delivered column. Fails if its type cannot represent the value, or
+    /// if the multiple is 0.
     pub(in crate::loader) fn new(padding: Padding, column: &ColumnSchema) -> Result<Self> {
         if padding.multiple == 0 {
             let message = format!("column {:?}: lengths cannot be multiples of 0; use 1 for no rounding", column.name);
@@ -66,22 +69,25 @@ impl PadPlan {
         }
         let value = value_bytes(padding.value, column.dtype).ok_or_else(|| {
             let (name, dtype) = (&column.name, column.dtype.name());
-            DataError::BadArgument(format!("column {name:?} is {dtype}, which cannot have the value {}", padding.value))
+            DataError::BadArgument(format!(
+                "column {name:?} is {dtype}, which cannot represent the padding value {}",
+                padding.value
+            ))
         })?;
         Ok(Self { multiple: padding.multiple.into(), value, element_bytes: column.dtype.element_bytes() })
     }
 
-    /// Returns the bytes of the value, of which an element has the first.
+    /// Returns the padding element, in the first bytes of the result.
     #[cfg(feature = "cuda")]
     pub(in crate::loader) fn value(&self) -> [u8; 8] {
         self.value
     }
 
-    /// Returns the extents of the tensor of a buffer: samples first.
+    /// Returns the extents of the padded tensor of a buffer, samples first.
     pub(in crate::loader) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
         let mut extents = vec![buffer.sample_count() as u64]; // exact
         let longest = |lengths: &mut dyn Iterator<Item = u64>| {
-            // the lengths of lists and extents in memory, so no overflow
+            // these are lengths of data in memory, so no overflow
             lengths.max().unwrap_or(0).next_multiple_of(self.multiple)
         };
         for lists in buffer.lists() {
@@ -103,7 +109,7 @@ impl PadPlan {
         extents
     }
 
-    /// Returns the bytes of a tensor of these extents.
+    /// Returns the number of bytes of a tensor of these extents.
     pub(in crate::loader) fn byte_count(&self, extents: &[u64]) -> Result<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().try_fold(self.element_bytes, times).ok_or_else(|| too_large(usize::MAX))
@@ -128,25 +134,25 @@ impl PadPlan {
         let padding = self.value.get(..self.element_bytes).unwrap_or(&[]);
         let copy = &mut Copy { buffer, values, extents: &extents, strides: &strides, padding, out };
         copy.members(0, 0..buffer.sample_count(), 0)
-            .ok_or_else(|| DataError::Internal("the samples of a batch are not inside of its padded tensor".to_owned()))
+            .ok_or_else(|| DataError::Internal("the samples of a batch are outside of its padded tensor".to_owned()))
     }
 }
 
-/// The copy of the samples of a buffer to a tensor, each byte of which is written once. Results are
-/// `None` if one is not inside.
+/// Copies the samples of a buffer to a tensor and writes each byte once. Its methods return `None`
+/// if a sample is not inside the tensor.
 struct Copy<'c> {
     buffer: &'c ColumnBuffer,
     values: &'c [u8],
     extents: &'c [usize],
-    /// The bytes from one index of each dimension to the next.
+    /// The bytes between consecutive indexes of each dimension.
     strides: &'c [usize],
-    /// The bytes of an element that a sample does not have.
+    /// The bytes of a padding element.
     padding: &'c [u8],
     out: &'c mut [u8],
 }
 
 impl Copy<'_> {
-    /// Copies members of a list of a level, or all samples, to the tensor from byte `to` on.
+    /// Copies the members of a list at a level, or all samples, to the tensor from byte `to` on.
     fn members(&mut self, level: usize, members: Range<usize>, to: usize) -> Option<()> {
         let stride = *self.strides.get(level)?;
         let count = members.len();
@@ -163,7 +169,7 @@ impl Copy<'_> {
         self.pad(level, count, to)
     }
 
-    /// Fills a dimension, which begins at byte `to`, from index `count` on.
+    /// Fills a dimension, which starts at byte `to`, from index `count` on.
     fn pad(&mut self, dimension: usize, count: usize, to: usize) -> Option<()> {
         let (stride, extent) = (*self.strides.get(dimension)?, *self.extents.get(dimension)?);
         let start = to.checked_add(count.checked_mul(stride)?)?;
@@ -195,7 +201,7 @@ impl Copy<'_> {
         self.rows(&extents, first, start..start.checked_add(bytes)?, to)
     }
 
-    /// Copies a tensor of these extents, whose first dimension is dimension `first` of the output.
+    /// Copies a tensor of these extents. Its first dimension is dimension `first` of the output.
     fn rows(&mut self, extents: &[usize], first: usize, from: Range<usize>, to: usize) -> Option<()> {
         let is_whole =
             || self.extents.get(first.checked_add(1)?..).map(|expected| expected == extents.get(1..).unwrap_or(&[]));
@@ -215,12 +221,12 @@ impl Copy<'_> {
         }
         match extents.first() {
             Some(&rows) => self.pad(first, rows, to),
-            None => Some(()), // one element
+            None => Some(()), // a scalar
         }
     }
 }
 
-/// Fills memory with copies of an element, of which it has whole ones.
+/// Fills memory, whose length is a multiple of the element's, with copies of an element.
 fn fill(out: &mut [u8], element: &[u8]) {
     let Some((first, rest)) = element.split_first() else { return };
     if rest.iter().all(|byte| byte == first) {
@@ -236,12 +242,13 @@ fn fill(out: &mut [u8], element: &[u8]) {
     }
 }
 
-/// Returns the bytes of a value, of which an element of the type has the first.
+/// Returns a value as an element of the type, in the first bytes of the result; `None` if the type
+/// cannot represent it.
 fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
-    /// An integer, if the value is one of the type.
+    /// Converts the value to an integer type if it is one of its values.
     macro_rules! whole {
         ($integer:ty) => {{
-            let whole = value as i128; // saturates beyond all integers of columns
+            let whole = value as i128; // saturates, outside of all integer types of columns
             // exact, or unequal
             let whole = <$integer>::try_from(whole).ok().filter(|_| whole as f64 == value);
             whole.map(|whole| bytes(whole.to_ne_bytes()))
@@ -261,7 +268,7 @@ fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
         DType::U16 => whole!(u16),
         DType::U32 => whole!(u32),
         DType::U64 => whole!(u64),
-        DType::Complex64 => Some(bytes((value as f32).to_ne_bytes())), // and the imaginary part 0
+        DType::Complex64 => Some(bytes((value as f32).to_ne_bytes())), // the imaginary part is 0
         small => {
             let is_value = |element: &u8| small.small_value(*element).is_some_and(|own| f64::from(own) == value);
             let mut elements = 0..=u8::MAX >> (8 - small.value_bits().clamp(1, 8));

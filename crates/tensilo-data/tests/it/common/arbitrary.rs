@@ -1,4 +1,4 @@
-//! Datasets of arbitrary columns, and all that they contain.
+//! Datasets of arbitrary columns, and all their contents.
 
 use super::files_below;
 use std::fs;
@@ -26,7 +26,7 @@ pub fn column(name: &str, random: &mut Random) -> ColumnSchema {
     }
 }
 
-/// The samples of a column, as they are pushed.
+/// The samples of a column, in the form that a writer takes.
 struct Samples {
     /// The lengths and the validity of each level, outermost first.
     lists: Vec<(Vec<u32>, Vec<u8>)>,
@@ -36,7 +36,7 @@ struct Samples {
     validity: Vec<u8>,
 }
 
-/// Returns a bitmap of `count` bits, some of them 0 if entries may be null.
+/// Returns a bitmap of `count` bits. Some are 0 if entries may be null.
 fn bitmap(count: usize, nullable: bool, random: &mut Random) -> Vec<u8> {
     let mut bits = vec![0xFF; count.div_ceil(8)];
     for i in (0..count).filter(|_| nullable && random.one_in(4)) {
@@ -50,7 +50,7 @@ fn is_present(bitmap: &[u8], i: usize) -> bool {
 }
 
 fn samples(column: &ColumnSchema, count: usize, random: &mut Random) -> Samples {
-    // those of samples, members of the first lists, and so on; the last is that of items
+    // for samples, for entries of the first lists, and so on; the last is for items
     let mut nullable = std::iter::once(column.nullable).chain(column.levels.iter().map(|level| level.nullable));
     let mut nullable = || nullable.next().expect("one more than levels");
     let mut items = count;
@@ -112,8 +112,8 @@ pub fn write(path: &Path, columns: &[ColumnSchema], count: usize, random: &mut R
     writer.finish().expect("disk space");
 }
 
-/// Makes a dataset of arbitrary columns with two versions: some files, and then more files with
-/// columns that the first lack, renamed, dropped and added ones.
+/// Creates a dataset of arbitrary columns with two versions. The second adds files with new
+/// columns, and renames, drops and adds columns.
 pub fn create(folder: &Path, random: &mut Random) -> Dataset {
     let mut columns: Vec<_> = (0..2 + random.index(3)).map(|i| column(&format!("c{i}"), random)).collect();
     let append = |changes: &mut tensilo_data::Changes, columns: &[ColumnSchema], random: &mut Random| {
@@ -151,10 +151,11 @@ pub fn create(folder: &Path, random: &mut Random) -> Dataset {
     changes.publish("grow").expect("no other writer")
 }
 
-/// All that a sample of a column is: nulls and lengths of lists, nulls and extents of items, bytes.
+/// The contents of a sample of a column: nulls and lengths of lists, nulls and extents of items,
+/// bytes.
 pub type Content = (Vec<(Vec<u64>, Option<Vec<u8>>)>, Vec<u64>, Vec<u32>, Option<Vec<u8>>, Vec<u8>);
 
-/// Returns the samples of all columns; `None` where a group has no file with the column.
+/// Returns the samples of all columns, with `None` where a group has no file with the column.
 pub fn contents(dataset: &Dataset) -> Vec<Vec<Option<Content>>> {
     let sample = |column: usize, sample: u64| {
         let found = dataset.find(column, sample).expect("an intact dataset");

@@ -1,4 +1,4 @@
-//! Folders of tests, and files in them.
+//! Folders for tests, and files in them.
 
 pub mod arbitrary;
 
@@ -31,7 +31,8 @@ pub fn write(path: &Path, columns: &[ColumnSchema], first: u32, samples: u32) {
     writer.finish().expect("disk space");
 }
 
-/// Makes a dataset with one column `x`, of files with these numbers of samples; sample `i` is `i`.
+/// Creates a dataset with one column `x`, in files with these numbers of samples. Sample `i` is
+/// `i`.
 pub fn create(folder: &Path, files: &[u32]) -> Dataset {
     let mut changes = Dataset::create(folder).expect("an empty folder");
     let mut first = 0;
@@ -44,7 +45,7 @@ pub fn create(folder: &Path, files: &[u32]) -> Dataset {
     changes.publish("create").expect("no other writer")
 }
 
-/// Returns a sample of a column of u32; `None` if it is null.
+/// Returns a sample of a column of u32, or `None` if it is null.
 pub fn read(dataset: &Dataset, column: &str, sample: u64) -> Result<Option<u32>, DataError> {
     let number = dataset.schema().column_index(column).expect("a column");
     let found = dataset.find(number, sample)?;
@@ -69,7 +70,8 @@ pub fn check_all(dataset: &Dataset) -> Result<(), DataError> {
     Ok(())
 }
 
-/// Returns the output of the second reader for a folder; `None` if it cannot run on this machine.
+/// Returns the output of the second reader for a folder, or `None` if it cannot run on this
+/// machine.
 pub fn second_reader(folder: &Path) -> Option<serde_json::Value> {
     let output = python()?.arg(spec().join("manifest.py")).arg(folder).output().expect("python3 starts");
     let text = String::from_utf8_lossy(&output.stdout);

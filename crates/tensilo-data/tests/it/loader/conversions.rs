@@ -1,4 +1,4 @@
-//! Casts and padding, against plain code.
+//! Casts and padding, compared with plain code.
 
 use super::memory::Lender;
 use super::model::{SAMPLES, create, frames, maybe, tokens, vector, words};
@@ -8,7 +8,7 @@ use tensilo::{ColumnSchema, DType, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_data::{Batch, Component, Dataset, LastBatch, LoaderOptions, Mixture, Order, Padding, View};
 use tensilo_testing::Folder;
 
-/// Checks the batches of an epoch, in memory of the loader and in memory that is full of ones.
+/// Checks the batches of an epoch, in memory of the loader and in memory full of ones.
 fn for_each_batch(options: impl Fn(LoaderOptions) -> LoaderOptions, check: impl Fn(&Batch)) {
     let folder = Folder::new();
     let dataset: Dataset = create(&folder.path("data"));
@@ -132,7 +132,7 @@ fn samples_are_padded_after_they_were_read() {
     }
 }
 
-/// Values near the middle of two neighbours, where rounding twice goes wrong.
+/// Values near the midpoint of two neighbours, where rounding twice gives a wrong result.
 #[test]
 fn floats_are_rounded_once() {
     let folder = Folder::new();
@@ -158,7 +158,8 @@ fn floats_are_rounded_once() {
     assert_eq!(found, expected);
 }
 
-/// 150 stands for 1.50: a loader does not deliver it, unless the caller asks for what is stored.
+/// 150 is stored for 1.50. A loader refuses to deliver it, unless the caller requests stored
+/// values.
 #[test]
 fn stored_elements_are_refused_unless_requested() {
     let folder = Folder::new();

@@ -10,7 +10,7 @@ use tensilo_data::{
 };
 use tensilo_testing::Folder;
 
-/// Makes the dataset, and flips a bit in the values of `id` of sample 40, which is in the third
+/// Creates the dataset, and flips a bit in the values of `id` of sample 40, which is in the third
 /// file. Returns the samples that this damages.
 fn damaged(folder: &Folder) -> (Dataset, Vec<u64>) {
     let dataset = create(&folder.path("data"));
@@ -37,7 +37,7 @@ fn options(batch: u32) -> LoaderOptions {
 fn a_batch_with_a_damaged_sample_is_an_error_in_its_place() {
     let folder = Folder::new();
     let (dataset, damaged) = damaged(&folder);
-    // readers of a caller's source do not know the path by themselves
+    // a reader of a caller's source does not know its path
     let opened = DatasetOptions::new().open_with(|path, options| options.open(PositionedFile::open(path)?));
     for dataset in [dataset, opened.open(folder.path("data")).unwrap()] {
         errors_are_in_their_places(&dataset, &damaged);
@@ -64,7 +64,7 @@ fn errors_are_in_their_places(dataset: &Dataset, damaged: &[u64]) {
     }
     assert!(position >= SAMPLES);
     let intact = options(6).columns(["vector", "words", "late"]).loader(&View::all(dataset)).unwrap();
-    assert!(intact.epoch(0).all(|batch| batch.is_ok()), "columns that are not asked for do not matter");
+    assert!(intact.epoch(0).all(|batch| batch.is_ok()), "columns that are not requested do not matter");
 }
 
 fn substituted(dataset: &Dataset, world: u32, batch: u32, epoch: u64) -> (BTreeMap<u64, Vec<u64>>, Receipt) {

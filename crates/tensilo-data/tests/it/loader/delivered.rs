@@ -1,4 +1,4 @@
-//! Every sample is delivered once, with the values of its files.
+//! Every sample is delivered once, with the values of its file.
 
 use super::model::{COLUMNS, SAMPLES, check, folder};
 use proptest::prelude::*;

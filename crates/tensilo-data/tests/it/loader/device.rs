@@ -1,4 +1,4 @@
-//! Batches that a GPU decodes are those that the processor decodes. The GPU is emulated.
+//! Batches decoded by a GPU equal batches decoded by the CPU. The GPU is emulated.
 
 use super::model::{COLUMNS, folder};
 use proptest::prelude::*;
@@ -15,14 +15,14 @@ use tensilo_data::{
 };
 use tensilo_testing::{Folder, vector, vector_files};
 
-/// Returns the memory of a batch, which is memory of the host.
+/// Returns the memory of a batch, which is host memory.
 fn read(memory: &DeviceBuffer) -> Vec<u64> {
     let mut words = vec![0; memory.byte_count().div_ceil(8)];
     memory.read(&mut bytemuck::cast_slice_mut(&mut words)[..memory.byte_count()]).unwrap();
     words
 }
 
-/// Opens the dataset, whose files are read in one of four ways.
+/// Opens the dataset. Its files are read in one of four ways.
 fn opened_by(io: usize) -> Dataset {
     let options = DatasetOptions::new();
     let options = match io {
@@ -39,7 +39,7 @@ fn opened_by(io: usize) -> Dataset {
     options.open(folder()).unwrap()
 }
 
-/// Checks a column whose values are in `memory`, if they are on the GPU.
+/// Checks a column. Its values are in `memory` if they are on the GPU.
 fn check_column(found: &BatchColumn, memory: &[u64], expected: &BatchColumn) {
     let name = &expected.schema().unwrap().name;
     let is_list = expected.schema().unwrap().dtype.is_string() || !expected.schema().unwrap().levels.is_empty();
@@ -48,7 +48,7 @@ fn check_column(found: &BatchColumn, memory: &[u64], expected: &BatchColumn) {
         Some(range) => &bytemuck::cast_slice(memory)[range],
         None => found.bytes(),
     };
-    assert!(values == expected.bytes(), "{name}: {values:02x?} instead of {:02x?}", expected.bytes());
+    assert!(values == expected.bytes(), "{name}: {values:02x?}, expected {:02x?}", expected.bytes());
     let of = |column: &BatchColumn| {
         (column.tensor().map(<[u64]>::to_vec), column.sample_count(), column.null_count(), column.schema().cloned())
     };
@@ -120,8 +120,8 @@ proptest! {
     }
 }
 
-/// Vectors whose checksums are right and whose blocks are not: both decode them to the same, or
-/// refuse them with the same error.
+/// Vectors with correct checksums and invalid blocks: CPU and GPU decode them to the same values,
+/// or refuse them with the same error.
 #[test]
 fn a_wrong_block_gives_the_error_of_the_processor() {
     let (gpu, mut refused) = (Gpu::emulated(), 0);
@@ -147,7 +147,7 @@ fn a_wrong_block_gives_the_error_of_the_processor() {
                 assert_eq!(found.to_string(), expected.to_string(), "{name}");
                 refused += 1;
             }
-            (found, expected) => panic!("{name}: {:?}, the processor {:?}", found.map(|_| ()), expected.map(|_| ())),
+            (found, expected) => panic!("{name}: {:?}, the CPU {:?}", found.map(|_| ()), expected.map(|_| ())),
         }
     }
     assert!(refused > 100, "{refused}");
@@ -166,10 +166,10 @@ fn functions_of_batches_need_values_on_the_host() {
     assert!(refused.to_string().contains("decode_on"), "{refused}");
 }
 
-/// Fails each other time, as a GPU whose memory is full.
+/// Fails every second time, like a GPU whose memory is full.
 struct OftenFull(Gpu, u64);
 
-// SAFETY: as `Gpu`, which allocates.
+// SAFETY: same as `Gpu`, which allocates.
 unsafe impl DeviceAllocator for OftenFull {
     type Memory = DeviceBuffer;
 
@@ -215,7 +215,7 @@ fn a_batch_that_has_no_memory_is_not_lost() {
     assert!(metrics.copied_bytes > 0 && metrics.copying > Duration::ZERO && metrics.device_decoding > Duration::ZERO);
 }
 
-/// Samples that stay on the GPU are those that a reader delivers, in any order of a view.
+/// Samples that stay on the GPU equal the samples that a reader delivers, in any order of a view.
 #[test]
 fn resident_samples_are_those_of_the_view() {
     let (dataset, gpu) = (Dataset::open(folder()).unwrap(), Gpu::emulated());
@@ -235,7 +235,7 @@ fn resident_samples_are_those_of_the_view() {
         });
         let resident = resident.unwrap();
         assert_eq!(resident.sample_count(), view.n());
-        // in several pieces
+        // in several batches
         assert!(reports.len() > 1 && reports[..2] == [(0, view.n()), (64, view.n())], "{reports:?}");
         let order: Vec<u64> = (0..view.n()).map(|i| i * 7 % view.n()).collect();
         let expected = options().reader(&view).unwrap().take(&order).unwrap();
@@ -246,7 +246,7 @@ fn resident_samples_are_those_of_the_view() {
             assert!(row_bytes >= column.samples().row_bytes() && row_bytes * order.len() == expected.bytes().len());
             let rows =
                 gpu.buffer_from(&column.filler().repeat(expected.bytes().len() / column.filler().len())).unwrap();
-            // SAFETY: rows and indices live until the samples were gathered.
+            // SAFETY: rows and indices live until the samples are gathered.
             let gathered =
                 unsafe { column.samples().gather(indices.address(), order.len(), rows.as_batch(), row_bytes) };
             assert_eq!(gathered.unwrap().finish().unwrap().0, None);
@@ -258,16 +258,16 @@ fn resident_samples_are_those_of_the_view() {
             nulls.sort_unstable();
             assert_eq!(column.nulls(), nulls);
         }
-        // a part of the view
+        // a range of the view
         let half = view.n() / 2..view.n();
         let part = LoaderOptions::new(1).columns(["id"]).decode_on(&gpu);
         let part = part.resident(&view, half.clone(), usize::MAX, |_, _| ControlFlow::Continue(())).unwrap();
         assert_eq!(part.sample_count(), half.end - half.start);
-        // an empty part
+        // an empty range
         let none =
             options().decode_on(&gpu).resident(&view, 3..3, usize::MAX, |_, _| ControlFlow::Continue(())).unwrap();
         assert_eq!((none.sample_count(), none.columns()[0].extents()), (0, &[5][..]));
-        // what has no room is not resident
+        // samples that do not fit are not resident
         let first =
             options().decode_on(&gpu).resident(&view, 0..64, usize::MAX, |_, _| ControlFlow::Continue(())).unwrap();
         let none = options()
@@ -294,11 +294,11 @@ fn columns_that_cannot_stay_on_a_gpu_are_named() {
     let with = |name: &str| LoaderOptions::new(1).columns([name]).decode_on(&gpu);
     assert!(resident(LoaderOptions::new(1)).contains("decode_on"));
     assert!(resident(with("tokens")).contains("padded"), "{}", resident(with("tokens")));
-    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("are cast"));
-    assert!(resident(with("words")).contains("texts"));
+    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("casts only"));
+    assert!(resident(with("words")).contains("text, bytes"));
     let all = View::all(&dataset);
     let whole = with("maybe").resident(&all, 0..all.n(), usize::MAX, |_, _| ControlFlow::Continue(()));
     assert!(whole.unwrap_err().to_string().contains("some files do not have it"));
     let beyond = with("id").resident(&all, 0..all.n() + 1, usize::MAX, |_, _| ControlFlow::Continue(()));
-    assert!(beyond.unwrap_err().to_string().contains("of a view with"));
+    assert!(beyond.unwrap_err().to_string().contains("are not in a view of"));
 }

@@ -1,4 +1,4 @@
-//! Batches of which most samples are in files that are not open: several threads open them.
+//! Batches whose samples are mostly in closed files: several threads open the files.
 
 use crate::common::{create, numbers, write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,8 +9,8 @@ use tensilo_testing::Folder;
 
 const FILES: u32 = 60;
 
-/// Makes a dataset of files with 1 to 5 samples, whose sample `i` is `i`. The last files have a
-/// column `y`, too.
+/// Creates a dataset of files with 1 to 5 samples. Sample `i` is `i`. The last files also have a
+/// column `y`.
 fn dataset(folder: &Folder) -> Dataset {
     let sizes: Vec<u32> = (0..FILES).map(|i| i % 5 + 1).collect();
     let dataset = create(&folder.path("data"), &sizes);
@@ -54,7 +54,7 @@ fn samples_of_files_that_are_not_open_are_delivered() {
     }
 }
 
-/// Files are opened at the same time: each waits until another is being opened, too.
+/// Files are opened at the same time: each open waits until another one has started.
 #[test]
 fn files_are_opened_at_the_same_time() {
     let folder = Folder::new();

@@ -1,4 +1,4 @@
-//! Functions that change batches, on the threads that decode them.
+//! Functions that change batches run on the threads that decode them.
 
 use super::model::create;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use tensilo::DType;
 use tensilo_data::{Batch, DataError, Dataset, LoaderOptions, Order, State, View};
 use tensilo_testing::Folder;
 
-/// The batches of a rest of an epoch: position, samples and values.
+/// The remaining batches of an epoch: position, samples and values.
 type Rest = Vec<(u64, Vec<u64>, Vec<f32>)>;
 
 fn contents(batch: &Batch) -> (u64, Vec<u64>, Vec<f32>) {
@@ -93,10 +93,10 @@ fn its_error_is_the_error_of_the_batch() {
     assert!(matches!(error, DataError::Map(_)) && error.to_string().contains("the label is not a number"), "{error}");
     let absent = options().map(|batch| Ok(batch.column_mut("absent").map(drop)?));
     let error = absent.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
-    assert!(error.to_string().contains("no column \"absent\"; there are: vector"), "{error}");
+    assert!(error.to_string().contains("no column \"absent\"; columns: vector"), "{error}");
     let other = options().map(|batch| Ok(batch.column_mut("vector")?.values_mut::<u8>().map(drop)?));
     let error = other.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
-    assert!(error.to_string().contains("is f32, and was asked for as u8"), "{error}");
+    assert!(error.to_string().contains("is f32, but was requested as u8"), "{error}");
     let panicking = options().map(|_| panic!("the test {}", "panics"));
     let error = panicking.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
     assert!(error.to_string().ends_with("failed: it panicked: the test panics"), "{error}");

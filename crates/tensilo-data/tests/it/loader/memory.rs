@@ -1,4 +1,4 @@
-//! Memory of batches: the caller's, or the loader's own, which is used again.
+//! Memory of batches: supplied by the caller, or reused by the loader.
 
 use super::model::{check, create};
 use std::collections::HashSet;
@@ -26,7 +26,7 @@ impl Drop for LentMemory {
     }
 }
 
-/// Gives memory full of ones, with so many bytes too many.
+/// Allocates memory full of ones, longer than requested by a number of bytes.
 #[derive(Default)]
 pub struct Lender(Arc<AtomicUsize>, usize);
 
@@ -60,13 +60,15 @@ fn values_are_in_memory_of_the_caller() {
     assert_eq!(count.load(Ordering::Relaxed), retained.len());
     drop(retained);
     assert_eq!(count.load(Ordering::Relaxed), 0);
-    // batches that are dropped give their memory back at once
+    // dropped batches return their memory at once
     let loader = options.clone().allocator(Arc::new(Lender(count.clone(), 0))).loader(&view).unwrap();
     let mut batches = loader.epochs(0..3);
     assert!(batches.by_ref().all(|batch| batch.is_ok()));
     assert_eq!(count.load(Ordering::Relaxed), 0);
     let loader = options.allocator(Arc::new(Lender(count, 1))).loader(&view).unwrap();
-    assert!(loader.epoch(0).all(|batch| batch.is_err_and(|error| error.to_string().contains("the allocator gave"))));
+    assert!(
+        loader.epoch(0).all(|batch| batch.is_err_and(|error| error.to_string().contains("the allocator returned")))
+    );
 }
 
 #[test]
@@ -84,5 +86,5 @@ fn memory_is_aligned_and_used_again() {
         }
         batches += 1;
     }
-    assert!(batches == 450 && seen.len() <= 2 * 5, "{} places in {batches} batches", seen.len());
+    assert!(batches == 450 && seen.len() <= 2 * 5, "{} addresses in {batches} batches", seen.len());
 }

@@ -1,4 +1,4 @@
-//! The loader: batches are what the order and the files say.
+//! The loader: batches follow the order, with the values of the files.
 
 mod conversions;
 mod damage;

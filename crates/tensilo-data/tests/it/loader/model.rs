@@ -1,5 +1,6 @@
-//! A dataset whose samples are functions of their numbers: fixed, ragged and nested columns, in
-//! several files and column groups.
+//! A dataset whose samples are functions of their index: fixed, ragged and nested columns, in
+//! several
+//! files and column groups.
 
 use half::bf16;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,11 @@ use tensilo::{ColumnSchema, DType, Extent, Profile, Schema, Shape, Value, Writer
 use tensilo_data::{Batch, BatchColumn, Dataset};
 use tensilo_testing::Folder;
 
-/// The samples of the files, of which the last was added with more columns.
+/// The samples of the files. The last file was added with more columns.
 pub const FILES: [u64; 4] = [37, 1, 64, 50];
 pub const SAMPLES: u64 = 152;
 pub const COLUMNS: [&str; 7] = ["id", "vector", "tokens", "frames", "words", "late", "maybe"];
-/// The samples of this file have a value of `maybe`.
+/// The file whose samples have a value of `maybe`.
 const WITH_MAYBE: std::ops::Range<u64> = 102..152;
 
 pub fn id(i: u64) -> u64 {
@@ -89,8 +90,8 @@ fn write(path: &Path, columns: &[&str], samples: std::ops::Range<u64>) {
     writer.finish().expect("disk space");
 }
 
-/// Makes the dataset. `late` is in files of its own, but for the last file of samples, and `maybe`
-/// is only in that.
+/// Creates the dataset. `late` is in files of its own, except for the last file of samples, the
+/// only one with `maybe`.
 pub fn create(folder: &Path) -> Dataset {
     let starts: Vec<u64> = (0..FILES.len()).map(|file| FILES[..file].iter().sum()).collect();
     let samples = |file: usize| starts[file]..starts[file] + FILES[file];
@@ -115,7 +116,7 @@ pub fn create(folder: &Path) -> Dataset {
     changes.publish("grow").expect("no other writer")
 }
 
-/// Checks every column of a batch against the model. `samples` are those of the dataset.
+/// Checks every column of a batch against the model. `samples` are indices in the dataset.
 pub fn check(batch: &Batch, samples: &[u64]) {
     assert_eq!(batch.samples().len(), samples.len());
     for name in COLUMNS {

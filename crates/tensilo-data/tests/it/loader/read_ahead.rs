@@ -1,4 +1,4 @@
-//! Runs of windowed orders are announced once in each epoch that asks for it.
+//! Runs of windowed orders are prefetched once in each epoch that needs it.
 
 use super::model::{check, create};
 use std::io;
@@ -10,7 +10,7 @@ use tensilo::source::{PositionedFile, Source};
 use tensilo_data::{DatasetOptions, LastBatch, LoaderOptions, Order, ReadAhead, View, WindowSizes};
 use tensilo_testing::Folder;
 
-/// A file that counts announcements.
+/// A file that counts prefetched ranges.
 struct CountingSource(PositionedFile, Arc<AtomicUsize>);
 
 impl Source for CountingSource {
@@ -47,7 +47,7 @@ fn each_run_is_prefetched_once() {
         }
         count.load(Ordering::Relaxed)
     };
-    // 31 runs, of which some are in several files or in chunks that do not adjoin
+    // 31 runs; some are in several files, or in chunks that are not adjacent
     let runs = |epochs: usize| 31 * epochs..40 * epochs;
     let never = prefetched(ReadAhead::Never, 1, 3);
     let always = prefetched(ReadAhead::Always, 1, 3) - never;

@@ -1,4 +1,4 @@
-//! Going on from a state is as never having stopped, with any number of ranks.
+//! A resumed job takes the same samples as one that never stopped, with any number of ranks.
 
 use super::model::{SAMPLES, create};
 use proptest::prelude::*;
@@ -29,7 +29,7 @@ fn with_the_same_ranks_batches_are_the_same() {
                 assert_eq!(take(&mut batches, stop), all[..stop]);
                 let state = State::from_bytes(&batches.state().to_bytes()).unwrap();
                 drop(batches);
-                // the order is that of the state
+                // the order comes from the state
                 let mut resumed = options(1, 2, 10).loader(&view).unwrap().resume_until(&state, 5).unwrap();
                 assert_eq!(take(&mut resumed, usize::MAX), all[stop..], "{mode:?}, {last_batch:?}, after {stop}");
                 assert_eq!(resumed.state().epoch, 5);
@@ -118,7 +118,7 @@ fn a_state_of_something_else_is_refused() {
     changes.append(&path).unwrap();
     let grown = changes.publish("grow").unwrap();
     let error = LoaderOptions::new(4).loader(&View::all(&grown)).unwrap().resume(&state).expect_err("other samples");
-    assert!(error.to_string().contains("open version 1 to go on"), "{error}");
+    assert!(error.to_string().contains("open version 1 to resume"), "{error}");
     let older = DatasetOptions::new().version(state.dataset_version).open(other.path("data")).unwrap();
     LoaderOptions::new(4).loader(&View::all(&older)).unwrap().resume(&state).unwrap();
 }

@@ -1,4 +1,4 @@
-//! What a consumer waits for: the time is counted, and a long read can be interrupted.
+//! Waiting of the consumer: the time is counted, and a long read can be interrupted.
 
 use super::model::{SAMPLES, check, create};
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use tensilo::ErrorKind;
 use tensilo_data::{BatchAllocator, BatchMemory, DataError, LoaderOptions, View};
 use tensilo_testing::Folder;
 
-/// Gives memory when a lock is free.
+/// Allocates memory when a lock is free.
 struct Gate(Arc<Mutex<()>>);
 
 struct Own(Vec<u8>);
@@ -46,7 +46,7 @@ fn waiting_for_a_batch_is_counted() {
     assert_eq!(batches.metrics().waited, Duration::ZERO);
     drop(closed);
     batches.next().unwrap().unwrap();
-    // the second batch may be ready before the gate is closed again, but not all that follow
+    // the second batch may be ready before the gate closes again, but not all later ones
     let closed = gate.lock().unwrap();
     while batches.wait(patience) {
         batches.next().unwrap().unwrap();
@@ -70,7 +70,7 @@ fn a_long_read_is_interrupted_between_its_segments() {
     let mut reader = LoaderOptions::new(1).interrupt(interrupt).reader(&view).unwrap();
     check(&reader.take(&samples).unwrap(), &samples);
     let all = calls.load(Ordering::Relaxed);
-    assert!(all > 20, "asked {all} times");
+    assert!(all > 20, "{all} calls");
     for limit in [0, 1, all / 2, all - 1] {
         calls.store(0, Ordering::Relaxed);
         max_calls.store(limit, Ordering::Relaxed);

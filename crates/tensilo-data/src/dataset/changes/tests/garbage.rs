@@ -9,7 +9,7 @@ use crate::dataset::versions;
 use crate::error::DataError;
 use crate::manifest::Version;
 
-/// Makes a dataset with versions of these numbers of new groups. Before the version `repacked`, all
+/// Creates a dataset whose versions add these numbers of groups. Before the version `repacked`, all
 /// groups are replaced. A writer was killed at each version.
 fn dataset(appended: &[usize], repacked: u64) -> (CrashStore, Version) {
     let store = CrashStore::default();
@@ -27,18 +27,18 @@ fn dataset(appended: &[usize], repacked: u64) -> (CrashStore, Version) {
     (store, version)
 }
 
-/// Checks that every version is whole, and returns their numbers.
+/// Checks that every version is complete, and returns their numbers.
 fn whole_versions(image: &Image) -> Vec<u64> {
     let versions = versions::list(image, root()).unwrap();
     assert!(versions.iter().all(|&version| samples_of(image, version) > 0));
     versions
 }
 
-/// Removes all but the newest `keep` versions, and looks at every image that a loss of power can
+/// Removes all but the newest `keep` versions, and checks every image that a loss of power can
 /// leave.
 fn check(appended: &[usize], repacked: u64, keep: u64) {
     let (store, version) = dataset(appended, repacked);
-    // a writer is at work on the next version
+    // a writer is working on the next version
     let (mut next, added) = append(&store, &version, 1);
     let from = store.moments();
     let found = find(&store, root(), keep).unwrap();
@@ -52,10 +52,10 @@ fn check(appended: &[usize], repacked: u64, keep: u64) {
     });
     let newest = version.number;
     let retained = keep.clamp(1, newest);
-    assert_eq!(numbers_of_versions.len() as u64, newest - retained + 1, "each version is removed alone");
+    assert_eq!(numbers_of_versions.len() as u64, newest - retained + 1, "each version is removed on its own");
     println!("{images} images");
 
-    // all that is left is listed, but for the files of the writer at work
+    // all remaining files are listed, except the files of the working writer
     let left = store.now();
     assert_eq!(whole_versions(&left), (newest - retained + 1..=newest).collect::<Vec<_>>());
     let again = find(&store, root(), keep).unwrap();
@@ -79,8 +79,8 @@ fn every_version_that_is_left_has_its_pages() {
     check(&[600, 1], 9, 1);
 }
 
-/// Only an old version has its groups in pages. A writer that is at work on the next version may do
-/// so again, and its page is there then.
+/// Only an old version has its groups in pages. A writer that is working on the next version may
+/// list such a page again, and the page must still exist then.
 #[test]
 fn a_page_that_may_be_listed_again_stays() {
     let (store, paged) = dataset(&[600], 9);
@@ -106,7 +106,7 @@ fn a_page_that_may_be_listed_again_stays() {
     assert_eq!(store.names("manifest/pages").unwrap().len(), changed.pages.len());
 }
 
-/// The images can show what is wrong: files that are removed before the versions that list them.
+/// The images show an error: files that are removed before the versions that list them.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn files_that_are_removed_first_are_noticed() {
@@ -117,7 +117,7 @@ fn files_that_are_removed_first_are_noticed() {
     store.crash_images(from, |image, _| drop(whole_versions(image)));
 }
 
-/// The files are removed only when the removal of the versions is durable.
+/// Files are removed only after the removal of versions is durable.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn versions_that_come_back_without_their_files_are_noticed() {
@@ -129,7 +129,7 @@ fn versions_that_come_back_without_their_files_are_noticed() {
     store.crash_images(from, |image, _| drop(whole_versions(image)));
 }
 
-/// A writer that was slow finds the name of its version free, because that was removed.
+/// A slow writer finds the name of its version free, because that version was removed.
 #[test]
 fn a_name_that_was_freed_is_no_win() {
     let (store, version) = dataset(&[1], 9);
@@ -139,7 +139,7 @@ fn a_name_that_was_freed_is_no_win() {
     let (mut third, added) = append(&store, &second, 1);
     third.parent = Some((2, second.to_bytes().1));
     publish(&store, root(), &mut third, &added).unwrap();
-    // its data files are gone, too, as its version exists; this writer has none of its own
+    // its data files are gone, too, because its version exists; this writer has none of its own
     let found = find(&store, root(), 1).unwrap();
     remove(&store, root(), &found).unwrap();
     assert!(store.read(&path_of(2), 1 << 20).is_err());

@@ -1,4 +1,7 @@
 //! Loss of power while a version is published, and while old ones are removed.
+//!
+//! A simulated store records every operation. Each test replays all images that a loss of power can
+//! leave, and opens the dataset in each of them.
 
 mod garbage;
 mod publish_outcomes;
@@ -16,14 +19,14 @@ use std::path::Path;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Shape};
 
-/// The bytes of all data files.
+/// The contents of every data file.
 const DATA: &[u8] = b"a data file";
 
 fn root() -> &'static Path {
     Path::new("")
 }
 
-/// A version after `before`, with so many groups more, each of a file of its own.
+/// Returns the version after `before`, with `groups` more groups, each in its own file.
 fn append(store: &CrashStore, before: &Version, groups: usize) -> (Version, Vec<Box<str>>) {
     let mut version = Version { number: before.number + 1, ..before.clone() };
     if before.number == 0 {
@@ -46,7 +49,7 @@ fn append(store: &CrashStore, before: &Version, groups: usize) -> (Version, Vec<
     (version, added)
 }
 
-/// Reads what a reader finds: the newest version, with all that it lists.
+/// Reads the newest version as a reader does, with everything that it lists.
 fn newest(image: &Image) -> Option<(u64, u64)> {
     let number = *versions::list(image, root()).unwrap().last()?;
     Some((number, samples_of(image, number)))
@@ -72,8 +75,8 @@ fn samples_of(image: &Image, number: u64) -> u64 {
     samples
 }
 
-/// Publishes versions with these numbers of new groups, and looks at every image that a loss of
-/// power can leave.
+/// Publishes versions that add these numbers of groups, and checks every image that a loss of power
+/// can leave.
 fn check(appended: &[usize]) {
     let store = CrashStore::default();
     let mut version = Version::empty();
@@ -88,8 +91,8 @@ fn check(appended: &[usize]) {
         let allowed = &states[states.len() - 2..];
         store.crash_images(from, |image, is_last| {
             let found = newest(image);
-            assert!(allowed.contains(&found), "{found:?} instead of {allowed:?}");
-            assert!(!is_last || found == allowed[1], "a version that was published is lost");
+            assert!(allowed.contains(&found), "{found:?}, expected one of {allowed:?}");
+            assert!(!is_last || found == allowed[1], "a published version is lost");
             seen_before += usize::from(found == allowed[0]);
             images += 1;
         });
@@ -97,7 +100,7 @@ fn check(appended: &[usize]) {
     }
     assert!(
         seen_before > appended.len() && images > seen_before,
-        "{images} images, {seen_before} of the version before"
+        "{images} images, {seen_before} with the previous version"
     );
     println!("{images} images");
 }
@@ -112,7 +115,7 @@ fn every_crash_leaves_a_whole_version_with_its_pages() {
     check(&[1_030, 1]);
 }
 
-/// The images can show what is wrong: a version whose files are not durable.
+/// The images show an error: a version whose files are not durable.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn a_version_before_its_files_is_noticed() {
@@ -124,7 +127,7 @@ fn a_version_before_its_files_is_noticed() {
     });
 }
 
-/// A manifest can list one page very often, and is read in the memory of one.
+/// A manifest can list one page many times; it takes the memory of one page.
 #[test]
 fn a_page_that_is_listed_many_times_is_in_memory_once() {
     let store = CrashStore::default();
@@ -142,7 +145,7 @@ fn a_page_that_is_listed_many_times_is_in_memory_once() {
     assert_eq!(last.samples, 49_999 * page.samples..49_999 * page.samples + 2);
 }
 
-/// The folder of a killed writer is not used by the next one.
+/// The folder of a killed writer is not reused.
 #[test]
 fn each_writer_has_a_folder_of_its_own() {
     let store = CrashStore::default();

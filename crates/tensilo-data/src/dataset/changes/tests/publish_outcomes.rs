@@ -1,4 +1,4 @@
-//! Versions of which it is not known at once whether they were published (M-8.7, M-8.8).
+//! Versions whose publication is not certain at once (M-8.7, M-8.8).
 
 use super::super::publish::{PublishError, publish};
 use super::{append, root};
@@ -9,24 +9,24 @@ use crate::manifest::{Hex, Version, path_of};
 use std::io;
 use tensilo_testing::Folder as TestFolder;
 
-/// The answer to giving a version its name, and what has happened.
+/// The answer to creating the name of a version, and what really happened.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
-    /// An error; nothing has happened.
+    /// An error; nothing happened.
     Failed,
-    /// The name exists; this writer has given it.
+    /// The name exists; this writer created it.
     ExistsByUs,
-    /// The name exists; another writer has given it.
+    /// The name exists; another writer created it.
     ExistsByAnother,
-    /// An error, though the name was given.
+    /// An error, although the name was created.
     FailedAfterwards,
     /// The same, and the version cannot be made durable.
     FailedForGood,
-    /// Success; but the version is gone since, and there is a much newer one.
+    /// Success, but the version is gone since, and there is a much newer one.
     Gone,
     /// Success, and there is a much newer version.
     Passed,
-    /// Success; but the next version was made from another one.
+    /// Success, but the next version was made from another one.
     Overtaken,
     /// Success, and the next version was made from this one.
     Followed,
@@ -34,12 +34,12 @@ enum Answer {
     FollowedByDamage,
 }
 
-/// A folder that answers for versions as it is told.
+/// A folder with a fixed answer to publishing versions.
 #[derive(Debug)]
 struct FaultyFolder(Folder, Answer);
 
 impl FaultyFolder {
-    /// Publishes a version as another writer does, made from one with this digest.
+    /// Publishes a version as another writer, made from the version with this digest.
     fn publish_newer(&self, number: u64, parent: Hex) -> io::Result<()> {
         let newer = Version { number, parent: Some((number - 1, parent)), ..Version::empty() };
         self.0.publish(&path_of(number), &newer.to_bytes().0)
@@ -149,7 +149,7 @@ fn a_winning_writer_succeeds_whatever_the_store_answers() {
     }
 }
 
-/// A page that is there already is compared: the damaged page of another writer is not listed.
+/// An existing page is compared: the damaged page of another writer is not listed.
 #[test]
 fn a_damaged_page_is_never_listed_again() {
     let folder = TestFolder::new();

@@ -1,4 +1,7 @@
-//! A place that remembers every operation, and what a loss of power may leave of them.
+//! A store that records every operation, and the images that a loss of power may leave.
+//!
+//! An operation is certain only after the file or folder was synced. An image has all certain
+//! operations, and any subset of the others.
 
 use crate::dataset::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,20 +11,20 @@ use std::sync::Mutex;
 /// One step, before or after which power may be lost.
 #[derive(Clone, Debug)]
 enum Op {
-    /// Something gets a name in a folder: a folder (`None`), or a file with these bytes.
+    /// Creates a name in a folder: a folder (`None`), or a file with these bytes.
     Name { path: String, bytes: Option<Vec<u8>> },
-    /// A file, or an empty folder, loses its name.
+    /// Removes the name of a file or of an empty folder.
     Remove(String),
-    /// The bytes of a file become durable.
+    /// Makes the bytes of a file durable.
     SyncFile(String),
-    /// The names in a folder become durable.
+    /// Makes the names in a folder durable.
     SyncFolder(String),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct CrashStore(Mutex<Vec<Op>>);
 
-/// A place after a loss of power.
+/// The files after a loss of power.
 #[derive(Debug, Default)]
 pub(super) struct Image(pub(super) BTreeMap<String, Option<Vec<u8>>>);
 
@@ -29,7 +32,7 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// More names than this that may or may not be there are taken some at a time.
+/// If more names than this are uncertain, only some subsets are tried.
 const MAX_EXHAUSTIVE_OPS: usize = 8;
 
 impl CrashStore {
@@ -38,7 +41,7 @@ impl CrashStore {
         self.0.lock().unwrap().len()
     }
 
-    /// Writes a file as programs do that do not mind a loss of power.
+    /// Writes a file without making it durable.
     pub(super) fn write_unsynced(&self, path: &str, bytes: &[u8]) {
         self.push(Op::Name { path: path.to_owned(), bytes: Some(bytes.to_vec()) });
     }
@@ -47,11 +50,11 @@ impl CrashStore {
         self.0.lock().unwrap().push(op);
     }
 
-    /// Shows the images of every moment from `from` on: with all durable names, and any of the
-    /// others. Tells whether it is the last moment.
+    /// Calls `show` with every image after operation `from`: all certain names, and any of the
+    /// others. The flag says whether it is the last moment.
     pub(super) fn crash_images(&self, from: usize, mut show: impl FnMut(&Image, bool)) {
         let log = self.0.lock().unwrap().clone();
-        // of long runs of files, every moment would show the same
+        // long series of files would show the same state each time
         let step = (log.len() / 400).max(1);
         let moments =
             (from..=log.len()).filter(|moment| moment % step == 0 || moment - from < 40 || log.len() - moment < 40);
@@ -76,7 +79,7 @@ impl CrashStore {
     }
 }
 
-/// Returns the operations of which it is not certain that they are on disk.
+/// Returns the operations that are not certain to be on disk.
 fn uncertain(done: &[Op]) -> Vec<usize> {
     let is_uncertain = |(at, op): &(usize, &Op)| match op {
         Op::Name { path, .. } => {
@@ -98,8 +101,8 @@ fn pick(from: &[usize], is_picked: impl Fn(usize) -> bool) -> BTreeSet<usize> {
     from.iter().enumerate().filter(|(i, _)| is_picked(*i)).map(|(_, &at)| at).collect()
 }
 
-/// What is left if the uncertain operations `lost` did not reach the disk: of a file whose name is
-/// durable, the bytes.
+/// Returns what is left if the uncertain operations `lost` did not reach the disk. A file whose
+/// name is durable may lack its bytes.
 fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
     let mut image = Image::default();
     for (at, op) in done.iter().enumerate() {
@@ -122,7 +125,7 @@ fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
 }
 
 impl CrashStore {
-    /// Returns what programs see as long as there is power.
+    /// Returns what programs see without a loss of power.
     pub(super) fn now(&self) -> Image {
         image(&self.0.lock().unwrap(), &BTreeSet::new())
     }
@@ -146,7 +149,7 @@ impl Store for CrashStore {
         Ok(!exists)
     }
 
-    /// As `AtomicFile` does it, which has tests of its own.
+    /// Like `AtomicFile`, which has tests of its own.
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         if self.now().0.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -167,7 +170,7 @@ impl Store for CrashStore {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        // what is in a folder first
+        // the contents of a folder first
         let inside = self.now().0.into_keys().rev().filter(|found| found.starts_with(&format!("{path}/")));
         inside.chain([path.to_owned()]).for_each(|path| self.push(Op::Remove(path)));
         Ok(())
