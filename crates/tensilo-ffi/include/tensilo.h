@@ -6,23 +6,24 @@
 //
 // Results. Functions that can fail return a status: TENSILO_OK (0), or the kind of the error.
 // `error` may be NULL. Otherwise `*error` becomes NULL, or an error that says what is wrong, where,
-// and what to do next; free it with tensilo_error_free. If a call fails, a handle that it would
-// have made is NULL, and its other results are as they were.
+// and what to do next; free it with tensilo_error_free. If a call fails, the handle that it would
+// have created is NULL, and its other results are unchanged.
 //
-// Handles. Each has a function that makes it, and one that closes it. The latter takes a pointer to
-// the handle and sets it to NULL, so that a second call does nothing. A copy of a closed handle
-// must not be used. Handles keep what they need of each other, and may be closed in any order.
+// Handles. For each handle, one function creates it and one closes it. The latter takes a pointer
+// to the handle and sets it to NULL, so that a second call does nothing. A copy of a closed handle
+// must not be used. Handles may be closed in any order: each keeps alive whatever it needs.
 //
 // Threads. The comment of each handle says what threads may do. A handle may move to another
-// thread. "One at a time" is for all functions that take the handle, its closing included.
+// thread. "One at a time" applies to all functions that take the handle, including the one that
+// closes it.
 //
-// Arguments. A pointer is NULL only where its function says so; others are refused as bad
-// arguments, as are numbers that no constant has. Memory that a pointer leads to is the caller's,
-// of the stated length, and of any content if it is written to. An array of length 0 may be NULL.
-// Text is UTF-8 and ends with a NUL; paths are as the system has them.
+// Arguments. A pointer may be NULL only where its function says so. Other NULL pointers, and numbers
+// without a constant, are refused as bad arguments. The caller owns the memory behind a pointer,
+// which has the stated length, and any content if it is written to. An array of length 0 may be
+// NULL. Text is UTF-8 and ends with a NUL; paths have the encoding of the system.
 //
-// Structs that may grow begin with `struct_size`: set it to the size of the struct before the call.
-// Zero in the other members of options is the default.
+// Structs that may grow start with `struct_size`: set it to the size of the struct before the call.
+// In options, zero in any other member selects the default.
 //
 //     tensilo_column_info info = {.struct_size = sizeof info};       // C
 //     tensilo_column_info info{}; info.struct_size = sizeof info;    // C++
@@ -84,58 +85,59 @@ struct ArrowArrayStream {
 
 #endif
 
-// The bytes of the state of a loader.
+// The length of a loader's state in bytes.
 #define TENSILO_STATE_BYTES 96
 
 
 
-// The samples of one step of one rank, column by column. It needs no other handle.
+// The samples of one step of one rank, column by column. A batch stays valid if all other handles
+// are closed.
 //
-// Threads: any number may look at a batch at the same time, but not while one closes it.
+// Threads: any number may read a batch at the same time, but not while one closes it.
 typedef struct tensilo_batch tensilo_batch;
 
-// The batches of an epoch, which threads read ahead. These begin with the iterator, and end when
-// it is closed.
+// An iterator over the batches of an epoch. Threads read ahead from its creation until it is
+// closed.
 //
-// Threads: one at a time. A process that was forked can go on with an iterator of its parent.
+// Threads: one at a time. A forked process can continue an iterator of its parent.
 typedef struct tensilo_batches tensilo_batches;
 
-// Samples of one column of any kind: of a fixed shape, ragged or nested. Each call that fills the
-// buffer uses its memory again.
+// Samples of one column of any kind: fixed, ragged or nested. Each call that fills the buffer
+// reuses its memory.
 //
-// Threads: one at a time; any number may look at the samples at the same time.
+// Threads: one at a time; any number may read the samples at the same time.
 typedef struct tensilo_buffer tensilo_buffer;
 
-// Reads samples of one column of a file. It owns the memory that decoding needs, and the chunk
-// that was decoded last: reading samples of one chunk one after the other costs one decoding.
+// A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
+// last decoded chunk, so reading all samples of a chunk one after the other decodes it once.
 //
-// Samples have the stored elements, whatever they stand for: 150 for a decimal of 1.50, a count
-// for a timestamp. The metadata `arrow.type` of a column tell the type and the unit.
+// Samples have the stored elements, whatever they represent: 150 for the decimal 1.50, a count for
+// a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
 //
-// Threads: one at a time; give each thread a cursor of its own. It keeps the file open.
+// Threads: one at a time; give each thread a cursor of its own. A cursor keeps the file open.
 typedef struct tensilo_cursor tensilo_cursor;
 
 // An open dataset: files that are read as one sequence of samples.
 //
-// Threads: any number may use a dataset at the same time, but not while one closes it. Loaders
-// keep what they need of it, so it may be closed before them.
+// Threads: any number may use a dataset at the same time, but not while one closes it. A dataset
+// may be closed before its loaders.
 typedef struct tensilo_dataset tensilo_dataset;
 
 // An error: what is wrong, where, and what to do next.
 //
-// Threads: any number may read an error at the same time. Freed by `tensilo_error_free`.
+// Threads: any number may read an error at the same time. Free it with `tensilo_error_free`.
 typedef struct tensilo_error tensilo_error;
 
-// A loader: it delivers the batches of a rank, in an order that is the same on every machine.
+// A loader delivers the batches of a rank, in an order that is the same on every machine.
 //
 // Threads: any number may use a loader at the same time, but not while one closes it. It has no
-// threads itself; `tensilo_batches` has.
+// threads of its own; `tensilo_batches` does.
 typedef struct tensilo_loader tensilo_loader;
 
 // An open file.
 //
-// Threads: any number may use a reader at the same time, but not while one closes it. Cursors keep
-// what they need of the file, so it may be closed before them.
+// Threads: any number may use a reader at the same time, but not while one closes it. A reader may
+// be closed before its cursors.
 typedef struct tensilo_reader tensilo_reader;
 
 // The report of a verification.
@@ -143,18 +145,19 @@ typedef struct tensilo_reader tensilo_reader;
 // Threads: any number may read a report at the same time.
 typedef struct tensilo_report tensilo_report;
 
-// Reads batches of any samples of a dataset. It has no threads, and keeps the files open.
+// A sample reader reads batches of any samples of a dataset. It has no threads, and keeps files
+// open.
 //
 // Threads: one at a time; give each thread a reader of its own.
 typedef struct tensilo_sample_reader tensilo_sample_reader;
 
 // The columns and metadata of a file, a dataset or a batch.
 //
-// Threads: any number may read a schema at the same time. It belongs to the handle that has
-// returned it, and lives as long as that.
+// Threads: any number may read a schema at the same time. It belongs to the handle that returned
+// it, and lives as long as that handle.
 typedef struct tensilo_schema tensilo_schema;
 
-// The result of a call: `TENSILO_OK`, or the kind of the error, which tells who can do something
+// The result of a call: `TENSILO_OK`, or the kind of the error, which says who can do something
 // about it. Later releases may add values.
 typedef int32_t tensilo_status;
 
@@ -164,27 +167,27 @@ typedef struct tensilo_batch_info {
   size_t struct_size;
   // The epoch, counted from 0.
   uint64_t epoch;
-  // The position in the epoch at which the step begins.
+  // The position in the epoch at which the step starts.
   uint64_t position;
   // The number of samples.
   size_t sample_count;
   // The number of columns.
   size_t column_count;
-  // The samples, by their numbers in the dataset, in the order of the batch.
+  // The indices of the samples in the dataset, in the order of the batch.
   const uint64_t *samples;
-  // The positions in the batch of samples that take the place of damaged ones.
+  // The positions in the batch of samples that replace damaged ones.
   const size_t *substituted;
-  // The number of samples that take the place of damaged ones.
+  // The number of samples that replace damaged ones.
   size_t substituted_count;
 } tensilo_batch_info;
 
-// The type of elements: the numbers of the file format. Later releases may add values.
+// The type of elements, with the numbers of the file format. Later releases may add values.
 typedef uint32_t tensilo_dtype;
 
 // The samples of one column side by side.
 //
-// The members of a column without lists are its samples, and are called items here as those of
-// nested columns. Pointers belong to the handle that has given them.
+// Values belong to items. In a column without lists, each sample is an item; in a nested column,
+// items are the members of the innermost lists. Pointers belong to the handle that returned them.
 typedef struct tensilo_samples {
   // `sizeof(tensilo_samples)`, set by the caller.
   size_t struct_size;
@@ -194,40 +197,40 @@ typedef struct tensilo_samples {
   uint32_t level_count;
   // The number of samples.
   size_t sample_count;
-  // The number of items: samples, or members of the lists of the last level.
+  // The number of items: samples, or members of the innermost lists.
   size_t item_count;
   // The elements of all items, one after the other, row-major, in the byte order of the machine.
   const uint8_t *values;
   // The bytes of all elements.
   size_t value_bytes;
-  // Of a ragged column, `item_count + 1` offsets among the values, in elements: each item, and
-  // the end of the last. NULL of a fixed shape.
+  // For a ragged column, `item_count + 1` offsets into the values, in elements: the start of
+  // each item, and the end of the last. NULL for a fixed shape.
   const uint64_t *offsets;
-  // Of a ragged column, the varying extents of each item, outermost first; as many for each item
-  // as vary. NULL of a fixed shape.
+  // For a ragged column, the varying extents of each item, outermost first, one item after the
+  // other. NULL for a fixed shape.
   const uint32_t *varying_extents;
   // The number of extents at `varying_extents`.
   size_t varying_extent_count;
-  // Bit `i % 8`, 0 the least significant, of byte `i / 8` is 0 if item `i` is null. NULL if none
-  // is. A null of a fixed shape has zeros for values.
+  // Bit `i % 8` of byte `i / 8` (bit 0 is the least significant) is 0 if item `i` is null. NULL
+  // if no item is null. A null of a fixed shape has zeros for values.
   const uint8_t *validity;
   // The number of null items.
   size_t null_count;
-  // The number of dimensions of the tensor that the values are: samples first. 0 if they are
-  // none, because samples have different shapes and are not padded.
+  // The number of dimensions if all values form one tensor, with samples first. 0 if they do
+  // not, because samples have different shapes and are not padded.
   size_t tensor_rank;
-  // The extents of the tensor. NULL if the values are none.
+  // The extents of that tensor. NULL if the values do not form one.
   const uint64_t *tensor_extents;
 } tensilo_samples;
 
-// The lists of one level of a nested column, side by side. Those of level 0 are the samples.
+// The lists of one level of a nested column, side by side. The lists of level 0 are the samples.
 typedef struct tensilo_lists {
   // `sizeof(tensilo_lists)`, set by the caller.
   size_t struct_size;
   // The number of lists.
   size_t list_count;
-  // `list_count + 1` offsets among the members: each list, and the end of the last. Members are
-  // the lists of the next level, or items.
+  // `list_count + 1` offsets into the members: the start of each list, and the end of the last.
+  // Members are the lists of the next level, or items.
   const uint64_t *offsets;
   // The bitmap of lists that are not null, as in `tensilo_samples`. NULL if none is null.
   const uint8_t *validity;
@@ -235,48 +238,48 @@ typedef struct tensilo_lists {
   size_t null_count;
 } tensilo_lists;
 
-// The work of an iterator until now, and where its time went. Times are in nanoseconds.
+// What an iterator has done so far, and where its time went. Times are in nanoseconds.
 typedef struct tensilo_metrics {
   // `sizeof(tensilo_metrics)`, set by the caller.
   size_t struct_size;
-  // The batches that were taken.
+  // The number of batches taken.
   uint64_t batches;
-  // Their samples.
+  // The number of samples in them.
   uint64_t samples;
   // The bytes of their values.
   uint64_t value_bytes;
-  // The bytes that were read from files; 0 if they are mapped.
+  // The bytes read from files; 0 if the files are mapped.
   uint64_t read_bytes;
-  // The samples that were damaged, and others delivered instead.
+  // The number of damaged samples that other samples replaced.
   uint64_t substitutes;
-  // The time since the iterator was made.
+  // The time since the iterator was created.
   uint64_t elapsed_ns;
-  // The time that the caller waited for batches, without the first one.
+  // The time that the caller waited for batches, except the first one.
   uint64_t waited_ns;
   // The time from the first request to the first batch.
   uint64_t first_batch_ns;
-  // The time that all threads together have planned reads.
+  // The time spent planning reads, summed over all threads.
   uint64_t planning_ns;
-  // The time that all threads together have fetched bytes.
+  // The time spent fetching bytes, summed over all threads.
   uint64_t fetching_ns;
-  // The time that all threads together have decoded.
+  // The time spent decoding, summed over all threads.
   uint64_t decoding_ns;
   // Advice in one sentence: whether the loop waits for data, and what to do. It lives until the
   // next call with this iterator.
   const char *verdict;
 } tensilo_metrics;
 
-// The fields of an error. Texts live as long as the error; a text that is not known is NULL.
+// The fields of an error. Texts live as long as the error; an unknown text is NULL.
 typedef struct tensilo_error_info {
   // `sizeof(tensilo_error_info)`, set by the caller.
   size_t struct_size;
   // The kind of the error.
   tensilo_status status;
-  // The number that the operating system gave (`errno`), or 0.
+  // The error code of the operating system (`errno`), or 0.
   int32_t os_code;
-  // Everything in one text, for people.
+  // All fields in one text, for people.
   const char *text;
-  // The message alone, without file, column, samples, offset and advice.
+  // The message only, without file, column, samples, offset and advice.
   const char *message;
   // The rule of the specification that the file breaks, such as `R-2.6`.
   const char *rule;
@@ -284,17 +287,17 @@ typedef struct tensilo_error_info {
   const char *path;
   // The name of the column.
   const char *column;
-  // Whether the samples `samples_start` to `samples_end`, without the last, are concerned.
+  // Whether `samples_start` and `samples_end` are known.
   bool has_samples;
   // Whether `offset` is known.
   bool has_offset;
-  // The first sample that is concerned.
+  // The first affected sample.
   uint64_t samples_start;
-  // One more than the last sample that is concerned.
+  // One more than the last affected sample.
   uint64_t samples_end;
   // The offset in the file, in bytes.
   uint64_t offset;
-  // The number of pieces of advice, see `tensilo_error_advice`.
+  // The number of advice texts, see `tensilo_error_advice`.
   size_t advice_count;
 } tensilo_error_info;
 
@@ -302,7 +305,7 @@ typedef struct tensilo_error_info {
 typedef struct tensilo_sample {
   // `sizeof(tensilo_sample)`, set by the caller.
   size_t struct_size;
-  // The elements, row-major, in the byte order of the machine. Text has no NUL at its end.
+  // The elements, row-major, in the byte order of the machine. Text does not end with a NUL.
   const uint8_t *values;
   // The bytes of all elements.
   size_t value_bytes;
@@ -310,25 +313,26 @@ typedef struct tensilo_sample {
   const uint32_t *extents;
   // The number of dimensions.
   size_t rank;
-  // Whether the sample is null. Its values are zeros of a fixed shape, and none otherwise.
+  // Whether the sample is null. A null has zeros for values if the shape is fixed, otherwise
+  // none.
   bool is_null;
 } tensilo_sample;
 
 // The I/O method that reads files.
 typedef uint32_t tensilo_io;
 
-// The options for opening a dataset. Zero in each member is the default.
+// The options for opening a dataset. Zero in each member selects the default.
 typedef struct tensilo_dataset_options {
   // `sizeof(tensilo_dataset_options)`, set by the caller.
   size_t struct_size;
-  // The version to open, if `has_version` is 1; otherwise the newest.
+  // The version to open, if `has_version` is 1; otherwise the newest one.
   uint64_t version;
   // Whether `version` is set: 0 or 1.
   uint32_t has_version;
-  // How files are read.
+  // The I/O method.
   tensilo_io io;
-  // The maximum number of files that the dataset keeps open. 0 for half of the process's limit,
-  // but at most 256, and 4,096 for objects of a store. Raise it for datasets of many files in a
+  // The maximum number of open files; 0 means half of the process's limit, but at most 256, and
+  // 4,096 for objects of a store. Raise it for datasets of many files that are read in a
   // shuffled order.
   size_t max_open_files;
 } tensilo_dataset_options;
@@ -341,9 +345,10 @@ typedef struct tensilo_dataset_info {
   uint64_t sample_count;
   // The version; 0 without a manifest.
   uint64_t version;
-  // The id, which a dataset keeps for its life; without a manifest, that of its files.
+  // The id, which all versions of a dataset share; without a manifest, it is derived from the
+  // files.
   uint8_t dataset_id[16];
-  // How files are read.
+  // The I/O method.
   tensilo_io io;
 } tensilo_dataset_info;
 
@@ -353,96 +358,97 @@ typedef uint32_t tensilo_order;
 // How an epoch ends.
 typedef uint32_t tensilo_last_batch;
 
-// The way in which a loader treats samples that are damaged.
+// How a loader treats damaged samples.
 typedef uint32_t tensilo_on_damage;
 
-// Another type for a column.
+// A conversion of a column to another type.
 typedef struct tensilo_cast {
   // The name of the column.
   const char *column;
-  // The type: of floats any float, rounded to nearest even if it is narrower; of integers a
-  // wider one.
+  // The new type. Floats convert to any float, rounded to nearest even if it is narrower;
+  // integers convert to a wider integer.
   tensilo_dtype dtype;
 } tensilo_cast;
 
-// A padding, with which samples of different shapes become one tensor.
+// A padding, by which samples of different shapes become one tensor.
 typedef struct tensilo_padding {
   // The name of the column.
   const char *column;
-  // The value of what is filled up.
+  // The value of added elements.
   double value;
-  // The number of which varying extents become a multiple; 0 for 1.
+  // Varying extents are rounded up to a multiple of this number; 0 means 1.
   uint32_t multiple;
 } tensilo_padding;
 
-// Functions that lend memory for the values of batches, such as pinned memory that a device copies
-// from. Threads of the loader call them, for each column of each batch; no exception may leave
-// them.
+// Functions that allocate memory for the values of batches, such as pinned memory that a device
+// copies from. Threads of the loader call them for each column of each batch; no exception may
+// leave them.
 typedef struct tensilo_allocator {
   // `sizeof(tensilo_allocator)`, set by the caller.
   size_t struct_size;
-  // Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL if there are
-  // none.
+  // Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL on failure.
   void *(*allocate)(void *user,
                     size_t byte_count);
-  // Takes back what `allocate` has returned: when the batch is closed and no array that was
-  // exported from it is left.
+  // Releases memory that `allocate` returned, after the batch is closed and all arrays exported
+  // from it are released.
   void (*release)(void *user,
                   void *memory,
                   size_t byte_count);
-  // The first argument of both.
+  // The first argument of both functions.
   void *user;
 } tensilo_allocator;
 
-// The options of a loader. Zero in each member is the default, but `batch_size` has to be set.
-// What pointers lead to is copied by the call that takes the options.
+// The options of a loader. Zero in each member selects the default, but `batch_size` must be set.
+// The call that takes the options copies everything they point to.
 typedef struct tensilo_loader_options {
   // `sizeof(tensilo_loader_options)`, set by the caller.
   size_t struct_size;
-  // The samples of a batch of this rank.
+  // The number of samples in a batch of this rank.
   uint32_t batch_size;
   // The number of this rank, counted from 0.
   uint32_t rank;
-  // The number of ranks; 0 for 1.
+  // The number of ranks; 0 means 1.
   uint32_t world_size;
   // How samples are shuffled.
   tensilo_order order;
-  // The samples of a run of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+  // The samples in a run of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
+  // records.
   uint32_t run_samples;
-  // The runs of a window of `TENSILO_ORDER_WINDOWED`; 0 for what the dataset records.
+  // The runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
+  // records.
   uint32_t window_runs;
   // How an epoch ends.
   tensilo_last_batch last_batch;
-  // The way in which a loader treats samples that are damaged.
+  // How damaged samples are treated.
   tensilo_on_damage on_damage;
-  // The seed of the order, if `has_seed` is 1; otherwise 0 or, if a loader resumes, that of the
-  // state.
+  // The seed of the order, if `has_seed` is 1. Otherwise the seed is 0 or, when a loader
+  // resumes, the seed in the state.
   uint64_t seed;
   // Whether `seed` is set: 0 or 1.
   uint32_t has_seed;
-  // The maximum number of threads that decode at the same time; 0 for one less than the
-  // processors. Raise it if `tensilo_metrics` show more decoding than fetching.
+  // The maximum number of threads that decode at the same time; 0 means one less than the
+  // processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
   uint32_t decode_threads;
-  // The number of batches that are read at the same time; 0 for the decode threads, and at least
-  // 4 for objects of a store. Raise it for storage with a high latency.
+  // The number of batches that are fetched at the same time; 0 means the decode threads, and at
+  // least 4 for objects of a store. Raise it for storage with a high latency.
   uint32_t io_depth;
-  // The maximum number of batches that are ready or in work; 0 for twice the I/O depth. Raise it
-  // if the times of steps or of the storage vary much.
+  // The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
+  // twice the I/O depth. Raise it if the times of steps or of the storage vary much.
   uint32_t prefetch;
-  // The names of `column_count` columns; NULL for all. Columns of decimals with a scale or more
-  // than 18 digits, and of intervals, are refused: their stored elements are not their values.
+  // The names of `column_count` columns; NULL for all. Decimals with a scale or more than 18
+  // digits, and intervals, are refused, because their stored elements are not their values.
   const char *const *columns;
   // The number of columns.
   size_t column_count;
-  // `cast_count` columns that become another type.
+  // The `cast_count` casts.
   const struct tensilo_cast *casts;
   // The number of casts.
   size_t cast_count;
-  // `padding_count` columns that are padded.
+  // The `padding_count` paddings.
   const struct tensilo_padding *paddings;
   // The number of paddings.
   size_t padding_count;
-  // Memory of the caller for values, such as pinned memory; NULL for that of the library.
+  // Allocates values in the caller's memory, such as pinned memory; NULL for library memory.
   const struct tensilo_allocator *allocator;
 } tensilo_loader_options;
 
@@ -450,23 +456,23 @@ typedef struct tensilo_loader_options {
 typedef struct tensilo_loader_info {
   // `sizeof(tensilo_loader_info)`, set by the caller.
   size_t struct_size;
-  // The number of batches of an epoch.
+  // The number of batches in an epoch.
   uint64_t batches_per_epoch;
 } tensilo_loader_info;
 
-// The times at which the checksum of a chunk is checked.
+// When the checksum of a chunk is verified.
 typedef uint32_t tensilo_verification;
 
-// The options for opening a file. Zero in each member is the default.
+// The options for opening a file. Zero in each member selects the default.
 typedef struct tensilo_open_options {
   // `sizeof(tensilo_open_options)`, set by the caller.
   size_t struct_size;
-  // How the file is read.
+  // The I/O method.
   tensilo_io io;
-  // When chunks are checked.
+  // When chunks are verified.
   tensilo_verification verification;
-  // The bytes to which a chunk may decode at most; 0 for the limit of the format, 4 GiB. A
-  // larger chunk is refused before memory is taken for it: set this for files of strangers.
+  // The maximum decoded bytes of a chunk; 0 means the limit of the format, 4 GiB. A larger chunk
+  // is refused before memory is allocated for it. Set this for untrusted files.
   uint64_t max_chunk_bytes;
 } tensilo_open_options;
 
@@ -478,11 +484,11 @@ typedef struct tensilo_reader_info {
   uint64_t sample_count;
   // The length of the file in bytes.
   uint64_t file_bytes;
-  // The bytes after the last commit, which are not read: normally 0.
+  // The length of the uncommitted tail, which is ignored; normally 0.
   uint64_t tail_bytes;
   // The number of commits.
   uint32_t commit_count;
-  // Whether the writer said that the file is complete.
+  // Whether the writer finished the file.
   bool is_finished;
   // The id of the file.
   uint8_t file_id[12];
@@ -490,24 +496,24 @@ typedef struct tensilo_reader_info {
   uint8_t content_id[16];
 } tensilo_reader_info;
 
-// One column: the type and shape of its items, and what its samples are.
+// One column: the type and shape of its items, and the lists around them.
 //
-// If `level_count` is 0, a sample is an item. Otherwise it is a list of items or of lists, one
-// level in another. Pointers live as long as the schema.
+// If `level_count` is 0, a sample is an item. Otherwise it is a list of items, or of nested lists.
+// Pointers live as long as the schema.
 typedef struct tensilo_column_info {
   // `sizeof(tensilo_column_info)`, set by the caller.
   size_t struct_size;
-  // The name, which has no NUL.
+  // The name, which contains no NUL.
   const char *name;
   // The type of the samples in words, such as `list<utf8>`.
   const char *type_name;
   // The type of the elements.
   tensilo_dtype dtype;
-  // The number of dimensions of an item: 0 of a number, 1 of text and bytes.
+  // The number of dimensions of an item: 0 for a number, 1 for text and bytes.
   uint32_t rank;
-  // The `rank` extents of an item, outermost first: -1 where items have different ones.
+  // The `rank` extents of an item, outermost first; -1 for a varying one.
   const int64_t *extents;
-  // The number of extents that are -1: 0 of a fixed shape.
+  // The number of varying extents; 0 for a fixed shape.
   uint32_t varying_count;
   // The number of levels of lists around an item.
   uint32_t level_count;
@@ -515,15 +521,15 @@ typedef struct tensilo_column_info {
   const bool *level_nullable;
   // Whether samples may be null.
   bool nullable;
-  // Whether each sample has `sample_bytes` bytes: the shape is fixed and there are no lists.
+  // Whether all samples have `sample_bytes` bytes: the shape is fixed and there are no lists.
   bool is_fixed;
   // The bytes of one sample, if `is_fixed`; otherwise 0.
   size_t sample_bytes;
-  // The number of entries of the column's own metadata.
+  // The number of metadata entries of the column.
   size_t metadata_count;
 } tensilo_column_info;
 
-// An entry of metadata. Both texts end with a NUL, and may have others in them.
+// A metadata entry. Both texts end with a NUL, and may contain others.
 typedef struct tensilo_metadata {
   // The key.
   const char *key;
@@ -535,18 +541,18 @@ typedef struct tensilo_metadata {
   size_t value_bytes;
 } tensilo_metadata;
 
-// The options of a verification. Zero in each member is the default.
+// The options of a verification. Zero in each member selects the default.
 typedef struct tensilo_verify_options {
   // `sizeof(tensilo_verify_options)`, set by the caller.
   size_t struct_size;
-  // 1 to decode each chunk, and check each value, too. A hostile file of a megabyte can take
-  // minutes then: `progress` can end the work.
+  // 1 to also decode each chunk and check each value. A hostile file of a megabyte can then take
+  // minutes; `progress` can end the work.
   uint32_t decode;
-  // The number of threads; 0 for one. The report does not depend on it.
+  // The number of threads; 0 means 1. The report does not depend on it.
   uint32_t thread_count;
-  // If not NULL, called from time to time with the bytes that were checked and those of the
-  // file. It ends the work with the status `TENSILO_CANCELLED` if it returns anything but 0. The
-  // calling thread calls it; no exception may leave it.
+  // If not NULL, called from time to time with the number of checked bytes and the length of the
+  // file. If it returns anything but 0, the work ends with the status `TENSILO_CANCELLED`. It
+  // runs on the calling thread; no exception may leave it.
   int32_t (*progress)(void *user,
                       uint64_t checked_bytes,
                       uint64_t file_bytes);
@@ -564,20 +570,20 @@ typedef struct tensilo_report_info {
   uint64_t chunk_count;
   // The number of samples in the last valid commit, if `has_commit`.
   uint64_t sample_count;
-  // The number of findings; 0: the file is intact and finished.
+  // The number of findings; 0 means that the file is intact and finished.
   size_t damage_count;
   // Whether there is a valid commit.
   bool has_commit;
   // Whether anything is damaged. If not, all samples of the last commit are intact, but a writer
-  // may be at work, or have been stopped.
+  // may still be running or may have been stopped.
   bool is_damaged;
 } tensilo_report_info;
 
-// What a finding of a verification means.
+// The meaning of a finding of a verification.
 typedef uint32_t tensilo_damage_kind;
 
-// A damaged region, or what a writer that has not finished has left. Pointers live as long as the
-// report; what is not known is NULL.
+// A finding: a damaged region, or bytes of a writer that has not finished. Pointers live as long
+// as the report; unknown members are NULL.
 typedef struct tensilo_damage {
   // `sizeof(tensilo_damage)`, set by the caller.
   size_t struct_size;
@@ -587,17 +593,17 @@ typedef struct tensilo_damage {
   uint64_t file_end;
   // The kind of the region, such as `chunk`.
   const char *region;
-  // The column that it belongs to.
+  // The column of the region.
   const char *column;
   // The first sample that is lost or in doubt, if `has_samples`.
   uint64_t samples_start;
   // One more than the last sample that is lost or in doubt.
   uint64_t samples_end;
-  // The error, which names the rule of the specification.
+  // The error, which names the broken rule of the specification.
   const struct tensilo_error *error;
   // Whether the samples are known.
   bool has_samples;
-  // What the finding means.
+  // The meaning of the finding.
   tensilo_damage_kind kind;
 } tensilo_damage;
 
@@ -607,22 +613,22 @@ typedef struct tensilo_damage {
 // The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
 #define TENSILO_CORRUPT 1
 
-// The file uses a feature that this release does not know. A newer release reads it.
+// The file uses a feature that this release does not know. Use a newer release.
 #define TENSILO_TOO_NEW 2
 
 // The file or the call needs a cargo feature that this build of the library lacks.
 #define TENSILO_NOT_BUILT 3
 
-// A limit would be exceeded: of the format, of the caller, or of the memory of this machine.
+// A limit would be exceeded: of the format, of the caller, or of this machine's memory.
 #define TENSILO_OVER_LIMIT 4
 
-// An argument does not fit: sample out of range, wrong length, NULL.
+// An argument is not valid: a sample out of range, a wrong length, NULL.
 #define TENSILO_BAD_ARGUMENT 5
 
 // An input has values that cannot be converted.
 #define TENSILO_BAD_INPUT 6
 
-// A callback of the caller ended the work.
+// A callback cancelled the work.
 #define TENSILO_CANCELLED 7
 
 // A fault of tensilo, or of the processor or memory of this machine. Please report it.
@@ -631,10 +637,10 @@ typedef struct tensilo_damage {
 // The operating system reported an error, see `os_code` of `tensilo_error_info`.
 #define TENSILO_IO 9
 
-// The state of a loader is damaged, or of a job that this one cannot continue.
+// The state of a loader is damaged, or belongs to a job that this loader cannot continue.
 #define TENSILO_BAD_STATE 10
 
-// Another writer has published the same version of the dataset first.
+// Another writer published the same version of the dataset first.
 #define TENSILO_CONFLICT 11
 
 // The file was written before edition 1 of the format. Convert its source again.
@@ -646,14 +652,14 @@ typedef struct tensilo_damage {
 // Values of another type than the column's were given or requested.
 #define TENSILO_WRONG_TYPE 14
 
-// Another writer has locked the file. Try again when it is done.
+// Another writer holds the lock of the file. Try again when it is done.
 #define TENSILO_BUSY 15
 
-// As `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
 #define TENSILO_ORDER_DEFAULT 0
 
-// Runs of consecutive samples are shuffled, and then the samples inside of windows of runs, so
-// that files are read in long pieces.
+// Runs of consecutive samples are shuffled, then the samples within windows of runs, so that files
+// are read in long ranges.
 #define TENSILO_ORDER_WINDOWED 1
 
 // Any sample may follow any other.
@@ -662,54 +668,53 @@ typedef struct tensilo_damage {
 // Samples are in the order of the dataset.
 #define TENSILO_ORDER_SEQUENTIAL 3
 
-// As `TENSILO_LAST_BATCH_DROP`; if a loader resumes, as the state says.
+// Like `TENSILO_LAST_BATCH_DROP`; when a loader resumes, as recorded in the state.
 #define TENSILO_LAST_BATCH_DEFAULT 0
 
-// Samples that do not fill a batch of each rank are left out.
+// Samples that do not fill a batch of each rank are dropped.
 #define TENSILO_LAST_BATCH_DROP 1
 
-// Samples from the beginning are repeated.
+// Samples from the start of the epoch are repeated.
 #define TENSILO_LAST_BATCH_PAD 2
 
-// Each sample is delivered once, in smaller batches.
+// Each sample is delivered once, in smaller batches at the end.
 #define TENSILO_LAST_BATCH_EXACT 3
 
-// The batch is an error.
+// The batch fails.
 #define TENSILO_ON_DAMAGE_FAIL 0
 
-// Other samples take the places of damaged ones, the same ones on every rank.
+// Other samples replace damaged ones, the same samples on every rank.
 #define TENSILO_ON_DAMAGE_SUBSTITUTE 1
 
-// As suits the file: `pread`; for a dataset io_uring, if the build and the system have it.
+// The default: `pread` for a file; for a dataset io_uring, if the build and the system provide it.
 #define TENSILO_IO_AUTO 0
 
-// `pread`: safe, and right on network file systems.
+// `pread`: safe, and suitable for network file systems.
 #define TENSILO_IO_PREAD 1
 
-// Memory maps: no system calls and no copies. As long as a handle that has come from the file
-// lives, no process may change or cut off its bytes up to the last commit: they would change under
-// their reader, which is undefined behaviour, and a page beyond a new end kills the process
-// (`SIGBUS`). tensilo does neither: it replaces files by renaming and appends after the last
-// commit. Do not map files on a network file system.
+// Memory maps: no system calls and no copies. While any handle of the file is open, no process may
+// change or truncate the bytes up to the last commit. Changed bytes are undefined behaviour, and a
+// page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it replaces
+// files by renaming, and appends after the last commit. Do not map files on a network file system.
 #define TENSILO_IO_MMAP 2
 
-// io_uring with buffered I/O, all ranges of a batch at the same time (datasets, Linux).
+// io_uring with buffered I/O: all ranges of a batch at the same time (datasets, Linux).
 #define TENSILO_IO_IO_URING 3
 
 // io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
 // shuffled datasets larger than memory.
 #define TENSILO_IO_DIRECT 4
 
-// Each chunk, when this reader first uses it.
+// When this reader first uses the chunk.
 #define TENSILO_VERIFY_FIRST_TOUCH 0
 
-// Each chunk, each time it is loaded.
+// Each time the chunk is loaded.
 #define TENSILO_VERIFY_ALWAYS 1
 
-// No chunk: wrong bytes may give wrong values without an error.
+// Never: wrong bytes may give wrong values without an error.
 #define TENSILO_VERIFY_NEVER 2
 
-// The upper half of a float of 4 bytes: 1 sign, 8 exponent and 7 mantissa bits.
+// bfloat16, the upper half of a `float`: 1 sign, 8 exponent and 7 mantissa bits.
 #define TENSILO_BF16 1
 
 // IEEE 754 binary16.
@@ -784,14 +789,14 @@ typedef struct tensilo_damage {
 // An unsigned integer of 4 bits in a byte.
 #define TENSILO_U4 25
 
-// Two `float`: the real and the imaginary part.
+// Two `float` values: the real and the imaginary part.
 #define TENSILO_COMPLEX64 26
 
-// Bytes are wrong, or missing.
+// Bytes are wrong or missing.
 #define TENSILO_DAMAGE_DAMAGED 0
 
-// An append is at work, or was stopped, and has not committed the bytes. They hold no sample of
-// the file.
+// An append has not committed the bytes: it is still running or was stopped. They hold no sample
+// of the file.
 #define TENSILO_DAMAGE_UNCOMMITTED 1
 
 // The file ends with a commit, but its writer has not finished it.
@@ -801,32 +806,32 @@ typedef struct tensilo_damage {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the version of the library, such as `0.1.0`. It lives forever.
+// Returns the version of the library, such as `0.1.0`. The text is never freed.
 const char *tensilo_version(void);
 
-// Exports the samples of a buffer as an array with its type. The values are shared, not copied,
-// unless Arrow has another layout (bool, bf16): the array keeps them, also if the buffer is filled
-// again or closed. Call `release` of both, once.
+// Exports the samples of a buffer as an array with its type. Call `release` of both exactly once.
 //
-// Numbers are primitive arrays, tensors lists in lists, of a fixed size where an extent is. Text
-// and bytes are large strings and binaries. bf16 becomes float, because Arrow has no bf16. Dates
-// and times that were imported from Arrow have their type again.
+// The values are shared, not copied, unless Arrow has another layout (bool, bf16). The array stays
+// valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors become
+// nested lists, with lists of a fixed size for fixed extents. Text and bytes become large strings
+// and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that were
+// imported from Arrow get their Arrow type back.
 tensilo_status tensilo_buffer_export_arrow(const struct tensilo_buffer *buffer,
                                            struct ArrowSchema *schema,
                                            struct ArrowArray *array,
                                            struct tensilo_error **error);
 
-// Exports a batch as an array of structs with its type, one field for each column. It shares
-// values as `tensilo_buffer_export_arrow` does, and keeps them also if the batch is closed.
+// Exports a batch as an array of structs with its type, one field for each column. The array
+// shares values like `tensilo_buffer_export_arrow`, and stays valid if the batch is closed.
 tensilo_status tensilo_batch_export_arrow(const struct tensilo_batch *batch,
                                           struct ArrowSchema *schema,
                                           struct ArrowArray *array,
                                           struct tensilo_error **error);
 
-// Exports a whole file as a stream of arrays of structs, with the types of what it was imported
-// from. `columns` are the names of `column_count` columns, or NULL for all. A batch has at most
-// `batch_samples` samples; 0 for the default. The stream keeps the file open. Call `release` of
-// it, once.
+// Exports a whole file as a stream of arrays of structs, with the Arrow types of its source.
+// `columns` has the names of `column_count` columns, or is NULL for all. An array has at most
+// `batch_samples` samples; 0 selects the default. The stream keeps the file open. Call its
+// `release` exactly once.
 //
 // Cost: each chunk is decoded once and copied once.
 tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
@@ -836,91 +841,92 @@ tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
                                             struct ArrowArrayStream *stream,
                                             struct tensilo_error **error);
 
-// Closes a batch, and sets the pointer to NULL: the loader uses its memory again. Does nothing if
+// Closes a batch and sets the pointer to NULL. The loader then reuses its memory. Does nothing if
 // `batch` or `*batch` is NULL.
 void tensilo_batch_close(struct tensilo_batch **batch);
 
-// Gives facts about a batch.
+// Fills `info` with facts about a batch.
 tensilo_status tensilo_batch_get_info(const struct tensilo_batch *batch,
                                       struct tensilo_batch_info *info,
                                       struct tensilo_error **error);
 
-// Returns the columns as they are delivered, which live as long as the batch; NULL of NULL.
+// Returns the delivered columns, after casts and paddings. They live as long as the batch. Returns
+// NULL for NULL.
 const struct tensilo_schema *tensilo_batch_schema(const struct tensilo_batch *batch);
 
-// Finds the column of this name in a batch.
+// Sets `*index` to the number of the column with this name in a batch.
 tensilo_status tensilo_batch_find_column(const struct tensilo_batch *batch,
                                          const char *name,
                                          size_t *index,
                                          struct tensilo_error **error);
 
-// Gives the samples of column number `column` of a batch, counted from 0. Their pointers live as
-// long as the batch. Of a column that is padded, `offsets` and `varying_extents` are those before
-// that.
+// Fills `samples` with the samples of column number `column` of a batch, counted from 0. Their
+// pointers live as long as the batch. For a padded column, `offsets` and `varying_extents`
+// describe the samples before padding.
 tensilo_status tensilo_batch_get_samples(const struct tensilo_batch *batch,
                                          size_t column,
                                          struct tensilo_samples *samples,
                                          struct tensilo_error **error);
 
-// Gives the lists of a level of a nested column of a batch, both counted from 0. Their pointers
-// live as long as the batch.
+// Fills `lists` with the lists of one level of a nested column of a batch; columns and levels are
+// counted from 0. Their pointers live as long as the batch.
 tensilo_status tensilo_batch_get_lists(const struct tensilo_batch *batch,
                                        size_t column,
                                        size_t level,
                                        struct tensilo_lists *lists,
                                        struct tensilo_error **error);
 
-// Takes the next batch, and waits for it; `*batch` is NULL at the end. Close the batch with
-// `tensilo_batch_close`. A batch that cannot be read is an error in its place; the next call goes
-// on with the next one.
+// Waits for the next batch and takes it. At the end, `*batch` is NULL. Close the batch with
+// `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the next call
+// continues with the batch after it.
 tensilo_status tensilo_batches_next(struct tensilo_batches *batches,
                                     struct tensilo_batch **batch,
                                     struct tensilo_error **error);
 
-// Waits until the next batch is ready, at most for `timeout_ms` milliseconds. `*is_ready` becomes
-// whether it is, so that taking it does not wait; at the end, too.
+// Waits until the next batch is ready, for at most `timeout_ms` milliseconds. Sets `*is_ready` to
+// whether `tensilo_batches_next` would return at once, which is also true at the end.
 tensilo_status tensilo_batches_wait(const struct tensilo_batches *batches,
                                     uint64_t timeout_ms,
                                     bool *is_ready,
                                     struct tensilo_error **error);
 
-// Writes the state after the batches that were taken to `state`, which has `TENSILO_STATE_BYTES`
-// bytes: `tensilo_loader_resume` goes on there. Cost: some nanoseconds.
+// Writes the state after the batches taken so far to `state`, which has `TENSILO_STATE_BYTES`
+// bytes. `tensilo_loader_resume` continues from it. Cost: some nanoseconds.
 tensilo_status tensilo_batches_get_state(const struct tensilo_batches *batches,
                                          uint8_t *state,
                                          size_t state_bytes,
                                          struct tensilo_error **error);
 
-// Gives what the iterator did until now.
+// Fills `metrics` with what the iterator has done so far.
 tensilo_status tensilo_batches_get_metrics(struct tensilo_batches *batches,
                                            struct tensilo_metrics *metrics,
                                            struct tensilo_error **error);
 
-// Closes an iterator, ends its threads, and sets the pointer to NULL. Batches that were taken
-// stay. Does nothing if `batches` or `*batches` is NULL.
+// Closes an iterator, ends its threads, and sets the pointer to NULL. Taken batches stay valid.
+// Does nothing if `batches` or `*batches` is NULL.
 void tensilo_batches_close(struct tensilo_batches **batches);
 
-// Returns the kind of an error; `TENSILO_OK` of NULL.
+// Returns the kind of an error; `TENSILO_OK` for NULL.
 tensilo_status tensilo_error_status(const struct tensilo_error *error);
 
-// Returns everything that is known of an error in one text, for people; an empty text of NULL. It
-// lives as long as the error.
+// Returns all details of an error in one text, for people; an empty text for NULL. It lives as
+// long as the error.
 const char *tensilo_error_text(const struct tensilo_error *error);
 
-// Returns piece number `index` of the advice of an error, counted from 0: an action with which the
-// call succeeds, or which helps. NULL after the last. It lives as long as the error.
+// Returns advice text number `index` of an error, counted from 0: an action that makes the call
+// succeed, or that helps. Returns NULL after the last one. The text lives as long as the error.
 const char *tensilo_error_advice(const struct tensilo_error *error,
                                  size_t index);
 
-// Gives the fields of an error. Fails only if an argument is NULL, or the size of `info` is not
-// set; there is no error of that but the status.
+// Fills `info` with the fields of an error. Fails only if an argument is NULL or the size of
+// `info` is not set, and then returns only the status.
 tensilo_status tensilo_error_get_info(const struct tensilo_error *error,
                                       struct tensilo_error_info *info);
 
-// Frees an error, and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
+// Frees an error and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
 void tensilo_error_free(struct tensilo_error **error);
 
-// Opens a cursor for the column of this name. Close it with `tensilo_cursor_close`.
+// Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 //
 // Cost: linear in the number of columns; keep the cursor.
 tensilo_status tensilo_cursor_open(const struct tensilo_reader *reader,
@@ -928,27 +934,27 @@ tensilo_status tensilo_cursor_open(const struct tensilo_reader *reader,
                                    struct tensilo_cursor **cursor,
                                    struct tensilo_error **error);
 
-// Closes a cursor, and sets the pointer to NULL. Does nothing if `cursor` or `*cursor` is NULL.
+// Closes a cursor and sets the pointer to NULL. Does nothing if `cursor` or `*cursor` is NULL.
 void tensilo_cursor_close(struct tensilo_cursor **cursor);
 
 // Reads sample number `index`, counted from 0, of a column without lists. The pointers of `sample`
 // live until the next call with this cursor.
 //
-// Cost: if the sample is in the chunk that was decoded last, a bounds check. Else its chunk is
-// read, and checked on first touch; the sample is decoded alone, if its encoding can do that. A
-// sample that is stored as it is, in a file that is mapped, is not copied.
+// Cost: if the sample is in the cached chunk, a bounds check. Otherwise its chunk is read, and
+// verified on first touch; if the encoding allows it, only the sample is decoded. A raw sample of
+// a mapped file is not copied.
 tensilo_status tensilo_cursor_read(struct tensilo_cursor *cursor,
                                    uint64_t index,
                                    struct tensilo_sample *sample,
                                    struct tensilo_error **error);
 
-// Reads sample number `index` of a column without lists into `out`, which has room for `out_bytes`
-// bytes. `*value_bytes` becomes the number of bytes, and `*is_null` whether the sample is null:
-// its values are zeros of a fixed shape, and none otherwise. Both may be NULL. Fails if `out` is
-// too short.
+// Reads sample number `index` of a column without lists into `out`, which has `out_bytes` bytes.
+// Fails if that is too short. Sets `*value_bytes` to the number of bytes and `*is_null` to whether
+// the sample is null; both pointers may be NULL. A null has zeros for values if the shape is
+// fixed, otherwise none.
 //
-// Cost: as `tensilo_cursor_read`. A sample that is decoded alone goes straight to `out`, any other
-// is copied.
+// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, that is directly into `out`;
+// otherwise it is copied.
 tensilo_status tensilo_cursor_read_into(struct tensilo_cursor *cursor,
                                         uint64_t index,
                                         uint8_t *out,
@@ -957,13 +963,13 @@ tensilo_status tensilo_cursor_read_into(struct tensilo_cursor *cursor,
                                         bool *is_null,
                                         struct tensilo_error **error);
 
-// Copies `count` samples of a fixed shape to `out`, in the order of `indices`, and repeated ones
-// each time. `out_bytes` is exactly `count` times the `sample_bytes` of the column. Nulls become
-// zeros, and `*null_count`, which may be NULL, their number; a `tensilo_buffer` tells which they
-// are.
+// Copies `count` samples of a fixed shape to `out`, in the order of `indices`, which may repeat.
+// `out_bytes` must be exactly `count` times the `sample_bytes` of the column. Nulls become zeros.
+// Sets `*null_count` to their number; the pointer may be NULL. To find out which samples are null,
+// use a `tensilo_buffer`.
 //
-// Cost: each chunk is read and decoded at most once; samples that are stored as they are go
-// straight to `out`. Nothing is allocated once the cursor has warmed up.
+// Cost: each chunk is read and decoded at most once; raw samples are copied directly to `out`.
+// Once the cursor is warm, nothing is allocated.
 tensilo_status tensilo_cursor_gather(struct tensilo_cursor *cursor,
                                      const uint64_t *indices,
                                      size_t count,
@@ -972,7 +978,7 @@ tensilo_status tensilo_cursor_gather(struct tensilo_cursor *cursor,
                                      size_t *null_count,
                                      struct tensilo_error **error);
 
-// Copies the samples from `start` to `end`, without the last, as `tensilo_cursor_gather` does.
+// Copies the samples from `start` to `end` (excluded) like `tensilo_cursor_gather`.
 tensilo_status tensilo_cursor_gather_range(struct tensilo_cursor *cursor,
                                            uint64_t start,
                                            uint64_t end,
@@ -981,204 +987,211 @@ tensilo_status tensilo_cursor_gather_range(struct tensilo_cursor *cursor,
                                            size_t *null_count,
                                            struct tensilo_error **error);
 
-// Fills a buffer with `count` samples of any column, in the order of `indices`, and repeated ones
-// each time. If that fails, the buffer is empty.
+// Fills a buffer with `count` samples of any column, in the order of `indices`, which may repeat.
+// On failure, the buffer is empty.
 //
-// Cost: as `tensilo_cursor_gather`; encoded values that are ragged or nested are copied once more.
+// Cost: as for `tensilo_cursor_gather`; encoded values that are ragged or nested are copied once
+// more.
 tensilo_status tensilo_cursor_fill_buffer(struct tensilo_cursor *cursor,
                                           const uint64_t *indices,
                                           size_t count,
                                           struct tensilo_buffer *buffer,
                                           struct tensilo_error **error);
 
-// Fills a buffer with the samples from `start` to `end`, without the last. If that fails, the
-// buffer is empty.
+// Fills a buffer with the samples from `start` to `end` (excluded). On failure, the buffer is
+// empty.
 //
-// Cost: each chunk is decoded once, straight to the buffer, if it is wanted whole.
+// Cost: each chunk is decoded once, directly into the buffer if the range covers it.
 tensilo_status tensilo_cursor_fill_buffer_range(struct tensilo_cursor *cursor,
                                                 uint64_t start,
                                                 uint64_t end,
                                                 struct tensilo_buffer *buffer,
                                                 struct tensilo_error **error);
 
-// Opens a dataset: a folder with a manifest, whose newest version is opened; a folder of `*.tsl`
-// files, in the order of their names; or one file. `path` may be an address, such as
-// `s3://bucket/train`, if the library has the feature `object`. `options` may be NULL. Close it
-// with `tensilo_dataset_close`.
+// Opens a dataset: the newest version of a folder with a manifest; a folder of `*.tsl` files, in
+// the order of their names; or one file. `path` may be an address, such as `s3://bucket/train`, if
+// the library has the feature `object`. `options` may be NULL. Close it with
+// `tensilo_dataset_close`.
 //
-// Cost: with a manifest, the reading of one text; without, the opening of all files.
+// Cost: reads one manifest file; without a manifest, opens all files.
 tensilo_status tensilo_dataset_open(const char *path,
                                     const struct tensilo_dataset_options *options,
                                     struct tensilo_dataset **dataset,
                                     struct tensilo_error **error);
 
-// Closes a dataset, and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
+// Closes a dataset and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
 void tensilo_dataset_close(struct tensilo_dataset **dataset);
 
-// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL of
+// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL for
 // NULL.
 const struct tensilo_schema *tensilo_dataset_schema(const struct tensilo_dataset *dataset);
 
-// Gives facts about a dataset.
+// Fills `info` with facts about a dataset.
 tensilo_status tensilo_dataset_get_info(const struct tensilo_dataset *dataset,
                                         struct tensilo_dataset_info *info,
                                         struct tensilo_error **error);
 
-// Makes a loader of a dataset. Starts no thread and opens no file. Close it with
+// Creates a loader for a dataset, without starting threads or opening files. Close it with
 // `tensilo_loader_close`.
 tensilo_status tensilo_loader_new(const struct tensilo_dataset *dataset,
                                   const struct tensilo_loader_options *options,
                                   struct tensilo_loader **loader,
                                   struct tensilo_error **error);
 
-// Closes a loader, and sets the pointer to NULL. Its iterators and batches stay. Does nothing if
-// `loader` or `*loader` is NULL.
+// Closes a loader and sets the pointer to NULL. Its iterators and batches stay valid. Does nothing
+// if `loader` or `*loader` is NULL.
 void tensilo_loader_close(struct tensilo_loader **loader);
 
-// Gives facts about a loader.
+// Fills `info` with facts about a loader.
 tensilo_status tensilo_loader_get_info(const struct tensilo_loader *loader,
                                        struct tensilo_loader_info *info,
                                        struct tensilo_error **error);
 
-// Begins an epoch, counted from 0: starts threads that read ahead. Close the iterator with
+// Starts an epoch, counted from 0, and threads that read ahead. Close the iterator with
 // `tensilo_batches_close`.
 tensilo_status tensilo_loader_begin(const struct tensilo_loader *loader,
                                     uint64_t epoch,
                                     struct tensilo_batches **batches,
                                     struct tensilo_error **error);
 
-// Goes on from a state to the end of its epoch: starts threads that read ahead. The batch size and
-// the number of ranks may differ from those before. Close the iterator with
+// Continues from a state to the end of its epoch, and starts threads that read ahead. The batch
+// size and the number of ranks may differ from the earlier ones. Close the iterator with
 // `tensilo_batches_close`.
 //
-// Fails with `TENSILO_BAD_STATE` if the state is damaged, or of another dataset, or if the loader
-// was told another order, seed or tail.
+// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to another dataset, or if the
+// options of the loader set another order, seed or last_batch.
 tensilo_status tensilo_loader_resume(const struct tensilo_loader *loader,
                                      const uint8_t *state,
                                      size_t state_bytes,
                                      struct tensilo_batches **batches,
                                      struct tensilo_error **error);
 
-// Writes the state at the begin of an epoch to `state`, which has `TENSILO_STATE_BYTES` bytes.
+// Writes the state at the start of an epoch to `state`, which has `TENSILO_STATE_BYTES` bytes.
 tensilo_status tensilo_loader_get_state(const struct tensilo_loader *loader,
                                         uint64_t epoch,
                                         uint8_t *state,
                                         size_t state_bytes,
                                         struct tensilo_error **error);
 
-// Makes a reader of any samples of a dataset, with the columns, casts, paddings and memory of
-// `options`, which has a `batch_size` of at least 1. Close it with `tensilo_sample_reader_close`.
+// Creates a reader for any samples of a dataset. It uses the columns, casts, paddings and
+// allocator of `options`, whose `batch_size` must be at least 1. Close it with
+// `tensilo_sample_reader_close`.
 tensilo_status tensilo_sample_reader_new(const struct tensilo_dataset *dataset,
                                          const struct tensilo_loader_options *options,
                                          struct tensilo_sample_reader **reader,
                                          struct tensilo_error **error);
 
-// Reads `count` samples, in the order of `indices`, and repeated ones each time. Close the batch
-// with `tensilo_batch_close`.
+// Reads `count` samples in the order of `indices`, which may repeat. Close the batch with
+// `tensilo_batch_close`.
 //
-// Cost: that of a gather, into memory that is used again when the batch is closed.
+// Cost: a gather, into memory that is reused after the batch is closed.
 tensilo_status tensilo_sample_reader_take(struct tensilo_sample_reader *reader,
                                           const uint64_t *indices,
                                           size_t count,
                                           struct tensilo_batch **batch,
                                           struct tensilo_error **error);
 
-// Closes a reader, and sets the pointer to NULL. Its batches stay. Does nothing if `reader` or
-// `*reader` is NULL.
+// Closes a reader and sets the pointer to NULL. Its batches stay valid. Does nothing if `reader`
+// or `*reader` is NULL.
 void tensilo_sample_reader_close(struct tensilo_sample_reader **reader);
 
 // Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
 // library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
 //
-// Cost: the same for any number of samples: some reads, and memory for the schema and the index of
-// columns.
+// Cost: some reads, and memory for the schema and the index of columns, however many samples the
+// file has.
 tensilo_status tensilo_reader_open(const char *path,
                                    const struct tensilo_open_options *options,
                                    struct tensilo_reader **reader,
                                    struct tensilo_error **error);
 
-// Closes a reader, and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
+// Closes a reader and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
 void tensilo_reader_close(struct tensilo_reader **reader);
 
-// Returns the columns and the metadata of a file, which live as long as the reader; NULL of NULL.
+// Returns the columns and the metadata of a file, which live as long as the reader; NULL for NULL.
 const struct tensilo_schema *tensilo_reader_schema(const struct tensilo_reader *reader);
 
-// Gives facts about a file.
+// Fills `info` with facts about a file.
 tensilo_status tensilo_reader_get_info(const struct tensilo_reader *reader,
                                        struct tensilo_reader_info *info,
                                        struct tensilo_error **error);
 
-// Makes an empty buffer, for any column. Close it with `tensilo_buffer_close`.
+// Creates an empty buffer, for any column. Close it with `tensilo_buffer_close`.
 tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
                                   struct tensilo_error **error);
 
-// Closes a buffer, and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
+// Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
 void tensilo_buffer_close(struct tensilo_buffer **buffer);
 
-// Gives the samples of a buffer. Their pointers live until the buffer is filled again or closed.
+// Fills `samples` with the samples of a buffer. Their pointers live until the buffer is filled
+// again or closed.
 tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
                                           struct tensilo_samples *samples,
                                           struct tensilo_error **error);
 
-// Gives the lists of a level of a nested column, counted from 0. Their pointers live as those of
-// `tensilo_buffer_get_samples`.
+// Fills `lists` with the lists of one level of a nested column, counted from 0. Their pointers
+// live until the buffer is filled again or closed.
 tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
                                         size_t level,
                                         struct tensilo_lists *lists,
                                         struct tensilo_error **error);
 
-// Returns the name of a type, such as `bf16`; NULL if there is no such type. It lives forever.
+// Returns the name of a type, such as `bf16`; NULL if there is no such type. The text is never
+// freed.
 const char *tensilo_dtype_name(tensilo_dtype dtype);
 
-// Returns the bytes of one element: 1 of bytes and text, 0 if there is no such type.
+// Returns the bytes of one element: 1 for bytes and text, 0 if there is no such type.
 size_t tensilo_dtype_bytes(tensilo_dtype dtype);
 
-// Returns the number of columns; 0 of NULL.
+// Returns the number of columns; 0 for NULL.
 size_t tensilo_schema_column_count(const struct tensilo_schema *schema);
 
-// Gives what is known of column number `index`, counted from 0.
+// Fills `info` with facts about column number `index`, counted from 0.
 tensilo_status tensilo_schema_get_column(const struct tensilo_schema *schema,
                                          size_t index,
                                          struct tensilo_column_info *info,
                                          struct tensilo_error **error);
 
-// Finds the column of this name. If there is none, the error names the most similar column.
+// Sets `*index` to the number of the column with this name. If there is none, the error names the
+// most similar column.
 tensilo_status tensilo_schema_find_column(const struct tensilo_schema *schema,
                                           const char *name,
                                           size_t *index,
                                           struct tensilo_error **error);
 
-// Returns the number of entries of the metadata of a column, or of the file or dataset, if
-// `column` is `TENSILO_NO_COLUMN`; 0 if there is no such column, and of NULL.
+// Returns the number of metadata entries of a column, or of the file or dataset if `column` is
+// `TENSILO_NO_COLUMN`. Returns 0 if there is no such column, and for NULL.
 size_t tensilo_schema_metadata_count(const struct tensilo_schema *schema,
                                      size_t column);
 
-// Gives entry number `index` of the metadata of a column, or of the file or dataset, if `column`
-// is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the schema.
+// Fills `metadata` with metadata entry number `index` of a column, or of the file or dataset if
+// `column` is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the
+// schema.
 tensilo_status tensilo_schema_get_metadata(const struct tensilo_schema *schema,
                                            size_t column,
                                            size_t index,
                                            struct tensilo_metadata *metadata,
                                            struct tensilo_error **error);
 
-// Checks each byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not an
-// error: `*report` lists it. `options` may be NULL. Close the report with `tensilo_report_close`.
+// Checks every byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not
+// an error; `*report` lists it. `options` may be NULL. Close the report with
+// `tensilo_report_close`.
 //
-// Cost: the reading of the file and of some hundred bytes for each chunk.
+// Cost: reads the file, and some hundred bytes more for each chunk.
 tensilo_status tensilo_verify(const char *path,
                               const struct tensilo_verify_options *options,
                               struct tensilo_report **report,
                               struct tensilo_error **error);
 
-// Closes a report, and sets the pointer to NULL. Does nothing if `report` or `*report` is NULL.
+// Closes a report and sets the pointer to NULL. Does nothing if `report` or `*report` is NULL.
 void tensilo_report_close(struct tensilo_report **report);
 
-// Gives the result of a verification.
+// Fills `info` with the result of a verification.
 tensilo_status tensilo_report_get_info(const struct tensilo_report *report,
                                        struct tensilo_report_info *info,
                                        struct tensilo_error **error);
 
-// Gives finding number `index`, counted from 0, in the order of the file.
+// Fills `damage` with finding number `index`, counted from 0, in the order of the file.
 tensilo_status tensilo_report_get_damage(const struct tensilo_report *report,
                                          size_t index,
                                          struct tensilo_damage *damage,
