@@ -316,6 +316,12 @@ def test_dicts_are_the_structs_of_json_lines(tmp_path):
     assert [row["target"] for row in rows] == [row["target"] for row in CHATS]
 
 
+@pytest.mark.parametrize("inner", [{"a": 0}, {}, [{"a": 0}]])
+def test_members_of_a_dict_that_is_none_are_not_none_themselves(tmp_path, inner):
+    rows = [{"x": None}, {"x": {"a": inner}}, {"x": {"a": {"a": 1} if isinstance(inner, dict) else inner}}]
+    assert_same(importers.from_iterable(rows, tmp_path / "x.tsl"), as_json_lines(rows, tmp_path))
+
+
 def test_arbitrary_dicts_are_those_of_json_lines(tmp_path):
     hypothesis = pytest.importorskip("hypothesis")
     st = hypothesis.strategies

@@ -143,7 +143,7 @@ def test_keys_that_cannot_be_read_are_warned_of(tmp_path, monkeypatch):
     np.save(tmp_path / "bucket/raw/a.npy", np.arange(3))
     monkeypatch.setenv("AWS_SKIP_SIGNATURE", "true")
     monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
-    text = r"^s3://bucket/raw//b 'x'\\t\.npy: passed over: a key with an empty component"
+    text = r"^s3://bucket/raw//b 'x'\\t\.npy: skipped: a key with an empty component"
     with hosted(tmp_path, Bucket) as root:
         monkeypatch.setenv("AWS_ENDPOINT_URL", root)
         with pytest.warns(UserWarning, match=text) as warned:

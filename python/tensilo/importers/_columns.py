@@ -13,6 +13,8 @@ from ._schema import find_type, refused
 
 _PATH = "tensilo.path"
 _ABSENT = object()
+# A member of a dict that is None itself: its columns are null there, but the member is not a dict that is None.
+_OUTER_NONE = object()
 
 
 class Leaf:
@@ -71,22 +73,23 @@ def columns_of(key, values, known):
 
 def _find(leaves, known, count, key, name, path, steps, values, nulls):
     """Adds the columns of the values behind ``steps``. ``nulls`` says for each outer list level whether one is None."""
-    present = [value for value in values if value is not None]
-    has_nulls = len(present) < len(values)
+    present = [value for value in values if value is not None and value is not _OUTER_NONE]
+    is_nullable = len(present) < len(values)
     if any(isinstance(value, dict) for value in present):
         kinds = sorted({type(value).__name__ for value in present})
         if len(kinds) > 1:
             text = f"values of different types: {', '.join(kinds)}, in the first {count} samples"
             raise refused(f"{text}; pass schema={{{key!r}: ...}}", column=name)
+        has_nulls = any(value is None for value in values)
         members = dict.fromkeys(member for value in present for member in value)
         if has_nulls or not members:
-            type_ = _in_lists(_tensilo.tensor("bool", (0,), nullable=has_nulls), nulls)
+            type_ = _in_lists(_tensilo.tensor("bool", (0,), nullable=is_nullable), nulls)
             leaves.append(Leaf(name, key, (*steps, _NoValues), _with_path(type_, path)))
         found = {}
         for member in members:
             if not isinstance(member, str):
                 raise refused(f"a dict has the key {member!r}, but column names must be str", column=name)
-            inside = [None if value is None else value.get(member) for value in values]
+            inside = [value.get(member) if isinstance(value, dict) else _OUTER_NONE for value in values]
             names = f"{name}.{member}", f"{path}.{_escaped(member)}"
             found[member] = _find(leaves, known, count, key, *names, (*steps, member), inside, nulls)
         return _Struct(has_nulls or not members, found)
@@ -95,12 +98,12 @@ def _find(leaves, known, count, key, name, path, steps, values, nulls):
             kinds = ", ".join(sorted({type(value).__name__ for value in present}))
             raise refused(f"values of different types: {kinds}, in the first {count} samples", column=name)
         members = [member for value in present for member in value]
-        inside = (*steps, None), members, [*nulls, has_nulls]
+        inside = (*steps, None), members, [*nulls, is_nullable]
         return _List(_find(leaves, known, count, key, name, path + "[]", *inside))
     type_ = known.get(name)
     if type_ is None:
         try:
-            type_ = _in_lists(find_type(values), nulls)
+            type_ = _in_lists(find_type([None if value is _OUTER_NONE else value for value in values]), nulls)
         except (TypeError, ValueError) as error:
             text = f"{error}, in the first {count} samples; pass schema={{{name!r}: ...}}"
             raise refused(text, column=name) from None
