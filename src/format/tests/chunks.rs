@@ -126,7 +126,7 @@ fn an_element_that_all_equal_is_checked_as_each_of_them_would_be() {
     for (dtype, validity, element, message) in [
         (DType::Bool, None, &[2][..], "neither 0 nor 1"),
         (DType::Utf8, None, &[0x80], "sample 0 of the chunk is not UTF-8"),
-        (DType::U16, nulls, &[0, 1], "sample 4 of the chunk is null and has values"),
+        (DType::U16, nulls, &[0, 1], "sample 4 of the chunk is null, but has values"),
     ] {
         let error = check(dtype, validity, element).expect("an error");
         assert!(error.contains(message), "{error}");

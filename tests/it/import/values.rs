@@ -297,7 +297,7 @@ fn integers_beyond_their_declared_width_are_refused() {
         for value in bad {
             let error = folder.refused(&[folder.file("bad", &bytes(&[0, good[1], value]))]);
             assert_eq!((error.column(), error.samples()), (Some("x"), Some(2..3)));
-            assert!(error.message().contains(&format!("the value {value}")), "{error}");
+            assert!(error.message().contains(&format!("value {value} does not fit")), "{error}");
         }
     }
     // the older annotation, in a list with a null and an empty one
